@@ -1,0 +1,85 @@
+"""Numbers that say how well they are known: Bound(lower, upper, kind)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, final
+
+from bnpriv.checks import member
+from bnpriv.errors import ParameterError
+
+Kind = Literal["exact", "certified", "estimate"]
+KINDS: tuple[Kind, ...] = ("exact", "certified", "estimate")
+
+UNIT_ROUNDOFF = 2.0**-53
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A number known to lie between two others.
+
+    Parameters
+    ----------
+    lower, upper : float
+        ``lower <= true value <= upper``; for the kind "estimate" this is only believed.
+    kind : {"exact", "certified", "estimate"}
+        "exact": a finite computation whose rounding error the two ends include; "certified": `upper` always holds
+        but may be loose; "estimate": rests on draws without a proved error.
+
+    Raises
+    ------
+    ParameterError
+        If an end is NaN or the ends are the wrong way round.
+
+    Examples
+    --------
+    >>> float(Bound(0.5, 0.5000001, "exact"))
+    0.5000001
+    """
+
+    lower: float
+    upper: float
+    kind: Kind = "exact"
+
+    def __post_init__(self) -> None:
+        member("kind", self.kind, KINDS, error=ParameterError)
+        if not self.lower <= self.upper:
+            raise ParameterError(
+                "a bound needs lower <= upper",
+                found=f"lower {self.lower}, upper {self.upper}",
+                remedy="Report the computation that led here: one of its numbers is not a number.",
+            )
+
+    def __float__(self) -> float:
+        return self.upper
+
+
+def weakest(kinds: Iterable[Kind]) -> Kind:
+    """Return the kind of a result that rests on all of `kinds`.
+
+    Examples
+    --------
+    >>> weakest(["exact", "estimate", "certified"])
+    'estimate'
+    """
+    worst: Kind = "exact"
+    for kind in kinds:
+        worst = max(worst, kind, key=KINDS.index)
+    return worst
+
+
+def up(value: float, steps: int = 4) -> float:
+    """Round up by `steps` units in the last place, so that the few operations behind `value` cannot have lost any."""
+    if value == 0 or math.isinf(value):
+        return value
+    for _ in range(steps):
+        value = math.nextafter(value, math.inf)
+    return value
+
+
+def down(value: float, steps: int = 4) -> float:
+    """Round down by `steps` units in the last place."""
+    return -up(-value, steps)

@@ -1,0 +1,117 @@
+"""Every refusal of bnpriv is one of these, and says what was required, what was found and what to do.
+
+No message ever holds a value of the protected data: only what the user declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+
+class BnprivError(Exception):
+    """Base of everything that bnpriv raises on purpose.
+
+    Parameters
+    ----------
+    required : str
+        What had to hold, as a clause.
+    found : str
+        What was there instead.
+    remedy : str
+        What the user can do about it, as a sentence.
+    """
+
+    def __init__(self, required: str, *, found: str, remedy: str) -> None:
+        super().__init__(f"{required}; found {found}. {remedy}")
+        self.required = required
+        self.found = found
+        self.remedy = remedy
+
+
+class DeclarationError(BnprivError, ValueError):
+    """Something that the user declares is not well formed."""
+
+
+class ParameterError(DeclarationError):
+    """A number such as epsilon, delta, a scale or a limit is out of range."""
+
+
+class NetworkError(DeclarationError):
+    """A Bayesian network is not well formed, or does not have what was asked of it."""
+
+
+class SeparationError(NetworkError):
+    """A claimed Markov quilt leaves a path open; ``path`` names it."""
+
+    def __init__(self, required: str, *, path: Sequence[str], remedy: str) -> None:
+        super().__init__(required, found=f"the open path {' - '.join(path)}", remedy=remedy)
+        self.path = tuple(path)
+
+
+class SchemaError(DeclarationError):
+    """A column, its bounds or the number of records is not well formed."""
+
+
+class SecretError(DeclarationError):
+    """Secrets or secret pairs are not well formed."""
+
+
+class FrameworkError(DeclarationError):
+    """Network, schema and secrets do not fit together."""
+
+
+class LawError(DeclarationError):
+    """The law of an answer is not well formed, or two laws cannot be compared."""
+
+
+class QueryError(DeclarationError):
+    """A query does not fit its schema, or its text is outside the grammar."""
+
+
+class FileError(BnprivError, ValueError):
+    """A model, framework or data file is not what its name says."""
+
+
+class SizeError(BnprivError, MemoryError):
+    """A table would be larger than the limit; found out before it is allocated."""
+
+
+class RefusedError(BnprivError):
+    """A mechanism does not support what was asked of it."""
+
+
+class CertificateError(BnprivError, ValueError):
+    """A stored calibration is not what its framework yields."""
+
+
+class DataError(BnprivError, ValueError):
+    """A table does not fit its schema; says nothing about the values in it."""
+
+
+class MissingExtraError(BnprivError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+@final
+@dataclass(frozen=True)
+class Refusal:
+    """Why something is not supported, as a value: what was required, what was found, what to do.
+
+    Parameters
+    ----------
+    required, found, remedy : str
+        The parts of the message.
+    """
+
+    required: str
+    found: str
+    remedy: str
+
+    def error(self) -> RefusedError:
+        """Return the exception that says the same."""
+        return RefusedError(self.required, found=self.found, remedy=self.remedy)
+
+    def __str__(self) -> str:
+        return str(self.error())

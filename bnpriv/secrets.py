@@ -1,0 +1,162 @@
+"""Secrets of a protected attribute and the pairs of them that must not be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from typing import cast, final
+
+from bnpriv.checks import listing, member
+from bnpriv.errors import SecretError
+from bnpriv.networks import DiscreteNetwork, State
+
+Side = State | Collection[State]
+
+
+@final
+@dataclass(frozen=True)
+class SecretPair:
+    """An ordered pair of disjoint secrets, each a set of states of one protected attribute.
+
+    Parameters
+    ----------
+    first, second : frozenset of states
+        "The attribute is in `first`" against "the attribute is in `second`".
+
+    Raises
+    ------
+    SecretError
+        If a side is empty or the two overlap.
+    """
+
+    first: frozenset[State]
+    second: frozenset[State]
+
+    def __post_init__(self) -> None:
+        if not self.first or not self.second:
+            raise SecretError("a secret needs a state", found="an empty set", remedy="Name at least one state a side.")
+        both = self.first & self.second
+        if both:
+            raise SecretError(
+                "the two secrets of a pair must be disjoint",
+                found=f"{listing(sorted(map(str, both)))} in both",
+                remedy="Put each state on one side only.",
+            )
+
+    @property
+    def reverse(self) -> SecretPair:
+        """Return the pair the other way round."""
+        return SecretPair(self.second, self.first)
+
+    @property
+    def is_point(self) -> bool:
+        """Return whether both secrets are single states."""
+        return len(self.first) == len(self.second) == 1
+
+    def __str__(self) -> str:
+        return f"{side_text(self.first)} against {side_text(self.second)}"
+
+
+@final
+@dataclass(frozen=True)
+class SecretPairs:
+    """The pairs of secrets that were chosen for one attribute; made by `pairs`."""
+
+    chosen: tuple[SecretPair, ...]
+
+    def ordered(self, attribute: str, states: Iterable[State]) -> tuple[SecretPair, ...]:
+        """Return every chosen pair in both directions, each once.
+
+        Raises
+        ------
+        SecretError
+            If a pair names a state that the attribute does not have.
+        """
+        known = tuple(states)
+        for pair in self.chosen:
+            unknown = [state for state in (*pair.first, *pair.second) if state not in known]
+            if unknown:
+                raise SecretError(
+                    f"the secrets of {attribute!r} must be among its states {listing(known)}",
+                    found=listing(map(repr, unknown)),
+                    remedy="Check the spelling.",
+                )
+        return tuple(dict.fromkeys(way for pair in self.chosen for way in (pair, pair.reverse)))
+
+
+def pairs(*chosen: tuple[Side, Side]) -> SecretPairs:
+    """Choose which pairs of secrets must not be told apart; both directions always count.
+
+    Parameters
+    ----------
+    *chosen : tuple of two sides
+        A side is a state, or a frozenset (or list) of states that together are one secret.
+
+    Returns
+    -------
+    SecretPairs
+
+    Raises
+    ------
+    SecretError
+        If there is no pair, a side is empty, or the sides of a pair overlap.
+
+    Examples
+    --------
+    >>> chosen = pairs(("low", "high"), ("low", frozenset({"middle", "high"})))
+    >>> [str(pair) for pair in chosen.chosen]
+    ['low against high', 'low against {high, middle}']
+    """
+    if not chosen:
+        raise SecretError("at least one pair of secrets is needed", found="none", remedy="Give pairs, or protect all.")
+    for pair in chosen:
+        if isinstance(pair, str) or len(pair) != 2:
+            raise SecretError("a pair has two sides", found=repr(pair), remedy='Write pairs(("low", "high")).')
+    return SecretPairs(tuple(SecretPair(_side(first), _side(second)) for first, second in chosen))
+
+
+Protect = str | Iterable[str] | Mapping[str, SecretPairs | None]
+"""A protected attribute, several, or several with the pairs of secrets chosen for each."""
+
+
+def all_pairs(states: Iterable[State]) -> tuple[SecretPair, ...]:
+    """Return every ordered pair of two single states."""
+    return tuple(SecretPair(frozenset({a}), frozenset({b})) for a, b in permutations(states, 2))
+
+
+def secrets_of(network: DiscreteNetwork, protect: Protect) -> dict[str, tuple[SecretPair, ...]]:
+    """Return the protected attributes with their ordered pairs of secrets.
+
+    Raises
+    ------
+    SecretError
+        If nothing is protected, an attribute is unknown or has one state, or a pair is not well formed.
+    """
+    if isinstance(protect, str):
+        protect = (protect,)
+    wanted = cast(Mapping[str, SecretPairs | None], protect if isinstance(protect, Mapping) else dict.fromkeys(protect))
+    if not wanted:
+        raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
+    secrets: dict[str, tuple[SecretPair, ...]] = {}
+    for name, chosen in wanted.items():
+        member("a protected attribute", name, network.attributes, error=SecretError)
+        states = network.states[name]
+        secrets[name] = all_pairs(states) if chosen is None else chosen.ordered(name, states)
+        if not secrets[name]:
+            raise SecretError(
+                f"the protected attribute {name!r} needs at least two states",
+                found="one",
+                remedy="Protect another attribute: one state has nothing to hide.",
+            )
+    return secrets
+
+
+def side_text(side: frozenset[State]) -> str:
+    """Return a secret in words: the state, or the states between braces."""
+    names = sorted(map(str, side))
+    return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
+
+
+def _side(side: Side) -> frozenset[State]:
+    return frozenset({side}) if isinstance(side, (str, int, float, bool)) else frozenset(side)
