@@ -1,0 +1,26 @@
+"""Queries: predicates, constructors, the normal form, the grammar and column sensitivity."""
+
+from bnpriv.queries.base import Query
+from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.queries.custom import custom
+from bnpriv.queries.parser import parse_query
+from bnpriv.queries.predicates import Predicate, col
+from bnpriv.queries.sensitivity import answer_range, column_sensitivity
+
+__all__ = [
+    "Predicate",
+    "Query",
+    "answer_range",
+    "col",
+    "column_sensitivity",
+    "count",
+    "custom",
+    "histogram",
+    "linear",
+    "mean",
+    "moments",
+    "parse_query",
+    "proportion",
+    "stack",
+    "total",
+]

@@ -1,0 +1,86 @@
+"""What every query is: named outputs, each a weighted sum over records of indicators and powers of columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from bnpriv.queries.predicates import Predicate
+from bnpriv.schema import Schema
+
+
+@final
+@dataclass(frozen=True)
+class Indicator:
+    """1 for a record that satisfies `predicate`, else 0."""
+
+    predicate: Predicate
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the term reads."""
+        return self.predicate.columns
+
+
+@final
+@dataclass(frozen=True)
+class Power:
+    """The clamped, rounded value of `column` to the power 1 or 2."""
+
+    column: str
+    exponent: int = 1
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the column that the term reads."""
+        return frozenset({self.column})
+
+
+Term = Indicator | Power
+
+
+@final
+@dataclass(frozen=True)
+class Output:
+    """One number of the answer: the sum over records of weighted terms, divided by n if `averaged`.
+
+    Parameters
+    ----------
+    label : str
+        What the number is, for tables.
+    terms : tuple of (Fraction, Term)
+        Weights and terms of one record.
+    averaged : bool
+        Whether the sum is divided by the number of records.
+    """
+
+    label: str
+    terms: tuple[tuple[Fraction, Term], ...]
+    averaged: bool = False
+
+
+class Query(ABC):
+    """A question about a table.
+
+    Subclasses are frozen dataclasses; ``str(query)`` is the text that `parse_query` reads back.
+    """
+
+    @property
+    @abstractmethod
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the query reads."""
+
+    @abstractmethod
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return the numbers of the answer."""
+
+    def dimension(self, schema: Schema) -> int:
+        """Return how many numbers the answer has."""
+        return len(self.outputs(schema))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must be believed of the query without proof."""
+        return ()

@@ -1,0 +1,329 @@
+"""The built-in queries: each only says which weighted sums over records it is; the rest reads the normal form.
+
+Users make them with the functions of `bnpriv.queries.constructors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from numbers import Integral
+from typing import SupportsFloat, cast, final
+
+from bnpriv import checks
+from bnpriv.errors import QueryError
+from bnpriv.queries.base import Indicator, Output, Power, Query
+from bnpriv.queries.custom import Custom
+from bnpriv.queries.predicates import And, Comparison, Constant, Predicate, constant, literal, quoted
+from bnpriv.schema import Categorical, Schema
+
+ONE = Fraction(1)
+MOST_BITS = 4096  # of a weight's numerator and denominator: more than any double needs
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Count(Query):
+    """The number of records that satisfy `predicate`; made by `count`."""
+
+    predicate: Predicate
+
+    def __post_init__(self) -> None:
+        _condition("count", self.predicate)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the query reads."""
+        return self.predicate.columns
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return the one number of the answer."""
+        return (Output(str(self), ((ONE, Indicator(self.predicate)),)),)
+
+    def __str__(self) -> str:
+        return f"count({self.predicate})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Proportion(Query):
+    """The share of the records that satisfy `predicate`; made by `proportion`."""
+
+    predicate: Predicate
+
+    def __post_init__(self) -> None:
+        _condition("proportion", self.predicate)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the query reads."""
+        return self.predicate.columns
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return the one number of the answer."""
+        return (Output(str(self), ((ONE, Indicator(self.predicate)),), averaged=True),)
+
+    def __str__(self) -> str:
+        return f"proportion({self.predicate})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Total(Query):
+    """The sum of a column; made by `total`."""
+
+    column: str
+
+    def __post_init__(self) -> None:
+        checks.text("a column's name", self.column, error=QueryError)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the column that the query reads."""
+        return frozenset({self.column})
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return the one number of the answer."""
+        return (Output(str(self), ((ONE, Power(self.column)),)),)
+
+    def __str__(self) -> str:
+        return f"total({quoted(self.column)})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Mean(Query):
+    """The mean of a column; made by `mean`."""
+
+    column: str
+
+    def __post_init__(self) -> None:
+        checks.text("a column's name", self.column, error=QueryError)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the column that the query reads."""
+        return frozenset({self.column})
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return the one number of the answer."""
+        return (Output(str(self), ((ONE, Power(self.column)),), averaged=True),)
+
+    def __str__(self) -> str:
+        return f"mean({quoted(self.column)})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Histogram(Query):
+    """How many records fall into each bin of a column; made by `histogram`."""
+
+    column: str
+    bins: tuple[Constant, ...] | None = None
+
+    def __post_init__(self) -> None:
+        checks.text("a column's name", self.column, error=QueryError)
+        if self.bins is not None:
+            object.__setattr__(self, "bins", _bins(self.bins))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the column that the query reads."""
+        return frozenset({self.column})
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return one count per bin.
+
+        Raises
+        ------
+        QueryError
+            If a column of numbers comes without increasing edges.
+        """
+        column = schema[self.column]
+        if isinstance(column, Categorical):
+            values = tuple(column.categories) if self.bins is None else self.bins
+            return tuple(_count(Comparison(self.column, "==", value)) for value in values)
+        edges = _edges(self.column, self.bins)
+        last = len(edges) - 2
+        bins = (
+            (Comparison(self.column, ">=", low), Comparison(self.column, "<=" if place == last else "<", high))
+            for place, (low, high) in enumerate(pairwise(edges))
+        )
+        return tuple(_count(And(pair)) for pair in bins)
+
+    def __str__(self) -> str:
+        bins = "" if self.bins is None else f", [{', '.join(literal(value) for value in self.bins)}]"
+        return f"histogram({quoted(self.column)}{bins})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Linear(Query):
+    """The sum of weighted means of columns; made by `linear`."""
+
+    weights: tuple[tuple[str, Fraction], ...]
+
+    def __post_init__(self) -> None:
+        _names("linear", [name for name, _ in self.weights])
+        object.__setattr__(self, "weights", tuple((name, _weight(name, weight)) for name, weight in self.weights))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the query reads."""
+        return frozenset(name for name, _ in self.weights)
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return the one number of the answer."""
+        return (Output(str(self), tuple((weight, Power(name)) for name, weight in self.weights), averaged=True),)
+
+    def __str__(self) -> str:
+        return f"linear({', '.join(f'{quoted(name)}: {_exact(weight)}' for name, weight in self.weights)})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Moments(Query):
+    """The mean and the mean square of every column; made by `moments`."""
+
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", _names("moments", self.names))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the query reads."""
+        return frozenset(self.names)
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return two numbers per column."""
+        return tuple(
+            Output(f"{what} of {quoted(name)}", ((ONE, Power(name, exponent)),), averaged=True)
+            for name in self.names
+            for exponent, what in ((1, "mean"), (2, "mean square"))
+        )
+
+    def __str__(self) -> str:
+        return f"moments({', '.join(quoted(name) for name in self.names)})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Stack(Query):
+    """The answers of several queries side by side; made by `stack`."""
+
+    parts: tuple[Query, ...]
+
+    def __post_init__(self) -> None:
+        flat = tuple(leaf for part in self.parts for leaf in (part.parts if isinstance(part, Stack) else (part,)))
+        if not flat:
+            raise QueryError("stack needs a query", found="none", remedy="Pass the queries to be answered together.")
+        for part in flat:
+            if not isinstance(part, Query):
+                found = f"a {type(part).__name__}"
+                raise QueryError("stack takes queries", found=found, remedy="Pass queries such as count(...).")
+            if isinstance(part, Custom):
+                raise QueryError(
+                    "stack takes built-in queries, which are compiled together",
+                    found=str(part),
+                    remedy="Release the custom query apart, or return several numbers from its function.",
+                )
+        object.__setattr__(self, "parts", flat)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the query reads."""
+        return frozenset[str]().union(*(part.columns for part in self.parts))
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return the numbers of all parts, in order."""
+        return tuple(output for part in self.parts for output in part.outputs(schema))
+
+    def __str__(self) -> str:
+        return f"stack({', '.join(str(part) for part in self.parts)})"
+
+
+def _condition(what: str, predicate: object) -> None:
+    if not isinstance(predicate, Predicate):
+        raise QueryError(
+            f"{what} needs a condition",
+            found=f"a {type(predicate).__name__}",
+            remedy='Write count(col("height") > 170), or pass a whole query as text to parse_query.',
+        )
+
+
+def _count(predicate: Predicate) -> Output:
+    return Output(str(predicate), ((ONE, Indicator(predicate)),))
+
+
+def _bins(bins: Iterable[object]) -> tuple[Constant, ...]:
+    """Check what can be checked before the schema tells edges from categories."""
+    values = tuple(constant(value) for value in bins)
+    if not values:
+        raise QueryError("a histogram needs bins", found="an empty list", remedy="Leave bins out, or list them.")
+    kinds = {type(value) if isinstance(value, (str, bool)) else float for value in values}
+    if len(kinds) > 1:
+        found = checks.listing(sorted(kind.__name__ for kind in kinds))
+        raise QueryError("bins must be of one type", found=found, remedy="List edges, or list categories.")
+    if len(set(values)) < len(values):
+        raise QueryError("bins must be distinct", found="a repeated value", remedy="List each value once.")
+    if any(isinstance(value, float) for value in values):
+        _increasing(values)  # categories are never fractions, so these are edges
+    return values
+
+
+def _edges(name: str, bins: tuple[Constant, ...] | None) -> tuple[Constant, ...]:
+    if bins is None or len(bins) < 2 or isinstance(bins[0], (str, bool)):
+        found = checks.listing(literal(value) for value in bins or ())
+        raise QueryError(
+            f"a histogram of {name!r}, which holds numbers, needs two or more edges",
+            found=found,
+            remedy="List the edges of the bins, for example bins=[120, 150, 220].",
+        )
+    _increasing(bins)
+    return bins
+
+
+def _increasing(edges: tuple[Constant, ...]) -> None:
+    for low, high in pairwise(cast("tuple[float, ...]", edges)):
+        if not low < high:
+            raise QueryError("edges must increase", found=f"{low!r} before {high!r}", remedy="Sort the edges.")
+
+
+def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
+    listed = tuple(names)
+    if not listed:
+        raise QueryError(f"{what} needs a column", found="none", remedy="Name the columns.")
+    for name in listed:
+        checks.text("a column's name", name, error=QueryError)
+    if len(set(listed)) < len(listed):
+        found = f"a repeated column among {checks.listing(listed)}"
+        raise QueryError(f"{what} takes each column once", found=found, remedy="List each column once.")
+    return listed
+
+
+def _weight(name: str, weight: object) -> Fraction:
+    checks.number(f"the weight of {name!r}", weight, error=QueryError)
+    if isinstance(weight, Integral):
+        exact = Fraction(int(weight))
+    else:
+        exact = weight if isinstance(weight, Fraction) else Fraction(float(cast("SupportsFloat", weight)))
+    if exact == 0:
+        raise QueryError(f"the weight of {name!r} must not be 0", found="0", remedy="Leave the column out.")
+    if not max(abs(exact.numerator), exact.denominator).bit_length() <= MOST_BITS:
+        raise QueryError(
+            f"the weight of {name!r} must be a fraction of at most {MOST_BITS} bits",
+            found="a longer one",
+            remedy="Pass it as a float.",
+        )
+    return exact
+
+
+def _exact(weight: Fraction) -> str:
+    """Write a fraction so that it can be read back without loss: as a whole number, a double, or a quotient."""
+    if weight.denominator == 1 and abs(weight) < 10**15:
+        return str(weight.numerator)
+    nearest = float(weight)
+    return repr(nearest) if Fraction(nearest) == weight else str(weight)

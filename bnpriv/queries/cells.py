@@ -1,0 +1,188 @@
+"""A column's values, cut into cells on which every comparison of a query is constant.
+
+Inside a cell a record's value moves freely, and its grid step moves monotonically with it; so what a query can do with
+a column is known from a few grid steps per cell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.queries.normal_form import steps_of
+from bnpriv.queries.predicates import Comparison, Constant, IsIn
+from bnpriv.schema import Categorical, Column, Integer, Real
+
+Leaf = Comparison | IsIn
+Truths = NDArray[np.bool_]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """What a column can hold, as far as comparisons and grid steps tell.
+
+    Parameters
+    ----------
+    truth : ndarray of bool, shape (leaves, cells)
+        Which comparisons hold in which cell.
+    low, high : tuple of int, shape (cells,)
+        The first and the last grid step of each cell; 0 for categories.
+    """
+
+    truth: Truths
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Corners:
+    """Chosen values of a column: their comparisons, shape (leaves, values), and their grid steps."""
+
+    truth: Truths
+    steps: tuple[int, ...]
+
+
+def cells(column: Column, leaves: Sequence[Leaf]) -> Cells:
+    """Cut `column` at the constants of `leaves`, which are comparisons of this column.
+
+    Examples
+    --------
+    >>> parts = cells(Real(0, 10, steps=10), [Comparison("x", ">=", 5)])
+    >>> list(zip(parts.low, parts.high)), parts.truth.tolist()
+    ([(0, 5), (5, 5), (5, 10)], [[False, True, True]])
+    """
+    if isinstance(column, Categorical):
+        truth = np.array([_holds_category(leaf, column) for leaf in leaves], dtype=bool)
+        nothing = (0,) * len(column.categories)
+        return Cells(truth=truth.reshape(len(leaves), len(nothing)), low=nothing, high=nothing)
+    cuts = {float(value) for leaf in leaves for value in constants(leaf)}
+    intervals = _intervals(column, sorted(cuts))
+    places = np.array([start for start, _ in intervals])
+    truth = np.array([_holds_number(leaf, places) for leaf in leaves], dtype=bool)
+    return Cells(
+        truth=truth.reshape(len(leaves), len(intervals)),
+        low=tuple(steps_of(column, start) for start, _ in intervals),
+        high=tuple(steps_of(column, end) for _, end in intervals),
+    )
+
+
+def patterns(parts: Cells) -> Corners:
+    """Return one value for each combination of comparisons: enough for a column that is never summed."""
+    chosen = [places[0] for places in _alike(parts).values()]
+    return Corners(truth=parts.truth[:, chosen], steps=(0,) * len(chosen))
+
+
+def ends(parts: Cells) -> Corners:
+    """Return the least and the greatest grid step for each combination of comparisons.
+
+    A function that is affine in the grid step inside a cell is extreme at these.
+    """
+    found = [
+        (places[0], step)
+        for places in _alike(parts).values()
+        for step in sorted({min(parts.low[place] for place in places), max(parts.high[place] for place in places)})
+    ]
+    return _corners(parts, found)
+
+
+def turns(parts: Cells, turning: Iterable[Fraction]) -> Corners:
+    """Return the ends of every cell, and the grid steps beside each of the points `turning` that lie inside a cell.
+
+    A function that is a parabola in the grid step inside a cell, with its vertex in `turning`, is extreme at these.
+    """
+    beside = {step for point in turning for step in (math.floor(point), math.ceil(point))}
+    found: dict[tuple[bytes, int], tuple[int, int]] = {}
+    for places in _alike(parts).values():
+        for place in places:
+            low, high = parts.low[place], parts.high[place]
+            for step in sorted({low, high, *(step for step in beside if low < step < high)}):
+                found.setdefault((parts.truth[:, place].tobytes(), step), (place, step))
+    return _corners(parts, list(found.values()))
+
+
+def every_cell(parts: Cells) -> Corners:
+    """Return the first grid step of every cell."""
+    return _corners(parts, list(enumerate(parts.low)))
+
+
+def has_holes(column: Column) -> bool:
+    """Whether doubles are so coarse that some grid step between the bounds is the step of no double."""
+    if not isinstance(column, Real):
+        return False
+    return 2 * math.ulp(max(abs(column.lower), abs(column.upper))) > column.grid
+
+
+def constants(leaf: Leaf) -> tuple[Constant, ...]:
+    """Return the constants that a comparison compares with."""
+    return tuple(leaf.values) if isinstance(leaf, IsIn) else (leaf.value,)
+
+
+def _corners(parts: Cells, found: list[tuple[int, int]]) -> Corners:
+    return Corners(truth=parts.truth[:, [place for place, _ in found]], steps=tuple(step for _, step in found))
+
+
+def _alike(parts: Cells) -> dict[bytes, list[int]]:
+    groups: dict[bytes, list[int]] = {}
+    for place in range(len(parts.low)):
+        groups.setdefault(parts.truth[:, place].tobytes(), []).append(place)
+    return groups
+
+
+def _intervals(column: Real | Integer, cuts: Sequence[float]) -> list[tuple[float, float]]:
+    """Return the first and last value of each cell: single points at the cuts, and what lies between them."""
+    found: list[tuple[float, float]] = []
+    start = float(column.lower)
+    for cut in cuts:
+        if not column.lower <= cut <= column.upper:
+            continue
+        before, after, held = _around(column, cut)
+        if start <= before:
+            found.append((start, before))
+        if held:
+            found.append((cut, cut))
+        start = after
+    if start <= column.upper:
+        found.append((start, float(column.upper)))
+    return found
+
+
+def _around(column: Real | Integer, cut: float) -> tuple[float, float, bool]:
+    """Return the value of the column before `cut`, the one after it, and whether the column can hold it."""
+    if isinstance(column, Real):
+        return math.nextafter(cut, -math.inf), math.nextafter(cut, math.inf), True
+    return float(math.ceil(cut) - 1), float(math.floor(cut) + 1), cut.is_integer()
+
+
+def _holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
+    """Compare doubles with constants that are exact as doubles (the normal form refuses others)."""
+    values = [float(value) for value in constants(leaf)]
+    if isinstance(leaf, IsIn):
+        return np.isin(places, values)
+    value = values[0]
+    match leaf.operator:
+        case "<":
+            return places < value
+        case "<=":
+            return places <= value
+        case ">":
+            return places > value
+        case ">=":
+            return places >= value
+        case "==":
+            return places == value
+        case "!=":
+            return places != value
+
+
+def _holds_category(leaf: Leaf, column: Categorical) -> Truths:
+    held = set(constants(leaf))
+    truth = np.array([category in held for category in column.categories], dtype=bool)
+    return ~truth if isinstance(leaf, Comparison) and leaf.operator == "!=" else truth

@@ -1,0 +1,322 @@
+"""The largest change of outputs that are tied by shared columns, in exact fractions around a floating-point search.
+
+Outputs that share no part move apart: their largest changes are attained together. A part that feeds one output only
+adds its own largest change to that output, in the direction of whatever else happens there; it becomes a side of the
+cluster's box. What remains, parts that feed several outputs, is searched jointly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple, final
+
+import numpy as np
+
+from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.queries.diameters import (
+    MOST_CUBICS,
+    Floats,
+    Norm,
+    Reach,
+    bent,
+    by_signs,
+    changes_of,
+    farthest,
+    lengths,
+    sums,
+    together,
+)
+from bnpriv.queries.records import MOST_EXACT_BITS, Part, Problem, Table, holes, scale_of, tabulate
+from bnpriv.schema import Categorical
+
+CUBIC_ERROR = 1e-12  # of the roots of a cubic, on the largest value of its quartic; relative
+
+
+class Extent(NamedTuple):
+    """A largest change lies between `lower` and `upper`."""
+
+    lower: Fraction
+    upper: Fraction
+
+
+NOTHING = Extent(Fraction(0), Fraction(0))
+
+
+def clusters(task: Problem, outputs: Sequence[int]) -> list[Cluster]:
+    """Divide `outputs` into clusters that move apart; outputs that cannot move are left out."""
+    box = dict.fromkeys(outputs, NOTHING)
+    groups: list[tuple[frozenset[int], tuple[Part, ...]]] = []
+    for part in task.parts(outputs):
+        fed = frozenset(task.fed(part, outputs))
+        if len(fed) == 1:
+            (output,) = fed
+            alone = alone_in(task, part, output)
+            box[output] = Extent(box[output].lower + alone.lower, box[output].upper + alone.upper)
+            fed = fed if alone.upper > 0 else frozenset[int]()
+            groups = _joined(groups, fed, ())
+        else:
+            groups = _joined(groups, fed, (part,))
+    return [
+        Cluster(task=task, outputs=tuple(sorted(fed)), parts=parts, box={output: box[output] for output in fed})
+        for fed, parts in groups
+    ]
+
+
+def alone_in(task: Problem, part: Part, output: int) -> Extent:
+    """Return the largest change of `part` of one output."""
+    scale = scale_of(task, [part], [output])
+    table = tabulate(task, part, [output], scale)
+    if table is None:
+        low, high = task.outer(part, output)
+        return Extent(Fraction(0), high - low)
+    found = by_signs([(table.values, (0,))], 1)
+    assert found is not None  # one output has one pattern of signs
+    return _extent(scale, found, 0.0 if holes(task, part) else found, _rounding([table], found))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Outputs tied by the parts that feed several of them.
+
+    Parameters
+    ----------
+    task : Problem
+    outputs : tuple of int
+    parts : tuple of Part
+        The parts that feed several of the outputs.
+    box : mapping from int to Extent
+        For each output the largest change of the parts that feed it alone.
+    """
+
+    task: Problem
+    outputs: tuple[int, ...]
+    parts: tuple[Part, ...]
+    box: Mapping[int, Extent]
+
+    def largest(self, norm: Norm) -> Extent:
+        """Return the largest change of the outputs, in the 1-norm or 2-norm."""
+        if len(self.outputs) == 1:
+            return self.box[self.outputs[0]]
+        found = self._sum() if norm == 1 else self._root()
+        if found is not None and _tight(found):
+            return found
+        bounds = [self._apart(norm)] + ([found] if found is not None else [])
+        if norm == 2:
+            # no 2-norm exceeds the 1-norm
+            bounds.append(Extent(Fraction(0), self.largest(1).upper))
+        return Extent(max(bound.lower for bound in bounds), min(bound.upper for bound in bounds))
+
+    @cached_property
+    def scale(self) -> Fraction:
+        """Return the unit of the tables."""
+        return scale_of(self.task, self.parts, self.outputs)
+
+    @cached_property
+    def tables(self) -> list[Table] | None:
+        """Return a table for each part, or None if one is too large."""
+        found = [tabulate(self.task, part, self.outputs, self.scale) for part in self.parts]
+        tables = [table for table in found if table is not None]
+        return tables if len(tables) == len(found) else None
+
+    @property
+    def _holes(self) -> bool:
+        return any(holes(self.task, part) for part in self.parts)
+
+    def _apart(self, norm: Norm) -> Extent:
+        """Bound the change by those of the single outputs."""
+        alone = [sum_of(clusters(self.task, [output]), 1) for output in self.outputs]
+        lower = max(extent.lower for extent in alone)
+        upper = combined(alone, norm).upper
+        return Extent(lower, min(upper, self._lean(norm)) if self._lean(norm) is not None else upper)
+
+    def _sum(self) -> Extent | None:
+        """Return the largest 1-norm; the box adds to it whatever the signs are."""
+        if self.tables is None:
+            return None
+        every = range(len(self.outputs))
+        signed = by_signs([(table.values, every) for table in self.tables], len(self.outputs))
+        lower = upper = signed
+        if lower is None or upper is None:
+            lower, upper = self._reached(1, np.zeros(len(self.outputs)))
+        found = _extent(self.scale, upper, 0.0 if self._holes else lower, _rounding(self.tables, upper))
+        sides = self.box.values()
+        return Extent(
+            found.lower + sum((side.lower for side in sides), Fraction(0)),
+            found.upper + sum((side.upper for side in sides), Fraction(0)),
+        )
+
+    def _reached(self, norm: Norm, box: Floats) -> tuple[float, float]:
+        """Return a length that is reached, and one that is not exceeded because the parts' lengths add up."""
+        tables = self.tables or []
+        nothing = np.zeros_like(box)
+        if len(tables) == 1:
+            reach = farthest(tables[0].values, box, norm)
+            return reach.lower, reach.upper
+        reaches: list[Reach] = [farthest(table.values, nothing, norm) for table in tables]
+        upper = sum(reach.upper for reach in reaches) + float(lengths(nothing, box, norm))
+        return float(lengths(together(reaches, box, norm), box, norm)), upper
+
+    def _root(self) -> Extent | None:
+        """Return the largest 2-norm: among the corners if nothing is squared, else with the help of cubics."""
+        if self.tables is None:
+            return None
+        box = np.array([float(self.box[output].upper / self.scale) for output in self.outputs])
+        loose = sum(float((side.upper - side.lower) / self.scale) for side in self.box.values())
+        squared = [(part, name) for part in self.parts for name in sorted(self.task.squared(part))]
+        if len(squared) == 1:
+            return self._bent(*squared[0], box, loose)
+        lower, upper = self._reached(2, box) if len(self.tables) == 1 else self._listed(box)
+        if squared:
+            upper = math.inf  # the corners do not suffice
+        return self._rounded(lower, upper, box, loose)
+
+    def _rounded(self, lower: float, upper: float, box: Floats, loose: float, error: float = 0.0) -> Extent | None:
+        found = lower if math.isinf(upper) else upper
+        slack = _rounding(self.tables or [], found, box) + error * found
+        lower = 0.0 if self._holes else max(0.0, lower - 2 * loose)
+        if math.isinf(upper):
+            return Extent(_extent(self.scale, lower, lower, slack).lower, self.largest(1).upper)
+        return _extent(self.scale, upper, lower, slack)
+
+    def _listed(self, box: Floats) -> tuple[float, float]:
+        changes = [changes_of(table.values) for table in self.tables or []]
+        known = [change for change in changes if change is not None]
+        total = sums(known) if len(known) == len(changes) else None
+        if total is None:
+            return self._reached(2, box)
+        found = float(lengths(total, box, 2).max())
+        return found, found
+
+    def _bent(self, part: Part, name: str, box: Floats, loose: float) -> Extent | None:
+        """Return the largest 2-norm when the squares of one column are summed.
+
+        With the sum of the two grid steps of that column fixed, the change is affine in their difference, so the norm
+        is largest when one of the two is at an end of its cell. With that one fixed, the squared norm is a quartic in
+        the other.
+        """
+        lower, _ = self._reached(2, box)
+        column = self.task.schema[name]
+        opened = tabulate(self.task, part, self.outputs, self.scale, open_column=name)
+        others = self._others(part, box)
+        if opened is None or others is None or isinstance(column, Categorical):
+            return self._rounded(lower, math.inf, box, loose)
+        found = _contexts(opened, others)
+        if found is None:
+            return self._rounded(lower, math.inf, box, loose)
+        shift, low, high, fixed = found
+        slope, bend = self._parabolas(part, name, column.steps)
+        value = bent(shift, low, high, fixed, steps=column.steps, slope=slope, bend=bend)
+        if value is None:
+            return self._rounded(lower, math.inf, box, loose)
+        wide = np.append(box, float(np.abs(slope).sum() + np.abs(bend).sum()))
+        return self._rounded(value, value, wide, loose, CUBIC_ERROR)
+
+    def _others(self, part: Part, box: Floats) -> Floats | None:
+        """Return all changes that come from elsewhere than `part`: other parts, and the sides of the box."""
+        tables = [table for table, other in zip(self.tables or [], self.parts, strict=True) if other != part]
+        listed = [changes_of(table.values) for table in tables]
+        sides = [np.diag(box)[[place]] for place in range(len(box)) if box[place] > 0]
+        known = [change for change in listed if change is not None]
+        if len(known) < len(listed):
+            return None
+        signed = [np.concatenate([side, -side]) for side in sides]
+        return sums([np.zeros((1, len(box))), *known, *signed], MOST_CUBICS * len(box))
+
+    def _parabolas(self, part: Part, name: str, steps: int) -> tuple[Floats, Floats]:
+        """Return slope and bend of each output in ``z = 2 k / steps - 1``."""
+        half = Fraction(steps, 2)
+        pairs = [self.task.parabola(name, part, output) for output in self.outputs]
+        slope = [float((slope + 2 * bend * half) * half / self.scale) for slope, bend in pairs]
+        return np.array(slope), np.array([float(bend * half**2 / self.scale) for _, bend in pairs])
+
+
+def sum_of(found: Sequence[Cluster], norm: Norm) -> Extent:
+    """Return the largest change of clusters that move apart."""
+    extents = [extent for extent in (cluster.largest(norm) for cluster in found) if extent.upper > 0]
+    return combined(extents, norm)
+
+
+def combined(extents: Sequence[Extent], norm: Norm) -> Extent:
+    """Return the largest change of what moves apart: 1-norms add, and so do squared 2-norms."""
+    if norm == 1 or len(extents) < 2:
+        return Extent(
+            sum((extent.lower for extent in extents), Fraction(0)),
+            sum((extent.upper for extent in extents), Fraction(0)),
+        )
+    upper = root_of_squares([extent.upper for extent in extents])
+    # root_of_squares rounds up by far less than this
+    return Extent(root_of_squares([extent.lower for extent in extents]) * (1 - Fraction(1, 2**48)), upper)
+
+
+def root_of_squares(values: Sequence[Fraction]) -> Fraction:
+    """Return the root of the sum of squares, rounded up by a few units in the last place of a double."""
+    largest = max(values)
+    if largest == 0:
+        return largest
+    shares = [float(value / largest) for value in values]
+    return largest * Fraction(math.hypot(*shares)) * (1 + Fraction(1, 2**50))
+
+
+def _joined(
+    groups: list[tuple[frozenset[int], tuple[Part, ...]]], fed: frozenset[int], parts: tuple[Part, ...]
+) -> list[tuple[frozenset[int], tuple[Part, ...]]]:
+    if not fed:
+        return groups
+    joined = [group for group in groups if group[0] & fed]
+    names = fed.union(*(group[0] for group in joined))
+    kept = [group for group in groups if not group[0] & fed]
+    return [*kept, (names, (*(old for group in joined for old in group[1]), *parts))]
+
+
+def _contexts(opened: Table, others: Floats) -> tuple[Floats, Floats, Floats, Floats] | None:
+    """Return what surrounds an open column: the change of all else, its cell, and the end of a cell it moves from."""
+    low, high = np.array(opened.low, dtype=float), np.array(opened.high, dtype=float)
+    found: list[Floats] = []
+    for place in range(opened.values.shape[1]):
+        points: Floats = np.column_stack([opened.values[:, place], low, high])
+        points = np.unique(points, axis=0)
+        if 2 * len(points) ** 2 * len(others) > MOST_CUBICS or len(found) > MOST_CUBICS:
+            return None
+        outputs = len(opened.outputs)
+        change = (points[:, None, None, :outputs] - points[None, :, None, :outputs]) + others
+        shape = change.shape[:3]
+        cell_low = np.broadcast_to(points[:, None, None, outputs], shape)
+        cell_high = np.broadcast_to(points[:, None, None, outputs + 1], shape)
+        for end in (outputs, outputs + 1):
+            held = np.broadcast_to(points[None, :, None, end], shape)
+            rows = [change.reshape(-1, outputs), cell_low.reshape(-1), cell_high.reshape(-1), held.reshape(-1)]
+            found.append(np.column_stack(rows))
+    listed: Floats = np.unique(np.concatenate(found), axis=0)
+    if len(listed) > MOST_CUBICS:
+        return None
+    return listed[:, :-3], listed[:, -3], listed[:, -2], listed[:, -1]
+
+
+def _extent(scale: Fraction, upper: float, lower: float, error: float) -> Extent:
+    return Extent(
+        max(Fraction(0), Fraction(lower) - Fraction(error)) * scale, (Fraction(upper) + Fraction(error)) * scale
+    )
+
+
+def _rounding(tables: Sequence[Table], found: float, box: Floats | None = None) -> float:
+    """Bound the rounding error of a search; 0 if all numbers in it are whole multiples of one power of two."""
+    magnitude = sum(table.magnitude for table in tables)
+    grains = [table.grain for table in tables]
+    known = [grain for grain in grains if grain is not None]
+    outputs = len(tables[0].outputs) if tables else 1
+    roots = 0.0 if box is None else (outputs + 8) * found
+    exact = len(known) == len(grains) and magnitude <= math.ldexp(1.0, MOST_EXACT_BITS - max(known, default=0))
+    if exact and (box is None or not box.any()):
+        return UNIT_ROUNDOFF * roots
+    summands = max((table.summands for table in tables), default=0) + len(tables) + 4
+    sides = 0.0 if box is None else float(box.sum())
+    return UNIT_ROUNDOFF * (2 * summands * (magnitude + sides) + (outputs + 8) * found + roots)
+
+
+def _tight(extent: Extent) -> bool:
+    return extent.upper - extent.lower <= extent.upper * Fraction(1, 10**9)

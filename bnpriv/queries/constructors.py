@@ -1,0 +1,240 @@
+"""What users write to ask a question; every function here makes a value that touches no data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import cast
+
+from bnpriv.errors import QueryError
+from bnpriv.queries.base import Query
+from bnpriv.queries.builtin import Count, Histogram, Linear, Mean, Moments, Proportion, Stack, Total
+from bnpriv.queries.predicates import Constant, Predicate
+
+
+def count(predicate: Predicate) -> Count:
+    """Count the records that satisfy a condition.
+
+    Parameters
+    ----------
+    predicate : Predicate
+        Made from `col`.
+
+    Returns
+    -------
+    Count
+        One number between 0 and the number of records.
+
+    Raises
+    ------
+    QueryError
+        If `predicate` is not a condition.
+
+    Examples
+    --------
+    >>> from bnpriv.queries.predicates import col
+    >>> print(count(col("height") > 170))
+    count(height > 170)
+    """
+    return Count(predicate=predicate)
+
+
+def proportion(predicate: Predicate) -> Proportion:
+    """Return the share of the records that satisfy a condition.
+
+    Parameters
+    ----------
+    predicate : Predicate
+        Made from `col`.
+
+    Returns
+    -------
+    Proportion
+        One number between 0 and 1.
+
+    Raises
+    ------
+    QueryError
+        If `predicate` is not a condition.
+
+    Examples
+    --------
+    >>> from bnpriv.queries.predicates import col
+    >>> print(proportion(col("gender") == "f"))
+    proportion(gender == "f")
+    """
+    return Proportion(predicate=predicate)
+
+
+def total(column: str) -> Total:
+    """Sum a column of numbers over the records.
+
+    Parameters
+    ----------
+    column : str
+        A Real or Integer column.
+
+    Returns
+    -------
+    Total
+        One number, in the column's unit.
+
+    Raises
+    ------
+    QueryError
+        If `column` is not a name.
+
+    Examples
+    --------
+    >>> print(total("height"))
+    total(height)
+    """
+    return Total(column=column)
+
+
+def mean(column: str) -> Mean:
+    """Average a column of numbers over the records.
+
+    Parameters
+    ----------
+    column : str
+        A Real or Integer column.
+
+    Returns
+    -------
+    Mean
+        One number, in the column's unit.
+
+    Raises
+    ------
+    QueryError
+        If `column` is not a name.
+
+    Examples
+    --------
+    >>> print(mean("height in cm"))
+    mean(`height in cm`)
+    """
+    return Mean(column=column)
+
+
+def histogram(column: str, bins: Iterable[Constant] | None = None) -> Histogram:
+    """Count the records in each bin of a column.
+
+    Parameters
+    ----------
+    column : str
+        Any column.
+    bins : sequence, optional
+        Of a Real or Integer column: two or more increasing edges. A bin holds its lower edge and not its upper one,
+        but the last bin holds both; values outside the edges are not counted. Of a Categorical column: the categories
+        to be counted, by default all.
+
+    Returns
+    -------
+    Histogram
+        One number per bin.
+
+    Raises
+    ------
+    QueryError
+        If `bins` is empty, repeats a value, mixes types or holds NaN; and, once the schema is known, if a column of
+        numbers has no increasing edges.
+
+    Examples
+    --------
+    >>> print(histogram("height", [120, 150, 220]))
+    histogram(height, [120, 150, 220])
+    """
+    if bins is not None and (isinstance(bins, str) or not isinstance(bins, Iterable)):
+        raise QueryError(
+            "the bins of a histogram are a list of edges or categories",
+            found=f"a {type(bins).__name__}",
+            remedy="List the edges: a number of bins would have to be read off the data.",
+        )
+    return Histogram(column=column, bins=None if bins is None else tuple(bins))
+
+
+def linear(weights: Mapping[str, float | Fraction]) -> Linear:
+    """Add up the means of columns, each times its weight.
+
+    Parameters
+    ----------
+    weights : mapping from str to number
+        Weight of each Real or Integer column; kept as exact fractions.
+
+    Returns
+    -------
+    Linear
+        One number.
+
+    Raises
+    ------
+    QueryError
+        If there is no column, or a weight is zero or not finite.
+
+    Examples
+    --------
+    >>> print(linear({"height": 0.5, "sat": 2}))
+    linear(height: 0.5, sat: 2)
+    """
+    if not isinstance(weights, Mapping):
+        found = f"a {type(weights).__name__}"
+        raise QueryError("linear needs a mapping from columns to weights", found=found, remedy="Pass {column: weight}.")
+    # Linear turns the weights into fractions
+    return Linear(weights=cast("tuple[tuple[str, Fraction], ...]", tuple(weights.items())))
+
+
+def moments(columns: Iterable[str]) -> Moments:
+    """Return the mean and the mean square of columns.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Real or Integer columns.
+
+    Returns
+    -------
+    Moments
+        Two numbers per column: its mean, then the mean of its squares.
+
+    Raises
+    ------
+    QueryError
+        If there is no column, or one is repeated.
+
+    Examples
+    --------
+    >>> print(moments(["height", "weight"]))
+    moments(height, weight)
+    """
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        found = f"a {type(columns).__name__}"
+        raise QueryError("moments needs a list of columns", found=found, remedy="Pass [column, ...].")
+    return Moments(names=tuple(columns))
+
+
+def stack(*queries: Query) -> Stack:
+    """Answer several queries in one release.
+
+    Parameters
+    ----------
+    *queries : Query
+        Built-in queries; a stack among them is taken apart.
+
+    Returns
+    -------
+    Stack
+        The numbers of all queries, in order.
+
+    Raises
+    ------
+    QueryError
+        If there is no query, or one is custom.
+
+    Examples
+    --------
+    >>> print(stack(total("height"), stack(mean("sat"), total("sat"))))
+    stack(total(height), mean(sat), total(sat))
+    """
+    return Stack(parts=queries)

@@ -1,0 +1,207 @@
+"""The one normal form of every built-in query: exact integer sums over records, then an affine map.
+
+A record's value in a numeric column is ``lower + grid * k`` with a whole number k of steps; hence every output is an
+affine map, in fractions, of integer sums of indicators and powers of k. Sums of integers do not depend on the order
+of rows, on the engine, or on floating point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from bnpriv.checks import listing
+from bnpriv.errors import QueryError
+from bnpriv.queries.base import Indicator, Output, Query, Term
+from bnpriv.queries.predicates import Comparison, IsIn
+from bnpriv.schema import Categorical, Integer, Real, Schema
+
+LARGEST_SUM = 2**63 - 1
+
+
+@final
+@dataclass(frozen=True)
+class Steps:
+    """The number of grid steps of `column` above its lower bound, to the power `exponent`."""
+
+    column: str
+    exponent: int = 1
+
+
+IntegerTerm = Indicator | Steps
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NormalForm:
+    """A query compiled for a schema: ``answer = matrix @ sums + offset``.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns and the number of records.
+    terms : tuple of Indicator or Steps
+        What is summed over the records, each a whole number per record.
+    matrix : tuple of tuple of Fraction, shape (outputs, terms)
+    offset : tuple of Fraction, shape (outputs,)
+    labels : tuple of str
+        One per output.
+    """
+
+    schema: Schema
+    terms: tuple[IntegerTerm, ...]
+    matrix: tuple[tuple[Fraction, ...], ...]
+    offset: tuple[Fraction, ...]
+    labels: tuple[str, ...]
+
+    def answer(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
+        """Return the exact answer from the integer sums of the terms."""
+        return tuple(
+            shift + sum((weight * total for weight, total in zip(row, sums, strict=True)), Fraction(0))
+            for row, shift in zip(self.matrix, self.offset, strict=True)
+        )
+
+
+def normal_form(query: Query, schema: Schema) -> NormalForm:
+    """Compile `query` for `schema`.
+
+    Raises
+    ------
+    QueryError
+        If a column is used as what it is not, or an integer sum could pass 2^63.
+    """
+    outputs = query.outputs(schema)
+    terms: dict[IntegerTerm, int] = {}
+    rows: list[dict[IntegerTerm, Fraction]] = []
+    offset: list[Fraction] = []
+    for output in outputs:
+        row, shift = _affine(output, schema)
+        rows.append(row)
+        offset.append(shift)
+        for term in row:
+            terms.setdefault(term, len(terms))
+    for term in terms:
+        _check_term(term, schema)
+    matrix = tuple(_dense({terms[term]: weight for term, weight in row.items()}, len(terms)) for row in rows)
+    return NormalForm(
+        schema=schema,
+        terms=tuple(terms),
+        matrix=matrix,
+        offset=tuple(offset),
+        labels=tuple(output.label for output in outputs),
+    )
+
+
+def _dense(row: Mapping[int, Fraction], length: int) -> tuple[Fraction, ...]:
+    filled = [Fraction(0)] * length
+    for place, weight in row.items():
+        filled[place] = weight
+    return tuple(filled)
+
+
+def _affine(output: Output, schema: Schema) -> tuple[dict[IntegerTerm, Fraction], Fraction]:
+    scale = Fraction(1, schema.records) if output.averaged else Fraction(1)
+    row: dict[IntegerTerm, Fraction] = {}
+    shift = Fraction(0)
+    for weight, term in output.terms:
+        constant, parts = _integer_parts(term, schema)
+        shift += weight * scale * constant * schema.records
+        for factor, part in parts:
+            row[part] = row.get(part, Fraction(0)) + weight * scale * factor
+    return row, shift
+
+
+def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fraction, IntegerTerm]]]:
+    """Write a term as constant + sum of factor * integer term."""
+    if isinstance(term, Indicator):
+        return Fraction(0), [(Fraction(1), term)]
+    column = numeric(term.column, schema)
+    low, grid = Fraction(column.lower), column.grid
+    if term.exponent == 1:
+        return low, [(grid, Steps(term.column))]
+    return low**2, [(2 * low * grid, Steps(term.column)), (grid**2, Steps(term.column, 2))]
+
+
+def steps_of(column: Real | Integer, value: float) -> int:
+    """Return the grid step of a value between the bounds.
+
+    This is the definition that a release repeats in every engine: these operations on doubles, in this order. Each of
+    them is monotone, hence so is the step, and column sensitivity may reason with the ends of intervals.
+
+    Examples
+    --------
+    >>> steps_of(Real(120, 220, steps=10), 149.0)
+    3
+    """
+    if isinstance(column, Integer):
+        return math.floor(value + 0.5) - column.lower
+    return math.floor((value - column.lower) / float(column.grid) + 0.5)
+
+
+def numeric(name: str, schema: Schema) -> Real | Integer:
+    """Return the column `name`, which must hold numbers.
+
+    Raises
+    ------
+    QueryError
+        If it is categorical.
+    """
+    column = schema[name]
+    if isinstance(column, Categorical):
+        raise QueryError(
+            f"the column {name!r} must hold numbers to be summed",
+            found="a Categorical column",
+            remedy="Count its categories, or declare the column Real or Integer.",
+        )
+    return column
+
+
+def _check_term(term: IntegerTerm, schema: Schema) -> None:
+    if isinstance(term, Steps):
+        largest = numeric(term.column, schema).steps ** term.exponent * schema.records
+        if not largest <= LARGEST_SUM:
+            raise QueryError(
+                f"the exact sum of {term.column!r} to the power {term.exponent} must stay below 2^63",
+                found=f"up to {largest:.3g} over {schema.records:,} records",
+                remedy="Declare the column with fewer grid steps, for example Real(lower, upper, steps=2**16).",
+            )
+        return
+    for leaf in term.predicate.comparisons():
+        _check_leaf(leaf, schema)
+
+
+def _check_leaf(leaf: Comparison | IsIn, schema: Schema) -> None:
+    column = schema[leaf.column]
+    values = leaf.values if isinstance(leaf, IsIn) else (leaf.value,)
+    if not isinstance(column, Categorical):
+        wrong = [value for value in values if isinstance(value, (str, bool))]
+        if wrong:
+            raise QueryError(
+                f"{leaf.column!r} holds numbers and must be compared with numbers",
+                found=repr(wrong[0]),
+                remedy="Compare it with a number.",
+            )
+        # an engine compares doubles; a constant that is no double would be rounded by some engines only
+        if any(float(value) != value for value in values):
+            raise QueryError(
+                f"{leaf.column!r} must be compared with numbers that are exact as doubles",
+                found="a longer whole number",
+                remedy="Write it with a decimal point to round it.",
+            )
+        return
+    if isinstance(leaf, Comparison) and leaf.operator not in ("==", "!="):
+        raise QueryError(
+            f"{leaf.column!r} is categorical and is compared with == and != only",
+            found=leaf.operator,
+            remedy="Use isin with the categories that count.",
+        )
+    strange = [value for value in values if not any(value == c and type(value) is type(c) for c in column.categories)]
+    if strange:
+        raise QueryError(
+            f"{leaf.column!r} is compared with its categories {listing(column.categories)}",
+            found=repr(strange[0]),
+            remedy="Check the spelling; values that are not declared count as missing.",
+        )

@@ -1,0 +1,330 @@
+"""The closed grammar of queries: a tokenizer and a recursive descent, so that text from a file never runs as code.
+
+::
+
+    query      = "count" "(" condition ")" | "proportion" "(" condition ")"
+               | "total" "(" column ")" | "mean" "(" column ")"
+               | "histogram" "(" column [ "," list ] ")"
+               | "linear" "(" column ":" weight { "," column ":" weight } ")"
+               | "moments" "(" column { "," column } ")"
+               | "stack" "(" query { "," query } ")"
+    condition  = both { "|" both }
+    both       = negated { "&" negated }
+    negated    = "~" negated | "(" condition ")" | comparison
+    comparison = column operator constant | column "in" list
+    operator   = "<" | "<=" | ">" | ">=" | "==" | "!="
+    list       = "[" constant { "," constant } "]"
+    constant   = number | string | "true" | "false"
+    weight     = number [ "/" number ]
+    column     = identifier | "`" any characters, a backtick doubled "`"
+    string     = characters between double or single quotes; a backslash before a backslash or a quote
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NoReturn, TypeVar, cast, final
+
+from bnpriv.errors import QueryError
+from bnpriv.queries.base import Query
+from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.queries.predicates import (
+    MOST_NESTED,
+    OPERATORS,
+    And,
+    Comparison,
+    Constant,
+    IsIn,
+    Not,
+    Or,
+    Predicate,
+)
+
+MOST_CHARACTERS = 10_000
+MOST_OPEN = 2 * MOST_NESTED + 4  # a nested condition prints as "~(", and a query adds its own parenthesis
+REMEDY = 'Write for example count(height > 170 & gender == "f").'
+
+Kind = Literal["name", "quoted", "number", "string", "symbol", "end"]
+Item = TypeVar("Item")
+
+TOKEN = re.compile(
+    r"""
+    (?P<name>   [A-Za-z_][A-Za-z0-9_]* )
+  | (?P<quoted> ` (?:[^`]|``)+ ` )
+  | (?P<number> -? (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?:[eE][+-]?[0-9]+)? )
+  | (?P<string> "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' )
+  | (?P<symbol> [<>=!]= | [<>&|~()\[\],:/] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+SPACE = re.compile(r"\s*")
+ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+@final
+@dataclass(frozen=True)
+class Token:
+    """A word of the text and where it starts."""
+
+    kind: Kind
+    text: str
+    position: int
+
+
+def parse_query(text: str) -> Query:
+    r"""Read a query from its text.
+
+    Parameters
+    ----------
+    text : str
+        At most 10,000 characters of the grammar in this module. Comparisons bind tighter than ``~``, then ``&``, then
+        ``|``. Names of columns that are no identifiers stand between backticks, strings between quotes.
+
+    Returns
+    -------
+    Query
+        The query; ``parse_query(str(query)) == query`` for every built-in query.
+
+    Raises
+    ------
+    QueryError
+        If the text is outside the grammar; the message names the position and what was expected there.
+
+    Examples
+    --------
+    >>> query = parse_query('stack(count(height > 170 & gender in ["f"]), mean(`body weight`))')
+    >>> sorted(query.columns)
+    ['body weight', 'gender', 'height']
+    """
+    if not isinstance(text, str):
+        raise QueryError("a query's text must be a string", found=f"a {type(text).__name__}", remedy=REMEDY)
+    if not len(text) <= MOST_CHARACTERS:
+        raise QueryError(
+            f"a query's text may have at most {MOST_CHARACTERS:,} characters",
+            found=f"{len(text):,}",
+            remedy="Build the query in Python, with bnpriv.count and the others.",
+        )
+    parser = _Parser(_tokens(text))
+    query = parser.query()
+    parser.expect_end()
+    return query
+
+
+def _tokens(text: str) -> list[Token]:
+    tokens: list[Token] = []
+    place = _skip(text, 0)
+    while place < len(text):
+        match = TOKEN.match(text, place)
+        if match is None:
+            _refuse("a name, a number, a string or a symbol of the grammar", text[place], place, _hint(text, place))
+        tokens.append(Token(cast("Kind", match.lastgroup), match.group(), place))
+        place = _skip(text, match.end())
+    tokens.append(Token("end", "", len(text)))
+    return tokens
+
+
+def _skip(text: str, place: int) -> int:
+    match = SPACE.match(text, place)
+    return match.end() if match else place
+
+
+def _hint(text: str, place: int) -> str:
+    hints = {"=": "Compare with ==.", "!": "Negate with ~.", '"': "Close the string.", "'": "Close the string."}
+    hints["`"] = "Close the backtick, and put a name between the two."
+    return hints.get(text[place], REMEDY)
+
+
+def _refuse(expected: str, found: str, position: int, remedy: str = REMEDY) -> NoReturn:
+    shown = repr(found if len(found) <= 40 else found[:40] + "...") if found else "the end"
+    raise QueryError(f"a query's text needs {expected} at character {position + 1}", found=shown, remedy=remedy)
+
+
+class _Parser:
+    """Reads tokens from left to right; one method per rule of the grammar."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.place = 0
+        self.open = 0
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.place]
+
+    def take(self) -> Token:
+        token = self.next
+        self.place += 1
+        return token
+
+    def refuse(self, expected: str, remedy: str = REMEDY) -> NoReturn:
+        _refuse(expected, self.next.text, self.next.position, remedy)
+
+    def at(self, symbol: str) -> bool:
+        return self.next.kind == "symbol" and self.next.text == symbol
+
+    def expect(self, symbol: str) -> None:
+        if not self.at(symbol):
+            self.refuse(repr(symbol))
+        self.place += 1
+
+    def expect_end(self) -> None:
+        if self.next.kind != "end":
+            self.refuse("nothing more", "Join queries with stack(..., ...).")
+
+    def enter(self) -> None:
+        self.open += 1
+        if self.open > MOST_OPEN:
+            self.refuse(f"at most {MOST_OPEN} levels of nesting", "Write it flatter.")
+
+    def many(self, item: Callable[[], Item]) -> list[Item]:
+        """Return items between commas, at least one."""
+        items = [item()]
+        while self.at(","):
+            self.place += 1
+            items.append(item())
+        return items
+
+    def query(self) -> Query:
+        rules: dict[str, Callable[[], Query]] = {
+            "count": lambda: count(self.condition()),
+            "proportion": lambda: proportion(self.condition()),
+            "total": lambda: total(self.column()),
+            "mean": lambda: mean(self.column()),
+            "histogram": self.histogram,
+            "linear": lambda: linear(self.weights()),
+            "moments": lambda: moments(self.many(self.column)),
+            "stack": lambda: stack(*self.many(self.query)),
+        }
+        if self.next.kind == "name" and self.next.text == "custom":
+            self.refuse("a built-in query", "A custom query is a Python function and has no text: build it in Python.")
+        if self.next.kind != "name" or self.next.text not in rules:
+            self.refuse(f"one of the queries {', '.join(rules)}")
+        rule = rules[self.take().text]
+        self.enter()
+        self.expect("(")
+        query = rule()
+        self.expect(")")
+        self.open -= 1
+        return query
+
+    def histogram(self) -> Query:
+        column = self.column()
+        if not self.at(","):
+            return histogram(column)
+        self.place += 1
+        return histogram(column, self.constants())
+
+    def weights(self) -> dict[str, Fraction]:
+        found: dict[str, Fraction] = {}
+        for token, weight in self.many(self.weighted):
+            name = _name(token)
+            if name in found:
+                _refuse("each column once", token.text, token.position, "Add the weights up.")
+            found[name] = weight
+        return found
+
+    def weighted(self) -> tuple[Token, Fraction]:
+        token = self.next
+        self.column()
+        self.expect(":")
+        weight = Fraction(self.number())
+        if not self.at("/"):
+            return token, weight
+        self.place += 1
+        divisor = self.next
+        under = Fraction(self.number())
+        if under == 0:
+            _refuse("a divisor other than 0", divisor.text, divisor.position)
+        return token, weight / under
+
+    def condition(self) -> Predicate:
+        parts = [self.both()]
+        while self.at("|"):
+            self.place += 1
+            parts.append(self.both())
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def both(self) -> Predicate:
+        parts = [self.negated()]
+        while self.at("&"):
+            self.place += 1
+            parts.append(self.negated())
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def negated(self) -> Predicate:
+        if not self.at("~") and not self.at("("):
+            return self.comparison()
+        self.enter()
+        symbol = self.take().text
+        if symbol == "~":
+            condition: Predicate = Not(self.negated())
+        else:
+            condition = self.condition()
+            self.expect(")")
+        self.open -= 1
+        return condition
+
+    def comparison(self) -> Predicate:
+        column = self.column()
+        operator = self.next.text
+        if operator not in (*OPERATORS, "in"):
+            self.refuse(f"one of {' '.join(OPERATORS)} or in, after a column", "Compare the column with a constant.")
+        self.place += 1
+        if operator == "in":
+            return IsIn(column, self.constants())
+        value = self.constant()
+        after = self.next.text
+        if after in OPERATORS:
+            self.refuse("the end of the comparison", "Write a chain as two conditions: a > 1 & a < 2.")
+        if after in ("and", "or", "not"):
+            self.refuse("the end of the comparison", "Join conditions with & and |, negate with ~.")
+        return Comparison(column, operator, value)
+
+    def constants(self) -> tuple[Constant, ...]:
+        self.expect("[")
+        values = self.many(self.constant)
+        self.expect("]")
+        return tuple(values)
+
+    def constant(self) -> Constant:
+        token = self.next
+        if token.kind == "name" and token.text in ("true", "false"):
+            return self.take().text == "true"
+        if token.kind == "string":
+            return _unescaped(self.take())
+        if token.kind == "number":
+            return self.number()
+        return self.refuse("a number, a string in quotes, true or false", "Put strings in quotes.")
+
+    def number(self) -> int | float:
+        if self.next.kind != "number":
+            self.refuse("a number")
+        token = self.take()
+        try:
+            value = int(token.text) if token.text.lstrip("-").isdecimal() else float(token.text)
+        except ValueError:  # a whole number of more digits than Python converts
+            _refuse("a number of fewer digits", token.text, token.position)
+        if value in (float("inf"), float("-inf")):
+            _refuse("a number that fits into a double", token.text, token.position)
+        return value
+
+    def column(self) -> str:
+        token = self.next
+        if token.kind not in ("name", "quoted") or token.text == "in":
+            self.refuse("the name of a column", "Put a name that is no identifier between backticks.")
+        self.place += 1
+        return _name(token)
+
+
+def _name(token: Token) -> str:
+    return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
+
+
+def _unescaped(token: Token) -> str:
+    for match in ESCAPE.finditer(token.text):
+        if match.group(1) not in "\\\"'":
+            _refuse("a backslash or a quote after a backslash", match.group(), token.position + match.start())
+    return ESCAPE.sub(r"\1", token.text[1:-1])

@@ -1,0 +1,271 @@
+"""Predicates on one record: comparisons of columns with constants, joined by & | ~.
+
+A predicate reads the column after missing values are filled and bounds are applied, before the grid. Constants are
+kept as the plain str, bool, int or float of Python, so that a predicate prints as the grammar reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Literal, final
+
+from bnpriv import checks
+from bnpriv.errors import QueryError
+
+Constant = str | int | float | bool
+Operator = Literal["<", "<=", ">", ">=", "==", "!="]
+MOST_NESTED = 30
+OPERATORS: tuple[Operator, ...] = ("<", "<=", ">", ">=", "==", "!=")
+
+
+class Predicate:
+    """A condition on one record; combine with ``&``, ``|`` and ``~``."""
+
+    depth: int = 0  # how many conditions are nested in each other
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the condition reads."""
+        return frozenset(part.column for part in self.comparisons())
+
+    def comparisons(self) -> tuple[Comparison | IsIn, ...]:
+        """Return the conditions on single columns, from left to right."""
+        raise NotImplementedError
+
+    def __and__(self, other: Predicate) -> And:
+        return And((self, _predicate(other)))
+
+    def __or__(self, other: Predicate) -> Or:
+        return Or((self, _predicate(other)))
+
+    def __invert__(self) -> Not:
+        return Not(self)
+
+    def __bool__(self) -> bool:
+        raise QueryError(
+            "predicates are combined with &, | and ~",
+            found="`and`, `or`, `not` or a chained comparison",
+            remedy='Write (col("a") > 1) & (col("a") < 2).',
+        )
+
+
+@final
+@dataclass(frozen=True)
+class Comparison(Predicate):
+    """``column operator value``."""
+
+    column: str
+    operator: Operator
+    value: Constant
+
+    def __post_init__(self) -> None:
+        checks.text("a column's name", self.column, error=QueryError)
+        checks.member("an operator", self.operator, OPERATORS, error=QueryError)
+        object.__setattr__(self, "value", constant(self.value))
+
+    def comparisons(self) -> tuple[Comparison | IsIn, ...]:
+        """Return this condition."""
+        return (self,)
+
+    def __str__(self) -> str:
+        return f"{quoted(self.column)} {self.operator} {literal(self.value)}"
+
+
+@final
+@dataclass(frozen=True)
+class IsIn(Predicate):
+    """``column in values``."""
+
+    column: str
+    values: Sequence[Constant]
+
+    def __post_init__(self) -> None:
+        checks.text("a column's name", self.column, error=QueryError)
+        if isinstance(self.values, str) or not self.values:
+            found = "a string" if self.values else "nothing"
+            raise QueryError("isin needs a list of values", found=found, remedy="List the values that count.")
+        object.__setattr__(self, "values", tuple(constant(value) for value in self.values))
+
+    def comparisons(self) -> tuple[Comparison | IsIn, ...]:
+        """Return this condition."""
+        return (self,)
+
+    def __str__(self) -> str:
+        return f"{quoted(self.column)} in [{', '.join(literal(value) for value in self.values)}]"
+
+
+@final
+@dataclass(frozen=True)
+class And(Predicate):
+    """All of `parts`, at least two; parts that are themselves And are taken apart."""
+
+    parts: tuple[Predicate, ...]
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        nested = tuple(_predicate(part) for part in self.parts)
+        parts = tuple(leaf for part in nested for leaf in (part.parts if isinstance(part, And) else (part,)))
+        _joined(self, parts)
+
+    def comparisons(self) -> tuple[Comparison | IsIn, ...]:
+        """Return the conditions on single columns."""
+        return tuple(leaf for part in self.parts for leaf in part.comparisons())
+
+    def __str__(self) -> str:
+        return " & ".join(_wrapped(part) for part in self.parts)
+
+
+@final
+@dataclass(frozen=True)
+class Or(Predicate):
+    """At least one of `parts`, at least two; parts that are themselves Or are taken apart."""
+
+    parts: tuple[Predicate, ...]
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        nested = tuple(_predicate(part) for part in self.parts)
+        parts = tuple(leaf for part in nested for leaf in (part.parts if isinstance(part, Or) else (part,)))
+        _joined(self, parts)
+
+    def comparisons(self) -> tuple[Comparison | IsIn, ...]:
+        """Return the conditions on single columns."""
+        return tuple(leaf for part in self.parts for leaf in part.comparisons())
+
+    def __str__(self) -> str:
+        return " | ".join(_wrapped(part) for part in self.parts)
+
+
+@final
+@dataclass(frozen=True)
+class Not(Predicate):
+    """Not `part`."""
+
+    part: Predicate
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _nested(_predicate(self.part)))
+
+    def comparisons(self) -> tuple[Comparison | IsIn, ...]:
+        """Return the conditions on single columns."""
+        return self.part.comparisons()
+
+    def __str__(self) -> str:
+        return f"~{_wrapped(self.part)}"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Col:
+    """A column by name, waiting for a comparison; made by `col`."""
+
+    name: str
+
+    def __gt__(self, value: Constant) -> Comparison:
+        return Comparison(self.name, ">", value)
+
+    def __ge__(self, value: Constant) -> Comparison:
+        return Comparison(self.name, ">=", value)
+
+    def __lt__(self, value: Constant) -> Comparison:
+        return Comparison(self.name, "<", value)
+
+    def __le__(self, value: Constant) -> Comparison:
+        return Comparison(self.name, "<=", value)
+
+    def __eq__(self, value: Constant) -> Comparison:  # type: ignore[override]
+        return Comparison(self.name, "==", value)
+
+    def __ne__(self, value: Constant) -> Comparison:  # type: ignore[override]
+        return Comparison(self.name, "!=", value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def isin(self, values: Iterable[Constant]) -> IsIn:
+        """Return the condition that the column holds one of `values`."""
+        return IsIn(self.name, values if isinstance(values, str) else tuple(values))  # IsIn refuses a string
+
+
+def col(name: str) -> Col:
+    """Name a column in a condition.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+
+    Returns
+    -------
+    Col
+        Compare it with ``<``, ``<=``, ``>``, ``>=``, ``==``, ``!=`` or `isin` to get a predicate.
+
+    Examples
+    --------
+    >>> print((col("height") > 170) & ~col("gender").isin(["f"]))
+    (height > 170) & (~(gender in ["f"]))
+    """
+    return Col(checks.text("a column's name", name, error=QueryError))
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as the grammar writes it: bare when it is an identifier, else between backticks."""
+    plain = name.isascii() and name.isidentifier() and name != "in"
+    return name if plain else "`" + name.replace("`", "``") + "`"
+
+
+def literal(value: Constant) -> str:
+    """Return a constant as the grammar writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def _wrapped(part: Predicate) -> str:
+    return f"({part})"
+
+
+def _predicate(value: object) -> Predicate:
+    if not isinstance(value, Predicate):
+        raise QueryError(
+            "a condition is needed on both sides of & and |",
+            found=f"a {type(value).__name__}",
+            remedy='Write (col("a") > 1) & (col("b") < 2), with parentheses.',
+        )
+    return value
+
+
+def _joined(condition: And | Or, parts: tuple[Predicate, ...]) -> None:
+    if len(parts) < 2:
+        raise QueryError("& and | join two conditions or more", found=str(len(parts)), remedy="Use the condition.")
+    object.__setattr__(condition, "parts", parts)
+    object.__setattr__(condition, "depth", max(_nested(part) for part in parts))
+
+
+def _nested(part: Predicate) -> int:
+    """Return the depth of a condition around `part`; limited, so that no walk through a condition runs out of stack."""
+    if part.depth >= MOST_NESTED:
+        raise QueryError(
+            f"conditions may be nested {MOST_NESTED} deep",
+            found="a deeper one",
+            remedy="Write it flatter: & and | of many conditions need no parentheses, and isin takes many values.",
+        )
+    return part.depth + 1
+
+
+def constant(value: object) -> Constant:
+    """Return a constant as a plain str, bool, int or float.
+
+    Raises
+    ------
+    QueryError
+        If it is none of these, or is not finite.
+    """
+    if isinstance(value, (str, bool)):
+        return value if isinstance(value, bool) else str(value)
+    result = checks.number("a constant in a condition", value, error=QueryError)
+    return int(value) if isinstance(value, Integral) else result

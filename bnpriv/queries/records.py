@@ -1,0 +1,332 @@
+"""What one record can add to the outputs of a query, and how that changes when some of its columns change.
+
+The terms of a query fall into parts that share no column; a part is tabulated over the corners of its columns. All
+numbers here are per record times the number of records, because tables that differ in some columns can differ in the
+same way in all of their records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.queries.base import Indicator
+from bnpriv.queries.cells import Cells, Corners, Leaf, Truths, cells, ends, every_cell, has_holes, patterns, turns
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps
+from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.schema import Categorical, Schema
+
+MOST_NUMBERS = 4_000_000  # of a table, before it is allocated
+MOST_SIGNED = 10  # outputs whose signs are enumerated: 2^9 patterns
+MOST_EXACT_BITS = 51  # whole numbers of so many bits add up without rounding, and so do their differences
+
+Floats = NDArray[np.float64]
+Part = frozenset[int]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A normal form, seen by a change of the columns `moving`.
+
+    Parameters
+    ----------
+    schema : Schema
+    terms : tuple of Indicator or Steps
+    reads : tuple of frozenset of str
+        The columns of each term.
+    rows : tuple of mapping from int to Fraction, one per output
+        The weights, other than 0, of the terms in each output: the matrix of the normal form, times the number of
+        records.
+    moving : frozenset of str
+        The columns that change; all others rest.
+    """
+
+    schema: Schema
+    terms: tuple[IntegerTerm, ...]
+    reads: tuple[frozenset[str], ...]
+    rows: tuple[Mapping[int, Fraction], ...]
+    moving: frozenset[str]
+
+    def parts(self, outputs: Iterable[int]) -> list[Part]:
+        """Return the terms of `outputs` that read a moving column, grouped so that groups share no column."""
+        groups: list[tuple[frozenset[str], Part]] = []
+        for term in sorted(set[int]().union(*(self.rows[output] for output in outputs))):
+            columns = self.reads[term]
+            if not columns & self.moving:
+                continue
+            joined = [group for group in groups if group[0] & columns]
+            groups = [group for group in groups if not group[0] & columns]
+            names = columns.union(*(group[0] for group in joined))
+            groups.append((names, frozenset({term}).union(*(group[1] for group in joined))))
+        return [part for _, part in groups]
+
+    def fed(self, part: Part, outputs: Iterable[int]) -> tuple[int, ...]:
+        """Return which of `outputs` the terms of `part` add to."""
+        return tuple(output for output in outputs if not part.isdisjoint(self.rows[output]))
+
+    def squared(self, part: Part) -> frozenset[str]:
+        """Return the moving columns whose squares are summed."""
+        terms = (self.terms[place] for place in part)
+        return frozenset(term.column for term in terms if isinstance(term, Steps) and term.exponent == 2)
+
+    def columns(self, part: Part) -> tuple[str, ...]:
+        """Return the columns of `part`: the moving ones, then the resting ones."""
+        names = frozenset[str]().union(*(self.reads[term] for term in part))
+        return (*sorted(names & self.moving), *sorted(names - self.moving))
+
+    def parabola(self, column: str, part: Part, output: int) -> tuple[Fraction, Fraction]:
+        """Return the weights in `output` of the grid step of `column` and of its square."""
+        found = {1: Fraction(0), 2: Fraction(0)}
+        for place, weight in self.weights(part, output):
+            term = self.terms[place]
+            if isinstance(term, Steps) and term.column == column:
+                found[term.exponent] = weight
+        return found[1], found[2]
+
+    def outer(self, part: Part, output: int) -> tuple[Fraction, Fraction]:
+        """Return numbers between which `part` of `output` stays, from each column alone."""
+        low = high = Fraction(0)
+        summed: set[str] = set()
+        for place, weight in self.weights(part, output):
+            term = self.terms[place]
+            if isinstance(term, Steps):
+                summed.add(term.column)
+            else:
+                low, high = low + min(weight, 0), high + max(weight, 0)
+        for name in summed:
+            values = self._extremes(name, part, output)
+            low, high = low + min(values), high + max(values)
+        return low, high
+
+    def sizes(self, part: Part, outputs: Iterable[int]) -> Problem | None:
+        """Return the problem whose one output is the 1-norm of `outputs`, or an upper bound; None if values are summed."""
+        row: dict[int, Fraction] = {}
+        for output in outputs:
+            for place, weight in self.weights(part, output):
+                if isinstance(self.terms[place], Steps):
+                    return None
+                row[place] = row.get(place, Fraction(0)) + abs(weight)
+        return replace(self, rows=(row,))
+
+    def weights(self, part: Part, output: int) -> list[tuple[int, Fraction]]:
+        """Return the terms of `part` that `output` holds, with their weights."""
+        row = self.rows[output]
+        return [(term, row[term]) for term in sorted(part.intersection(row))]
+
+    def _extremes(self, name: str, part: Part, output: int) -> list[Fraction]:
+        column = self.schema[name]
+        steps = 0 if isinstance(column, Categorical) else column.steps
+        slope, bend = self.parabola(name, part, output)
+        beside = {math.floor(-slope / (2 * bend)), math.ceil(-slope / (2 * bend))} if bend else set[int]()
+        return [(slope + bend * k) * k for k in sorted({0, steps, *(k for k in beside if 0 < k < steps)})]
+
+
+def problem(form: NormalForm, moving: frozenset[str]) -> Problem:
+    """Look at a normal form from the columns that move."""
+    records = form.schema.records
+    return Problem(
+        schema=form.schema,
+        terms=form.terms,
+        reads=tuple(
+            term.predicate.columns if isinstance(term, Indicator) else frozenset({term.column}) for term in form.terms
+        ),
+        rows=tuple({term: weight * records for term, weight in enumerate(row) if weight} for row in form.matrix),
+        moving=moving,
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """What a record adds to some outputs, in units of a scale, for chosen values of the columns of a part.
+
+    Parameters
+    ----------
+    outputs : tuple of int
+        Which outputs.
+    values : ndarray, shape (moving, resting, outputs)
+        For every choice of the moving columns and of the resting ones.
+    magnitude : float
+        Sum over outputs of the largest sizes of what is added up; rounding errors are small against it.
+    summands : int
+        How many numbers are added up for one value, at most.
+    grain : int or None
+        All numbers are whole multiples of ``2**-grain``, if that is so.
+    low, high : tuple of int, shape (moving,)
+        With an open column: the first and last grid step of its cell. Its steps are left out of `values`.
+    """
+
+    outputs: tuple[int, ...]
+    values: Floats
+    magnitude: float
+    summands: int
+    grain: int | None
+    low: tuple[int, ...] = ()
+    high: tuple[int, ...] = ()
+
+
+def scale_of(task: Problem, parts: Iterable[Part], outputs: Sequence[int]) -> Fraction:
+    """Return a power of two near the largest number in `parts`, so that nothing relevant underflows or overflows."""
+    sizes = [abs(end) for part in parts for output in outputs for end in task.outer(part, output)]
+    largest = max(sizes, default=Fraction(1)) or Fraction(1)
+    return Fraction(2) ** (largest.numerator.bit_length() - largest.denominator.bit_length())
+
+
+def tabulate(
+    task: Problem, part: Part, outputs: Sequence[int], scale: Fraction, open_column: str | None = None
+) -> Table | None:
+    """Tabulate `part` over the corners of its columns, or return None if the table would be too large.
+
+    The values at the corners suffice for every signed sum of the outputs to be extreme, because given the cells of all
+    columns such a sum is a sum over the columns of parabolas in their grid steps. With `open_column`, which must be a
+    moving one, the cells of that column take the place of its corners.
+    """
+    names = task.columns(part)
+    moving = sum(name in task.moving for name in names)
+    if open_column is not None:
+        names = (open_column, *(name for name in names if name != open_column))
+    leaves = {name: _leaves(task, part, name) for name in names}
+    cut = {name: cells(task.schema[name], leaves[name]) for name in names}
+    axes: list[Corners] = []
+    for name in names:
+        corners = every_cell(cut[name]) if name == open_column else _corners(task, part, outputs, name, cut[name])
+        if corners is None:
+            return None
+        axes.append(corners)
+    shape = [len(axis.steps) for axis in axes]
+    if math.prod(shape) * len(outputs) > MOST_NUMBERS:
+        return None
+    sheet = _Sheet(task, part, outputs, scale, shape)
+    truths = {
+        leaf: axis.truth[row].reshape(_along(place, len(names)))
+        for place, (name, axis) in enumerate(zip(names, axes, strict=True))
+        for row, leaf in enumerate(leaves[name])
+    }
+    sheet.add_indicators(truths)
+    for place, (name, axis) in enumerate(zip(names, axes, strict=True)):
+        if name in task.moving and name != open_column:
+            sheet.add_steps(name, axis, place)
+    rows = math.prod(shape[:moving])
+    first = cut[names[0]] if open_column is not None else None
+    return sheet.table(rows, first)
+
+
+class _Sheet:
+    """Adds up the terms of a part, with an eye on rounding."""
+
+    def __init__(
+        self, task: Problem, part: Part, outputs: Sequence[int], scale: Fraction, shape: Sequence[int]
+    ) -> None:
+        self.task, self.part, self.outputs, self.scale, self.shape = task, part, tuple(outputs), scale, tuple(shape)
+        self.values: Floats = np.zeros((*shape, len(outputs)))
+        self.magnitude = 0.0
+        self.summands = [0] * len(outputs)
+        self.grain: int | None = 0
+
+    def add_indicators(self, truths: dict[Leaf, Truths]) -> None:
+        known: dict[int, Truths] = {}
+        for place, output in enumerate(self.outputs):
+            for number, weight in self.task.weights(self.part, output):
+                term = self.task.terms[number]
+                if not isinstance(term, Indicator):
+                    continue
+                if number not in known:
+                    known[number] = _evaluate(term.predicate, truths)
+                if known[number].any():
+                    added = self._float(weight / self.scale)
+                    self.values[..., place] += added * known[number]
+                    self._count(place, abs(added))
+
+    def add_steps(self, name: str, axis: Corners, place: int) -> None:
+        for index, output in enumerate(self.outputs):
+            slope, bend = self.task.parabola(name, self.part, output)
+            if not slope and not bend:
+                continue
+            added = [self._float((slope + bend * k) * k / self.scale) for k in axis.steps]
+            column = np.array(added).reshape(_along(place, len(self.shape)))
+            self.values[..., index] += column
+            self._count(index, float(np.abs(column).max()))
+
+    def table(self, rows: int, opened: Cells | None) -> Table:
+        exact = self.grain is not None and self.magnitude <= math.ldexp(1.0, MOST_EXACT_BITS - self.grain)
+        inner = rows // len(opened.low) if opened else 0
+        return Table(
+            outputs=self.outputs,
+            values=self.values.reshape(rows, -1, len(self.outputs)),
+            magnitude=self.magnitude,
+            summands=max(self.summands),
+            grain=self.grain if exact else None,
+            low=tuple(step for step in opened.low for _ in range(inner)) if opened else (),
+            high=tuple(step for step in opened.high for _ in range(inner)) if opened else (),
+        )
+
+    def _float(self, value: Fraction) -> float:
+        if self.grain is not None:
+            power = value.denominator & (value.denominator - 1) == 0
+            self.grain = max(self.grain, value.denominator.bit_length() - 1) if power else None
+        return float(value)
+
+    def _count(self, place: int, size: float) -> None:
+        self.magnitude += size
+        self.summands[place] += 1
+
+
+def _leaves(task: Problem, part: Part, name: str) -> tuple[Leaf, ...]:
+    found: dict[Leaf, None] = {}
+    for term in (task.terms[place] for place in sorted(part)):
+        if isinstance(term, Indicator):
+            found.update(dict.fromkeys(leaf for leaf in term.predicate.comparisons() if leaf.column == name))
+    return tuple(found)
+
+
+def _corners(task: Problem, part: Part, outputs: Sequence[int], name: str, cut: Cells) -> Corners | None:
+    """Choose the values of a column that matter; None if there are too many patterns of signs."""
+    bends = [task.parabola(name, part, output) for output in outputs]
+    bends = [bend for bend in bends if any(bend)]
+    if name not in task.moving or not bends:
+        return patterns(cut)
+    if not any(bend for _, bend in bends):
+        return ends(cut)
+    if len(bends) > MOST_SIGNED:
+        return None
+    return turns(cut, _vertices(bends))
+
+
+def _vertices(parabolas: Sequence[tuple[Fraction, Fraction]]) -> set[Fraction]:
+    """Return where the signed sums of parabolas turn; turning all signs changes nothing."""
+    found: set[Fraction] = set()
+    for signs in product((1, -1), repeat=len(parabolas) - 1):
+        signed = list(zip((1, *signs), parabolas, strict=True))
+        slope = sum((sign * parabola[0] for sign, parabola in signed), Fraction(0))
+        bend = sum((sign * parabola[1] for sign, parabola in signed), Fraction(0))
+        if bend:
+            found.add(-slope / (2 * bend))
+    return found
+
+
+def _along(place: int, axes: int) -> tuple[int, ...]:
+    return tuple(-1 if axis == place else 1 for axis in range(axes))
+
+
+def _evaluate(predicate: Predicate, truths: dict[Leaf, Truths]) -> Truths:
+    if isinstance(predicate, (And, Or)):
+        join = np.logical_and if isinstance(predicate, And) else np.logical_or
+        return reduce(join, (_evaluate(part, truths) for part in predicate.parts))
+    if isinstance(predicate, Not):
+        return np.logical_not(_evaluate(predicate.part, truths))
+    assert isinstance(predicate, (Comparison, IsIn))
+    return truths[predicate]
+
+
+def holes(task: Problem, part: Part) -> bool:
+    """Whether the corners inside cells might be no grid steps of real values, so that only upper bounds hold."""
+    return any(has_holes(task.schema[name]) for name in task.squared(part))

@@ -1,0 +1,194 @@
+"""Column sensitivity: how far an answer can move when some columns of a table change arbitrarily.
+
+Why it is a question about one record: tables that differ in the columns K have records that differ in K, and the answer
+is a sum of one function g over the n records. By the triangle inequality the change is at most n times the largest
+``||g(x) - g(x')||`` over records x, x' that agree outside K, and it is exactly that when all n records are x in one
+table and x' in the other. The answer here is the one that is released: grid steps are whole numbers, and the exact
+sum is rounded once to a double.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.bound import Bound
+from bnpriv.errors import ParameterError, QueryError, SchemaError
+from bnpriv.queries.base import Query
+from bnpriv.queries.clusters import Cluster, Extent, clusters, combined
+from bnpriv.queries.custom import Custom
+from bnpriv.queries.diameters import Norm
+from bnpriv.queries.normal_form import NormalForm, normal_form
+from bnpriv.queries.records import Problem, problem, scale_of, tabulate
+from bnpriv.schema import Schema
+
+EXACT_WITHIN = Fraction(1, 10**9)
+DOUBLE_BITS = 53
+
+
+def column_sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
+    """Return how far the answer can move when only `columns` change, but arbitrarily.
+
+    Parameters
+    ----------
+    query : Query
+        Any query.
+    columns : iterable of str
+        The columns that may change; those that the query does not read make no difference.
+    schema : Schema
+        What the columns may hold.
+    norm : {1, 2}
+        The norm of the change of the answer.
+
+    Returns
+    -------
+    Bound
+        Its upper end is never too small: it includes the rounding of this computation and of the released answer. Of
+        the kind "exact" when the ends agree to 1e-9, else "certified".
+
+    Raises
+    ------
+    SchemaError
+        If a column is not declared.
+    QueryError
+        If the query does not fit the schema.
+    ParameterError
+        If `norm` is neither 1 nor 2.
+
+    Examples
+    --------
+    >>> from bnpriv.queries.constructors import mean
+    >>> from bnpriv.schema import Real
+    >>> schema = Schema(records=1000, columns={"height": Real(120, 220), "sat": Real(400, 1600)})
+    >>> float(column_sensitivity(mean("height"), {"height"}, schema))
+    100.0
+    >>> float(column_sensitivity(mean("height"), {"sat"}, schema))
+    0.0
+    """
+    moving = checks.subset("columns", columns, schema.columns, error=SchemaError)
+    if isinstance(norm, bool) or norm not in (1, 2):
+        raise ParameterError("norm must be 1 or 2", found=repr(norm), remedy="Use 1 for Laplace, 2 for Gaussian noise.")
+    if isinstance(query, Custom):
+        _check_columns(query, schema)
+        return query.declared(moving)
+    form = normal_form(query, schema)
+    task = problem(form, moving)
+    whole = problem(form, frozenset(schema.columns))
+    extents = [_released(form, whole, cluster, norm) for cluster in clusters(task, range(len(form.labels)))]
+    total = combined([extent for extent in extents if extent.upper > 0], norm)
+    close = total.upper - total.lower <= EXACT_WITHIN * total.upper
+    return Bound(_double(total.lower, -math.inf), _double(total.upper, math.inf), "exact" if close else "certified")
+
+
+def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return numbers between which each output lies, whatever the table holds.
+
+    Parameters
+    ----------
+    query : Query
+        Any query; a custom one has the range that was declared, or none.
+    schema : Schema
+        What the columns may hold.
+
+    Returns
+    -------
+    lower, upper : ndarray of float, shape (outputs,)
+        As tight as they can be, unless an output reads too many columns at once for their values to be tried.
+
+    Raises
+    ------
+    QueryError
+        If the query does not fit the schema.
+
+    Examples
+    --------
+    >>> from bnpriv.queries.constructors import moments
+    >>> from bnpriv.schema import Real
+    >>> lower, upper = answer_range(moments(["x"]), Schema(records=10, columns={"x": Real(-1, 2)}))
+    >>> lower.tolist(), upper.tolist()
+    ([-1.0, 0.0], [2.0, 4.0])
+    """
+    if isinstance(query, Custom):
+        _check_columns(query, schema)
+        low, high = query.span or (-math.inf, math.inf)
+        return np.full(query.size, low), np.full(query.size, high)
+    form = normal_form(query, schema)
+    task = problem(form, frozenset(schema.columns))
+    ranges = [_range(form, task, output) for output in range(len(form.labels))]
+    # released answers are the nearest doubles, and rounding keeps the order
+    return np.array([_nearest(low) for low, _ in ranges]), np.array([_nearest(high) for _, high in ranges])
+
+
+def _released(form: NormalForm, whole: Problem, cluster: Cluster, norm: int) -> Extent:
+    """Add to the sensitivity of the exact answer what rounding it to doubles can add."""
+    found = cluster.largest(cast("Norm", norm))
+    if found.upper == 0:
+        return found
+    ranges = [_outer(form, whole, output) for output in cluster.outputs]
+    added = [_rounding(form, output, *ends) for output, ends in zip(cluster.outputs, ranges, strict=True)]
+    # the 1-norm of what is added is no smaller than its 2-norm
+    slack = sum(added, Fraction(0))
+    upper = found.upper + slack
+    if len(ranges) == 1:
+        low, high = ranges[0]  # rounding keeps the order, so no two rounded answers lie further apart than these
+        upper = max(found.upper, min(upper, Fraction(_nearest(high)) - Fraction(_nearest(low))))
+    return Extent(max(Fraction(0), found.lower - slack), upper)
+
+
+def _rounding(form: NormalForm, output: int, low: Fraction, high: Fraction) -> Fraction:
+    """Return by how much rounding to doubles can move two answers apart: nothing if all answers are doubles."""
+    largest = max(abs(low), abs(high))
+    numbers = [weight for weight in (*form.matrix[output], form.offset[output]) if weight]
+    denominator = max((weight.denominator for weight in numbers), default=1)
+    dyadic = all(weight.denominator & (weight.denominator - 1) == 0 for weight in numbers)
+    if dyadic and largest * denominator <= 2**DOUBLE_BITS:
+        return Fraction(0)
+    return Fraction(math.ulp(_nearest(largest)))
+
+
+def _outer(form: NormalForm, whole: Problem, output: int) -> tuple[Fraction, Fraction]:
+    parts = [whole.outer(part, output) for part in whole.parts([output])]
+    shift = form.offset[output]
+    return sum((low for low, _ in parts), shift), sum((high for _, high in parts), shift)
+
+
+def _range(form: NormalForm, task: Problem, output: int) -> tuple[Fraction, Fraction]:
+    low = high = form.offset[output]
+    for part in task.parts([output]):
+        ends = task.outer(part, output)
+        scale = scale_of(task, [part], [output])
+        table = tabulate(task, part, [output], scale)
+        if table is not None:
+            error = 0.0 if table.grain is not None else table.magnitude * (table.summands + 2) * 2.0**-DOUBLE_BITS
+            least, most = float(table.values.min()) - error, float(table.values.max()) + error
+            ends = (max(ends[0], Fraction(least) * scale), min(ends[1], Fraction(most) * scale))
+        low, high = low + ends[0], high + ends[1]
+    return low, high
+
+
+def _check_columns(query: Query, schema: Schema) -> None:
+    checks.subset("the columns of a query", query.columns, schema.columns, error=SchemaError)
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise QueryError(
+            "answers must be numbers that fit into a double",
+            found="a possible answer above 1e308",
+            remedy="Use smaller weights, or measure the columns in a larger unit.",
+        ) from None
+
+
+def _double(value: Fraction, toward: float) -> float:
+    """Round a fraction to a double in the direction `toward`."""
+    result = _nearest(value)
+    wrong = Fraction(result) < value if toward > 0 else Fraction(result) > value
+    return math.nextafter(result, toward) if wrong else result
