@@ -1,0 +1,33 @@
+"""The protocol of structural evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from bnpriv.errors import Refusal
+from bnpriv.influence import Influence
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.secrets import SecretPair
+
+
+class Influences(Protocol):
+    """How much sets of columns tell about the protected attributes of a framework."""
+
+    @property
+    def secrets(self) -> Mapping[str, tuple[SecretPair, ...]]:
+        """Return the protected attributes with their ordered pairs."""
+        ...
+
+    @property
+    def network(self) -> DiscreteNetwork:
+        """Return the network behind the influences."""
+        ...
+
+    def covers(self, columns: frozenset[str]) -> Refusal | None:
+        """Return why the model says nothing about one of `columns`, or None if it covers all."""
+        ...
+
+    def influence(self, columns: frozenset[str], attribute: str) -> Influence:
+        """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
+        ...

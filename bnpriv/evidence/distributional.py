@@ -1,0 +1,78 @@
+"""Structural evidence of distributional attribute privacy: the nodes of the network are the columns' parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import singledispatch
+from typing import final
+
+import numpy as np
+
+from bnpriv.checks import listing
+from bnpriv.errors import Refusal
+from bnpriv.evidence.base import Influences
+from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.influence import Influence, frontier, influence_of
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.secrets import SecretPair
+
+
+@final
+class DistributionalInfluences:
+    """Influences of sets of columns on the protected parameters; remembers what it has computed."""
+
+    def __init__(self, framework: DistributionalAttributePrivacy) -> None:
+        self._framework = framework
+        self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
+
+    @property
+    def secrets(self) -> Mapping[str, tuple[SecretPair, ...]]:
+        """Return the protected attributes with their ordered pairs."""
+        return self._framework.secrets
+
+    @property
+    def network(self) -> DiscreteNetwork:
+        """Return the network behind the influences."""
+        return self._framework.network
+
+    def covers(self, columns: frozenset[str]) -> Refusal | None:
+        """Return why the model says nothing about one of `columns`, or None if it covers all."""
+        missing = columns.difference(self.network.attributes, self._framework.independent)
+        if not missing:
+            return None
+        return Refusal(
+            required="every queried column must be a node of the network or declared independent",
+            found=listing(sorted(missing)),
+            remedy="Add it to the network, or list it in `independent` if it depends on no protected attribute.",
+        )
+
+    def influence(self, columns: frozenset[str], attribute: str) -> Influence:
+        """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
+        border = frontier(self.network.graph, attribute, columns.intersection(self.network.attributes))
+        key = (attribute, border)
+        if key not in self._known:
+            self._known[key] = influence_of(self.network, border, attribute, self.secrets[attribute])
+        return self._known[key]
+
+
+@singledispatch
+def influences(framework: object) -> Influences | Refusal:
+    """Return the structural evidence of `framework`, or why there is none; one registration per notion."""
+    return Refusal(
+        required="the mechanism needs structural evidence",
+        found=f"a {type(framework).__name__}",
+        remedy="Use a framework over a network, such as DistributionalAttributePrivacy.",
+    )
+
+
+@influences.register
+def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
+    evidence = DistributionalInfluences(framework)
+    for attribute in framework.secrets:
+        if bool(np.all(np.isneginf(evidence.influence(frozenset(), attribute).values))):
+            return Refusal(
+                required=f"some pair of secrets of {attribute!r} must have positive probability",
+                found="none in any model",
+                remedy="Correct the table of the protected attribute, or choose other secrets.",
+            )
+    return evidence

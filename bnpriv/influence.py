@@ -1,0 +1,365 @@
+"""Max-influence: how much a set of attributes can tell about a protected one, with the witness that attains it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, Kind
+from bnpriv.errors import NetworkError, SecretError, SizeError
+from bnpriv.explanation import explanation
+from bnpriv.factors import FloatArray, LogTable, log_sum_exp
+from bnpriv.inference import joint_law
+from bnpriv.networks import DiscreteNetwork, Graph, State
+from bnpriv.render import number_text, set_text
+from bnpriv.secrets import SecretPair, SecretPairs, all_pairs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Influence:
+    """The max-influence of a set of columns on a protected attribute.
+
+    ``float(influence)`` is an upper bound in nats: seeing the columns moves the log odds between two protected secrets
+    by at most this. 0 means that they tell nothing, inf that some assignment rules a secret out.
+
+    Parameters
+    ----------
+    columns : frozenset of str
+        The set that was asked about.
+    protected : str
+        The protected attribute.
+    frontier : tuple of str
+        The members of `columns` that the others do not separate from `protected`; they alone carry the influence.
+    pairs : tuple of SecretPair
+        The ordered pairs of secrets.
+    values : ndarray of shape (models, pairs)
+        Upper bounds, one per model and ordered pair; -inf where a secret of the pair has probability zero under the
+        model, so that the pair is no constraint.
+    error : float
+        Largest rounding error: ``values - 2 * error`` is a lower bound where the kind is "exact".
+    kind : {"exact", "certified"}
+        "certified" when a table would have been too large and a cheaper upper bound stands in for it.
+    pair : SecretPair or None
+        The pair that attains the maximum; None when no pair is a constraint.
+    model : int
+        The index in Theta of the model that attains it.
+    assignment : mapping from str to state
+        The values of the frontier that attain it; empty where a certified bound stands in.
+    network : DiscreteNetwork
+        The network that was asked.
+    """
+
+    columns: frozenset[str]
+    protected: str
+    frontier: tuple[str, ...]
+    pairs: tuple[SecretPair, ...]
+    values: FloatArray
+    error: float
+    kind: Kind
+    pair: SecretPair | None
+    model: int
+    assignment: Mapping[str, State]
+    network: DiscreteNetwork
+
+    @cached_property
+    def bound(self) -> Bound:
+        """Return the largest influence over models and pairs, between its ends."""
+        top = max(0.0, float(np.max(self.values, initial=0.0)))
+        low = top if np.isinf(top) else max(0.0, top - 2 * self.error)
+        return Bound(low if self.kind == "exact" else 0.0, top, self.kind)
+
+    def __float__(self) -> float:
+        return self.bound.upper
+
+    @property
+    def dropped(self) -> tuple[tuple[SecretPair, int], ...]:
+        """Return the pairs, with the model, that are no constraint because a secret has probability zero."""
+        models, columns = np.nonzero(np.isneginf(self.values))
+        return tuple((self.pairs[int(k)], int(model)) for model, k in zip(models, columns, strict=True))
+
+    def explain(self) -> str:
+        """Return in words what attains the influence: probabilities, open paths, and the rows of the tables."""
+        if self.pair is None or not self.assignment:
+            return f"{set_text(self.columns)} tells {number_text(float(self))} nats about {self.protected}."
+        return explanation(self.network, self.protected, self.pair, self.model, self.assignment)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(sorted(self.columns))
+        return f"Influence({{{shown}}} on {self.protected}: {float(self):.6g} nats, {self.kind})"
+
+
+def max_influence(
+    network: DiscreteNetwork, columns: Iterable[str], protected: str, pairs: SecretPairs | None = None
+) -> Influence:
+    """Return how much a set of attributes can tell about a protected one.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        One or several models.
+    columns : iterable of str
+        The attributes that are seen.
+    protected : str
+        The protected attribute; must not be among `columns`.
+    pairs : SecretPairs, optional
+        The pairs of secrets; all pairs of single states by default.
+
+    Returns
+    -------
+    Influence
+        The largest log ratio P(columns = q | a) / P(columns = q | b) over assignments, ordered pairs and models.
+
+    Raises
+    ------
+    NetworkError
+        If a name is unknown or `protected` is among `columns`.
+    SecretError
+        If the secrets do not fit, or all have probability zero.
+    SizeError
+        If a table would pass the limit and no cheaper bound holds.
+
+    Notes
+    -----
+    Definition of max-influence: Song, Wang, Chaudhuri, "Pufferfish Privacy Mechanisms for Correlated Data" (SIGMOD
+    2017), definition 4.1; see docs/claims/max_influence.md for the frontier and the independent parts.
+
+    Examples
+    --------
+    >>> network = DiscreteNetwork.from_tables(
+    ...     {"income": [0.6, 0.4], "sat": [[0.8, 0.2], [0.2, 0.8]]},
+    ...     states={"income": ["low", "high"], "sat": ["low", "high"]},
+    ...     parents={"sat": ["income"]},
+    ... )
+    >>> influence = max_influence(network, {"sat"}, "income")
+    >>> round(float(influence), 6)
+    1.386294
+    >>> str(influence.pair), dict(influence.assignment)
+    ('low against high', {'sat': 'low'})
+    """
+    network.require(protected)
+    states = network.states[protected]
+    chosen = all_pairs(states) if pairs is None else pairs.ordered(protected, states)
+    influence = influence_of(network, columns, protected, chosen)
+    if influence.pair is None:
+        raise SecretError(
+            f"some pair of secrets of {protected!r} must have positive probability",
+            found="none in any model",
+            remedy="Correct the table of the protected attribute, or choose other secrets.",
+        )
+    return influence
+
+
+def influence_of(
+    network: DiscreteNetwork, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]
+) -> Influence:
+    """Return the influence for ordered `pairs`; see `max_influence`."""
+    asked = checks.subset("columns", columns, network.attributes, error=NetworkError)
+    if network.require(protected) in asked:
+        raise NetworkError(
+            "the columns must not hold the protected attribute",
+            found=repr(protected),
+            remedy="Ask about the other columns; a column tells everything about itself.",
+        )
+    border = frontier(network.graph, protected, asked)
+    tables = _Tables.of(network, protected, border, pairs)
+    values = np.stack([np.broadcast_to(tables.ratios(pair), network.models) for pair in pairs], axis=1)
+    if border:
+        values = np.where(np.isfinite(values), np.maximum(values + tables.error, 0.0), values)
+    values.flags.writeable = False
+    pair, model, assignment = _witness(network, pairs, values, tables)
+    return Influence(
+        columns=asked,
+        protected=protected,
+        frontier=border,
+        pairs=tuple(pairs),
+        values=values,
+        error=tables.error if border else 0.0,
+        kind="certified" if tables.for_sets is None else "exact",
+        pair=pair,
+        model=model,
+        assignment=assignment,
+        network=network,
+    )
+
+
+def frontier(graph: Graph, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the members of `columns` that the others do not separate from `protected`, sorted."""
+    seen = frozenset(columns)
+    return tuple(name for name in sorted(seen) if graph.open_path(protected, {name}, given=seen - {name}))
+
+
+def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Split `columns` into parts that are independent of each other given `protected`.
+
+    They are the connected components of the moral graph of the ancestors once `protected` is deleted.
+    """
+    near = graph.moral((*columns, protected))
+    left = set(columns)
+    parts: list[tuple[str, ...]] = []
+    while left:
+        reached: set[str] = set()
+        todo = [min(left)]
+        while todo:
+            name = todo.pop()
+            if name not in reached and name != protected:
+                reached.add(name)
+                todo.extend(near[name])
+        parts.append(tuple(sorted(left & reached)))
+        left -= reached
+    return parts
+
+
+def influence_matrix(network: DiscreteNetwork, pairs: Mapping[str, SecretPairs] | None = None) -> pd.DataFrame:
+    """Return the influence of every attribute on every other one.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        One or several models.
+    pairs : mapping from str to SecretPairs, optional
+        The protected attributes with their pairs of secrets; by default every attribute with all its pairs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Row = protected attribute, column = attribute that is seen; upper bounds in nats; NaN on the diagonal.
+
+    Raises
+    ------
+    SecretError
+        If the secrets do not fit.
+
+    Examples
+    --------
+    >>> network = DiscreteNetwork.from_tables(
+    ...     {"income": [0.5, 0.5], "sat": [[0.8, 0.2], [0.2, 0.8]]},
+    ...     states={"income": ["low", "high"], "sat": ["low", "high"]},
+    ...     parents={"sat": ["income"]},
+    ... )
+    >>> influence_matrix(network).round(3).to_dict("index")
+    {'income': {'income': nan, 'sat': 1.386}, 'sat': {'income': 1.386, 'sat': nan}}
+    """
+    import pandas as pd
+
+    names = network.attributes
+    rows = names if pairs is None else tuple(pairs)
+    cells = {
+        protected: [
+            np.nan
+            if name == protected
+            else float(max_influence(network, (name,), protected, None if pairs is None else pairs[protected]))
+            for name in names
+        ]
+        for protected in rows
+        if pairs is not None or len(network.states[protected]) > 1
+    }
+    return pd.DataFrame.from_dict(cells, orient="index", columns=list(names))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Tables:
+    """Log P(protected, part) for the parts of a frontier.
+
+    The parts are independent given a single state of the protected attribute, so that for pairs of single states the
+    log ratios add; given a set of states they are not, and one table of the whole frontier is needed: `for_sets`,
+    None when it would be too large.
+    """
+
+    states: tuple[State, ...]
+    prior: LogTable
+    for_points: tuple[LogTable, ...]
+    for_sets: tuple[LogTable, ...] | None
+
+    @classmethod
+    def of(
+        cls, network: DiscreteNetwork, protected: str, border: tuple[str, ...], pairs: Sequence[SecretPair]
+    ) -> _Tables:
+        split = independent_parts(network.graph, protected, border)
+        parts = tuple(joint_law(network, (protected, *part)) for part in split)
+        whole: tuple[LogTable, ...] | None = parts
+        if len(parts) > 1 and not all(pair.is_point for pair in pairs):
+            try:
+                whole = (joint_law(network, (protected, *border)),)
+            except SizeError:
+                whole = None
+        return cls(
+            states=network.states[protected],
+            prior=joint_law(network, (protected,)),
+            for_points=parts,
+            for_sets=whole,
+        )
+
+    def tables(self, pair: SecretPair) -> tuple[LogTable, ...] | None:
+        """Return the tables whose log ratios add for `pair`."""
+        return self.for_points if pair.is_point else self.for_sets
+
+    def ratios(self, pair: SecretPair) -> FloatArray:
+        """Return the influence per model; -inf where a secret has probability zero."""
+        tables = self.tables(pair)
+        if tables is None:
+            return self._largest_singleton(pair)
+        first, second = self.side(pair.first), self.side(pair.second)
+        total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
+        return np.where(self._impossible(first) | self._impossible(second), -np.inf, total)
+
+    def cells(self, table: LogTable, pair: SecretPair) -> FloatArray:
+        """Return log P(q | first) - log P(q | second) of shape (models, cells of q); -inf where P(q | first) = 0."""
+        flat = table.values.reshape(*table.values.shape[:2], -1)
+        above = self._given(flat, self.side(pair.first))
+        below = self._given(flat, self.side(pair.second))
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(above), -np.inf, above - below)
+
+    def side(self, secret: frozenset[State]) -> NDArray[np.intp]:
+        return np.array([k for k, state in enumerate(self.states) if state in secret], dtype=np.intp)
+
+    def _given(self, flat: FloatArray, side: NDArray[np.intp]) -> FloatArray:
+        with np.errstate(invalid="ignore"):
+            return log_sum_exp(flat[:, side], 1) - log_sum_exp(self.prior.values[:, side], 1)[:, np.newaxis]
+
+    def _impossible(self, side: NDArray[np.intp]) -> NDArray[np.bool_]:
+        return np.asarray(np.isneginf(self.prior.values[:, side]).all(axis=1))
+
+    def _largest_singleton(self, pair: SecretPair) -> FloatArray:
+        """Return the bound that a mixture is never more telling than the most telling pair of its members."""
+        singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
+        return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
+
+    @cached_property
+    def error(self) -> float:
+        """Return a bound on the rounding error of a sum of log ratios."""
+        total = 0.0
+        for table in dict.fromkeys((*self.for_points, *(self.for_sets or ()))):
+            finite = table.values[np.isfinite(table.values)]
+            largest = float(np.max(np.abs(finite), initial=0.0))
+            total += 2 * (table.error + self.prior.error)
+            total += UNIT_ROUNDOFF * (8 * largest + 4 * table.values.shape[1] + 32)
+        return total
+
+
+def _witness(
+    network: DiscreteNetwork, pairs: Sequence[SecretPair], values: FloatArray, tables: _Tables
+) -> tuple[SecretPair | None, int, dict[str, State]]:
+    """Return the pair, model and assignment that attain the maximum."""
+    if bool(np.isneginf(values).all()):
+        return None, 0, {}
+    model, k = (int(x) for x in np.unravel_index(int(np.argmax(values)), values.shape))
+    assignment: dict[str, State] = {}
+    for table in tables.tables(pairs[k]) or ():
+        ratio = tables.cells(table, pairs[k])
+        cell = int(np.argmax(ratio[min(model, ratio.shape[0] - 1)]))
+        index = np.unravel_index(cell, table.values.shape[2:])
+        for name, position in zip(table.axes[1:], index, strict=True):
+            assignment[name] = network.states[name][int(position)]
+    return pairs[k], model, assignment

@@ -1,0 +1,272 @@
+"""Markov quilts: sets of attributes that separate a protected attribute from others.
+
+A quilt for a protected attribute is a set of other attributes that d-separates it from the attributes that are
+*remote*; what is neither in the quilt nor remote is *near*, the protected attribute included (Zhang, Ohrimenko,
+Cummings 2022, section 5; Song, Wang, Chaudhuri 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import islice
+from typing import Protocol, final
+
+from bnpriv.checks import listing, member, subset, whole
+from bnpriv.errors import NetworkError, SeparationError
+from bnpriv.networks import Graph
+
+
+class HasGraph(Protocol):
+    """A network: anything with a directed acyclic graph over its attributes."""
+
+    @property
+    def graph(self) -> Graph:
+        """The attributes with their parents."""
+        ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MarkovQuilt:
+    """A split of the attributes of a network, seen from one protected attribute.
+
+    Parameters
+    ----------
+    protected : str
+        The protected attribute.
+    quilt : frozenset of str
+        Given these, `protected` is independent of `remote`.
+    near : frozenset of str
+        The attributes on the near side, `protected` among them.
+    remote : frozenset of str
+        The attributes on the far side.
+
+    Raises
+    ------
+    NetworkError
+        If two of the three sets overlap, or `protected` is not near.
+
+    Examples
+    --------
+    >>> MarkovQuilt(protected="a", quilt=frozenset("b"), near=frozenset("a"), remote=frozenset("cd"))
+    MarkovQuilt(protected='a', quilt={b}, near={a}, remote={c, d})
+    """
+
+    protected: str
+    quilt: frozenset[str]
+    near: frozenset[str]
+    remote: frozenset[str]
+
+    def __post_init__(self) -> None:
+        shared = (self.quilt & self.near) | (self.quilt & self.remote) | (self.near & self.remote)
+        if shared:
+            raise NetworkError(
+                "an attribute is in one of quilt, near and remote",
+                found=f"{listing(sorted(shared))} in two",
+                remedy="Build the quilt with markov_quilt(network, protected, quilt).",
+            )
+        if self.protected not in self.near:
+            raise NetworkError(
+                "the protected attribute is near itself",
+                found=f"{self.protected!r} outside near",
+                remedy="Build the quilt with markov_quilt(network, protected, quilt).",
+            )
+
+    def __repr__(self) -> str:
+        # Sorted, so that the same quilt prints the same way in every process.
+        sides = (f"{side}={{{', '.join(sorted(getattr(self, side)))}}}" for side in ("quilt", "near", "remote"))
+        return f"MarkovQuilt(protected={self.protected!r}, {', '.join(sides)})"
+
+
+def markov_quilt(
+    network: HasGraph | Graph, protected: str, quilt: Iterable[str], remote: Iterable[str] | None = None
+) -> MarkovQuilt:
+    """Return the Markov quilt with these attributes and everything remote that they separate from `protected`.
+
+    Parameters
+    ----------
+    network : network or Graph
+        The attributes with their dependences.
+    protected : str
+        The protected attribute.
+    quilt : iterable of str
+        Other attributes; the empty set is a quilt too.
+    remote : iterable of str, optional
+        A claim to be checked: attributes that `quilt` must separate from `protected`. The result does not depend on
+        it; its remote side is always the largest possible.
+
+    Returns
+    -------
+    MarkovQuilt
+
+    Raises
+    ------
+    NetworkError
+        If a name is unknown, the quilt contains `protected`, or `remote` overlaps the quilt or contains `protected`.
+    SeparationError
+        If `quilt` leaves a path from `protected` to an attribute of `remote` open; the path is named.
+
+    Examples
+    --------
+    >>> chain = Graph({"a": (), "b": ("a",), "c": ("b",), "d": ("c",)})
+    >>> markov_quilt(chain, "a", {"c"})
+    MarkovQuilt(protected='a', quilt={c}, near={a, b}, remote={d})
+    >>> markov_quilt(chain, "a", {"c"}, remote={"b"})
+    Traceback (most recent call last):
+    ...
+    bnpriv.errors.SeparationError: the quilt {c} must separate 'a' from 'b'; found the open path a - b. \
+Leave 'b' out of remote, or choose a quilt that closes this path.
+    """
+    graph = _graph(network)
+    member("the protected attribute", protected, graph.nodes, error=NetworkError)
+    chosen = subset("the quilt's attributes", quilt, graph.nodes, error=NetworkError)
+    if protected in chosen:
+        raise NetworkError(
+            "a quilt consists of other attributes than the protected one",
+            found=f"{protected!r} in the quilt",
+            remedy="Leave it out.",
+        )
+    if remote is not None:
+        _check_claim(graph, protected, chosen, remote)
+    return _quilt(graph, protected, chosen)
+
+
+def markov_quilts(network: HasGraph | Graph, protected: str, limit: int | None = None) -> Iterator[MarkovQuilt]:
+    """Return an iterator over the Markov quilts of `protected`.
+
+    These are all sets Q such that, for some attribute r, Q separates r from `protected` while no proper subset of Q
+    does. Each comes once, with everything that it separates as its remote side. They are found as they are asked
+    for, because there may be exponentially many; targets r come parents before children, and of those found so far
+    for one target the smallest comes first.
+
+    Parameters
+    ----------
+    network : network or Graph
+        The attributes with their dependences.
+    protected : str
+        The protected attribute.
+    limit : int, optional
+        Stop after this many.
+
+    Returns
+    -------
+    iterator of MarkovQuilt
+
+    Raises
+    ------
+    NetworkError
+        If `protected` is unknown.
+    ParameterError
+        If `limit` is not a whole number of at least 1.
+
+    Notes
+    -----
+    A separator of which no proper subset separates r from `protected` lies among the ancestors of the two (Tian, Paz,
+    Pearl, "Finding minimal d-separators", 1998), and there d-separation is separation in the moral graph. The minimal
+    separators of two nodes of an undirected graph are listed as in Shen, Liang, "Efficient enumeration of all minimal
+    separators in a graph", Theoretical Computer Science 180, 1997, with the step of Berry, Bordat, Cogis, "Generating
+    all the minimal separators of a graph", International Journal of Foundations of Computer Science 11, 2000. Time
+    between two separators of one target is polynomial; each is remembered, so memory grows with their number.
+
+    Examples
+    --------
+    >>> chain = Graph({"a": (), "b": ("a",), "c": ("b",), "d": ("c",)})
+    >>> for quilt in markov_quilts(chain, "a"):
+    ...     print(quilt)
+    MarkovQuilt(protected='a', quilt={b}, near={a}, remote={c, d})
+    MarkovQuilt(protected='a', quilt={c}, near={a, b}, remote={d})
+    """
+    graph = _graph(network)
+    member("the protected attribute", protected, graph.nodes, error=NetworkError)
+    most = None if limit is None else whole("limit", limit)
+    return islice((_quilt(graph, protected, names) for names in _separators(graph, protected)), most)
+
+
+def _graph(network: HasGraph | Graph) -> Graph:
+    # A pgmpy model has an attribute `graph` as well, which is something else.
+    graph = network if isinstance(network, Graph) else getattr(network, "graph", None)
+    if not isinstance(graph, Graph):
+        raise NetworkError(
+            "quilts belong to a network of bnpriv",
+            found=f"a {type(network).__name__}",
+            remedy="Convert it first, for example with bnpriv.from_pgmpy.",
+        )
+    return graph
+
+
+def _quilt(graph: Graph, protected: str, names: frozenset[str]) -> MarkovQuilt:
+    near = frozenset((protected, *graph.open_paths(protected, names)))
+    return MarkovQuilt(
+        protected=protected, quilt=names, near=near, remote=frozenset(graph.parents.keys() - near - names)
+    )
+
+
+def _check_claim(graph: Graph, protected: str, quilt: frozenset[str], remote: Iterable[str]) -> None:
+    claimed = subset("the remote attributes", remote, graph.nodes, error=NetworkError)
+    overlap = claimed & (quilt | {protected})
+    if overlap:
+        raise NetworkError(
+            "remote attributes are neither protected nor in the quilt",
+            found=listing(sorted(overlap)),
+            remedy="Leave them out of remote.",
+        )
+    path = graph.open_path(protected, claimed, given=quilt)
+    if path is not None:
+        raise SeparationError(
+            f"the quilt {{{listing(sorted(quilt))}}} must separate {protected!r} from {path[-1]!r}",
+            path=path,
+            remedy=f"Leave {path[-1]!r} out of remote, or choose a quilt that closes this path.",
+        )
+
+
+def _separators(graph: Graph, protected: str) -> Iterator[frozenset[str]]:
+    """Yield every minimal separator between `protected` and some other node, once."""
+    seen: set[frozenset[str]] = set()
+    for target in graph.nodes:
+        if target == protected:
+            continue
+        for names in _minimal_separators(graph.moral((protected, target)), protected, target):
+            if names not in seen:
+                seen.add(names)
+                yield names
+
+
+def _minimal_separators(neighbours: Mapping[str, set[str]], source: str, target: str) -> Iterator[frozenset[str]]:
+    """Yield the minimal separators of two nodes of an undirected graph, in an order that depends on the graph only.
+
+    Let S be a minimal separator and x in S. Remove S and the neighbours of x: what borders on the part of `target` is
+    again a minimal separator, and the part of `source` has grown by x. Every minimal separator T is reached in this
+    way from the one closest to `source`: as long as S is not T, some x of S lies in the part of `source` that T cuts
+    off, and taking that x never passes T.
+    """
+    found: set[frozenset[str]] = set()
+    queue: list[tuple[int, tuple[str, ...]]] = []
+
+    def add(wall: set[str]) -> None:
+        border = _border(neighbours, target, wall)
+        if border is not None and border not in found:
+            found.add(border)
+            heappush(queue, (len(border), tuple(sorted(border))))
+
+    add(neighbours[source])
+    while queue:
+        _, names = heappop(queue)
+        yield frozenset(names)
+        for name in names:
+            add(neighbours[name].union(names))
+
+
+def _border(neighbours: Mapping[str, set[str]], start: str, wall: set[str]) -> frozenset[str] | None:
+    """Return the members of `wall` that a walk from `start` runs into, or None if `start` is one of them."""
+    if start in wall:
+        return None
+    inside, todo, border = {start}, [start], set[str]()
+    while todo:
+        around = neighbours[todo.pop()]
+        border |= around & wall
+        fresh = around - wall - inside
+        inside |= fresh
+        todo.extend(fresh)
+    return frozenset(border)
