@@ -1,0 +1,294 @@
+"""What every mechanism does: say whether it supports a question, and calibrate noise, without seeing any data."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import cached_property
+from typing import ClassVar, cast, final
+
+from bnpriv import checks
+from bnpriv.bound import Bound
+from bnpriv.errors import CertificateError, QueryError, Refusal
+from bnpriv.frameworks import Framework, Guarantee
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
+from bnpriv.mechanisms.usefulness import Usefulness, usefulness
+from bnpriv.noise import Gaussian, Laplace, Noise
+from bnpriv.queries.base import Query
+from bnpriv.queries.parser import parse_query
+from bnpriv.queries.sensitivity import answer_range
+from bnpriv.render import Json, number_text
+
+FORMAT = "bnpriv calibration 1"
+
+
+class Mechanism(ABC):
+    """A way to release an answer with noise; subclasses are frozen dataclasses whose fields are options and waivers."""
+
+    claim: ClassVar[str]
+    """Name of the file in docs/claims that states and proves what the mechanism promises."""
+
+    def supports(
+        self, framework: Framework, query: Query | None = None, *, epsilon: float, delta: float = 0.0
+    ) -> Refusal | None:
+        """Return why the mechanism does not support this, or None if it does.
+
+        Parameters
+        ----------
+        framework : Framework
+            Network, schema and secrets.
+        query : Query
+            What is to be released.
+        epsilon, delta : float
+            The guarantee that is asked for.
+
+        Returns
+        -------
+        Refusal or None
+
+        Raises
+        ------
+        ParameterError
+            If epsilon or delta is out of range.
+        """
+        epsilon, delta = checks.epsilon(epsilon), checks.delta(delta)
+        if query is None:
+            return Refusal(
+                required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
+            )
+        return self._refusal(framework, query, epsilon, delta)
+
+    def calibrate(
+        self, framework: Framework, query: Query | None = None, *, epsilon: float, delta: float = 0.0
+    ) -> Calibration:
+        """Find the noise that makes the answer private; a pure function that sees no data.
+
+        Parameters
+        ----------
+        framework : Framework
+            Network, schema and secrets.
+        query : Query
+            What is to be released.
+        epsilon, delta : float
+            The guarantee that is asked for: epsilon above 0, delta at least 0 and below 1.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        ParameterError
+            If epsilon or delta is out of range.
+        RefusedError
+            If the mechanism does not support this; `supports` tells without raising.
+        QueryError, SchemaError
+            If the query does not fit the schema.
+        """
+        refusal = self.supports(framework, query, epsilon=epsilon, delta=delta)
+        if refusal is not None or query is None:
+            raise cast(Refusal, refusal).error()
+        noise, certificate, spent = self._calibrated(framework, query, float(epsilon), float(delta))
+        guarantee = Guarantee(
+            epsilon=float(epsilon),
+            delta=spent,
+            protected=tuple(framework.secrets),
+            models=framework.network.models,
+            source=framework.source,
+            kind=certificate.kind,
+        )
+        return Calibration(
+            mechanism=self,
+            framework=framework,
+            query=query,
+            epsilon=float(epsilon),
+            delta=float(delta),
+            noise=noise,
+            guarantee=guarantee,
+            certificate=certificate,
+        )
+
+    @abstractmethod
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None: ...
+
+    @abstractmethod
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        """Return the noise, the certificate and the delta that the guarantee needs."""
+
+    def options(self) -> dict[str, object]:
+        """Return the constructor arguments."""
+        return asdict(self) if is_dataclass(self) else {}
+
+    def __str__(self) -> str:
+        usual = type(self)().options()
+        named = [f"{name}={value!r}" for name, value in self.options().items() if value != usual[name]]
+        return f"{type(self).__name__}({', '.join(named)})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """Noise fitted to one query, with its guarantee and the reasons; can be printed, stored and recomputed.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    framework : Framework
+    query : Query
+    epsilon, delta : float
+        What was asked for.
+    noise : Noise
+        What will be added to the answer.
+    guarantee : Guarantee
+        What the release promises.
+    certificate : Certificate
+        Why.
+    """
+
+    mechanism: Mechanism
+    framework: Framework
+    query: Query
+    epsilon: float
+    delta: float
+    noise: Noise
+    guarantee: Guarantee
+    certificate: Certificate
+
+    @property
+    def scale(self) -> float:
+        """Return the scale of the noise in the answer's unit; 0.0 when none is needed."""
+        return self.noise.scale if isinstance(self.noise, (Laplace, Gaussian)) else 0.0
+
+    @property
+    def expected_error(self) -> float:
+        """Return the mean 2-norm of the error (the mean absolute error for one number)."""
+        return self.error(2).upper
+
+    def error(self, norm: float = 2) -> Bound:
+        """Return the mean error in the 1-norm, 2-norm or largest coordinate (``math.inf``)."""
+        return self.noise.error(norm)
+
+    def quantile(self, p: float = 0.95) -> float:
+        """Return the error that no number of the answer exceeds with probability `p`."""
+        return self.noise.quantile(p)
+
+    @cached_property
+    def useful(self) -> Usefulness:
+        """Return whether the answer still says something, measured against its range."""
+        lower, upper = answer_range(self.query, self.framework.schema)
+        return usefulness(self.noise, [float(width) for width in upper - lower])
+
+    def explain(self) -> str:
+        """Return the noise, what decided it, and the guarantee, in words."""
+        size = (
+            "no noise"
+            if self.scale == 0
+            else f"{type(self.noise).__name__} noise of scale {number_text(self.scale)}, "
+            f"mean error {number_text(self.expected_error)}"
+        )
+        lines = [f"{self.mechanism} for {self.query} at epsilon {self.epsilon:g}: {size}."]
+        lines += [f"  {decision.text}" for decision in self.certificate.decisions]
+        lines += [f"  {note}" for note in self.certificate.notes]
+        lines += [f"  No constraint: {pair}." for pair in self.certificate.dropped]
+        lines.append(f"  {self.useful}")
+        lines.append(f"Guarantee: {self.guarantee.sentence}")
+        lines.append(f"Theorem: {self.certificate.theorem} ({self.certificate.kind}).")
+        lines += [f"Assumed: {assumption}" for assumption in self.certificate.assumptions]
+        return "\n".join(lines)
+
+    def to_dict(self) -> Json:
+        """Return everything as plain values."""
+        return {
+            "format": FORMAT,
+            "mechanism": {"name": type(self.mechanism).__name__, "options": self.mechanism.options()},
+            "framework": self.framework.fingerprint(),
+            "query": str(self.query),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "noise": {
+                "law": type(self.noise).__name__,
+                "scale": self.scale,
+                "dimension": self.noise.dimension,
+                "expected_error": self.expected_error,
+            },
+            "useful": {"verdict": self.useful.verdict, "text": str(self.useful)},
+            "guarantee": {
+                "epsilon": self.guarantee.epsilon,
+                "delta": self.guarantee.delta,
+                "kind": self.guarantee.kind,
+                "sentence": self.guarantee.sentence,
+            },
+            "certificate": self.certificate.to_json(),
+        }
+
+    def to_json(self) -> str:
+        """Return everything as JSON; infinite and undefined numbers never occur in it."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str, framework: Framework, query: Query | None = None) -> Calibration:
+        """Recompute a stored calibration from its framework and refuse any difference.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned.
+        framework : Framework
+            The framework that it was made for.
+        query : Query, optional
+            Needed only for a custom query, which has no text.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        CertificateError
+            If the text is not a calibration, or anything in it differs from what the framework yields.
+        """
+        stored = read_record(text, FORMAT)
+        mechanism = _mechanism(stored)
+        asked = field_of(stored, "query", str)
+        if query is None or str(query) != asked:
+            try:
+                query = parse_query(asked)
+            except QueryError as error:
+                raise CertificateError(
+                    "the stored query must be readable", found=asked[:200], remedy="Pass the custom query itself."
+                ) from error
+        epsilon, delta = field_of(stored, "epsilon", float), field_of(stored, "delta", float)
+        fresh = mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta)
+        different = differences(stored, json.loads(fresh.to_json()))
+        if different:
+            raise CertificateError(
+                "a stored calibration must be what its framework yields",
+                found=f"other values of {checks.listing(different)}",
+                remedy="Calibrate again from the framework; do not edit stored calibrations.",
+            )
+        return fresh
+
+    def __str__(self) -> str:
+        return self.explain()
+
+
+def _mechanism(record: Record) -> Mechanism:
+    known = {cls.__name__: cls for cls in Mechanism.__subclasses__()}
+    declared = cast(Record, field_of(record, "mechanism", dict))
+    name, options = field_of(declared, "name", str), cast(Record, field_of(declared, "options", dict))
+    if name not in known:
+        raise CertificateError(
+            f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
+        )
+    try:
+        return known[name](**options)
+    except TypeError:
+        raise CertificateError(
+            f"the options must be those of {name}",
+            found=checks.listing(sorted(options)),
+            remedy="Store it again.",
+        ) from None

@@ -1,0 +1,140 @@
+"""Why a calibration is private: the theorem, what decided it, and how well its numbers are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv.bound import Bound, Kind, weakest
+from bnpriv.quilts import MarkovQuilt
+from bnpriv.render import Json, number_text, set_text
+from bnpriv.secrets import SecretPair
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What decided the noise for one protected attribute.
+
+    Parameters
+    ----------
+    protected : str
+        The protected attribute.
+    pair : SecretPair
+        The ordered pair of secrets that needs the most noise.
+    model : int
+        The index in Theta of the model that needs it.
+    quilt : MarkovQuilt
+        The quilt used for them; `near` holds the protected attribute.
+    queried_near : frozenset of str
+        The queried columns that are near: the noise hides any change of them.
+    influence : Bound
+        What the other queried columns tell, in nats.
+    sensitivity : Bound
+        Column sensitivity of the query for the near columns.
+    scale : float
+        Noise scale that this attribute needs.
+    """
+
+    protected: str
+    pair: SecretPair
+    model: int
+    quilt: MarkovQuilt
+    queried_near: frozenset[str]
+    influence: Bound
+    sensitivity: Bound
+    scale: float
+
+    @property
+    def text(self) -> str:
+        """Return the decision in a sentence."""
+        if self.scale == 0 and not self.queried_near:
+            return (
+                f"{self.protected}: the queried columns are all far: they tell at most "
+                f"{number_text(self.influence.upper)} nats about it, within the budget, so no noise is needed."
+            )
+        trivial = not self.quilt.quilt
+        spent = (
+            "the trivial quilt: every queried column that is not separated from it is near"
+            if trivial
+            else f"the quilt {set_text(self.quilt.quilt)} tells {number_text(self.influence.upper)} nats"
+        )
+        return (
+            f"{self.protected} ({self.pair}, model {self.model}): {spent}; noise hides {set_text(self.queried_near)}, "
+            f"which can move the answer by {number_text(self.sensitivity.upper)}; scale {number_text(self.scale)}."
+        )
+
+    def to_json(self) -> Json:
+        """Return the decision as plain values."""
+        return {
+            "protected": self.protected,
+            "pair": str(self.pair),
+            "model": self.model,
+            "quilt": sorted(self.quilt.quilt),
+            "near": sorted(self.quilt.near),
+            "remote": sorted(self.quilt.remote),
+            "queried_near": sorted(self.queried_near),
+            "influence": self.influence.upper,
+            "influence_kind": self.influence.kind,
+            "sensitivity": self.sensitivity.upper,
+            "sensitivity_kind": self.sensitivity.kind,
+            "scale": self.scale,
+        }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """Why a calibration is private.
+
+    Parameters
+    ----------
+    theorem : str
+        The theorem with its source.
+    claim : str
+        The file in docs/claims that proves it.
+    decisions : tuple of Decision
+        One per protected attribute, the one that needs the most noise first; empty for mechanisms without quilts.
+    sensitivity : Bound
+        Column sensitivity that the noise hides.
+    source : str
+        Where the model comes from.
+    assumptions : tuple of str
+        What must hold outside the library.
+    dropped : tuple of str
+        Pairs of secrets that are no constraint because a secret has probability zero.
+    notes : tuple of str
+        Anything else that a reader must know.
+    zero_noise_reason : str, optional
+        Why no noise is needed; None whenever there is noise.
+    """
+
+    theorem: str
+    claim: str
+    decisions: tuple[Decision, ...]
+    sensitivity: Bound
+    source: str
+    assumptions: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    zero_noise_reason: str | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Return how well the numbers behind the noise are known."""
+        return weakest((self.sensitivity.kind, *(decision.influence.kind for decision in self.decisions)))
+
+    def to_json(self) -> Json:
+        """Return the certificate as plain values."""
+        return {
+            "theorem": self.theorem,
+            "claim": self.claim,
+            "kind": self.kind,
+            "source": self.source,
+            "sensitivity": self.sensitivity.upper,
+            "decisions": [decision.to_json() for decision in self.decisions],
+            "assumptions": list(self.assumptions),
+            "dropped": list(self.dropped),
+            "notes": list(self.notes),
+            "zero_noise_reason": self.zero_noise_reason,
+        }

@@ -1,0 +1,109 @@
+"""Noise that hides any change of the queried columns: needs no model, and always composes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, Bound
+from bnpriv.divergences import gaussian_mu
+from bnpriv.errors import ParameterError, Refusal
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.queries.base import Query
+from bnpriv.queries.sensitivity import column_sensitivity
+
+Law = Literal["laplace", "gaussian"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ColumnMechanism(Mechanism):
+    """Laplace or Gaussian noise for the column sensitivity of all queried columns together.
+
+    It is differential privacy for arbitrary changes of whole columns, so it holds in every framework, under every
+    model, and its epsilons add.
+
+    Parameters
+    ----------
+    noise : {"laplace", "gaussian"}
+        Laplace noise for the 1-norm and a pure guarantee, or Gaussian noise for the 2-norm, which needs delta > 0.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If `noise` is neither.
+
+    Notes
+    -----
+    docs/claims/column.md; the Gaussian scale is that of Balle, Wang, "Improving the Gaussian mechanism" (ICML 2018).
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> query = bp.count(bp.col("height") > 180)
+    >>> round(bp.ColumnMechanism().calibrate(bp.example("student"), query, epsilon=1.0).scale)
+    10000
+    """
+
+    noise: Law = "laplace"
+    large_delta: bool = False
+    claim: ClassVar[str] = "column.md"
+
+    def __post_init__(self) -> None:
+        checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        if self.noise == "laplace":
+            return None
+        if delta == 0:
+            return Refusal(
+                required="Gaussian noise needs delta above 0",
+                found="delta 0",
+                remedy="Pass a delta well below one over the number of records, or use Laplace noise.",
+            )
+        return None if self.large_delta else large_delta_refusal(framework, delta)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        sensitivity = column_sensitivity(query, query.columns, framework.schema, 1 if self.noise == "laplace" else 2)
+        dimension = query.dimension(framework.schema)
+        noise: Noise
+        spent = 0.0
+        if sensitivity.upper == 0:
+            noise = NoNoise(dimension)
+        elif self.noise == "laplace":
+            noise = Laplace(sensitivity.upper / epsilon * (1 + 8 * UNIT_ROUNDOFF), dimension)
+        else:
+            noise = Gaussian(sensitivity.upper / gaussian_mu(epsilon, delta) * (1 + 8 * UNIT_ROUNDOFF), dimension)
+            spent = delta
+        return noise, self._certificate(framework, query, sensitivity), spent
+
+    def _certificate(self, framework: Framework, query: Query, sensitivity: Bound) -> Certificate:
+        return Certificate(
+            theorem="Additive noise for the column sensitivity of all queried columns",
+            claim=self.claim,
+            decisions=(),
+            sensitivity=sensitivity,
+            source=framework.source,
+            assumptions=query.assumptions,
+            notes=("The noise hides any change of all queried columns; no model is needed.",),
+            zero_noise_reason=None if sensitivity.upper else "the answer does not depend on the data",
+        )
+
+
+def large_delta_refusal(framework: Framework, delta: float) -> Refusal | None:
+    """Return why a delta of one over the number of records or more is refused, or None if it is smaller."""
+    if delta < 1 / framework.schema.records:
+        return None
+    return Refusal(
+        required=f"delta must be below one over the number of records, {1 / framework.schema.records:.3g}",
+        found=f"{delta:g}: publishing some records in full would pass as private",
+        remedy="Choose a smaller delta, or pass large_delta=True to the mechanism if you mean it.",
+    )

@@ -1,0 +1,129 @@
+"""Every mechanism that supports a question, least expected error first."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
+from bnpriv.queries.base import Query
+from bnpriv.render import Json, number_text, table_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What each mechanism would do for one query.
+
+    Parameters
+    ----------
+    calibrations : tuple of Calibration
+        Least expected error first.
+    refusals : tuple of (Mechanism, Refusal)
+        The mechanisms that do not support the question, with the reason.
+    """
+
+    calibrations: tuple[Calibration, ...]
+    refusals: tuple[tuple[Mechanism, Refusal], ...]
+
+    @property
+    def best(self) -> Calibration:
+        """Return the calibration with the least expected error.
+
+        Raises
+        ------
+        RefusedError
+            If no mechanism supports the question.
+        """
+        if not self.calibrations:
+            raise self.refusals[0][1].error()
+        return self.calibrations[0]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per mechanism that supports the question."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "mechanism": [str(c.mechanism) for c in self.calibrations],
+                "noise": [type(c.noise).__name__ for c in self.calibrations],
+                "scale": [c.scale for c in self.calibrations],
+                "expected_error": [c.expected_error for c in self.calibrations],
+                "verdict": [c.useful.verdict for c in self.calibrations],
+            }
+        )
+
+    def to_dict(self) -> Json:
+        """Return all calibrations and refusals as plain values."""
+        return {
+            "format": "bnpriv plan 1",
+            "calibrations": [calibration.to_dict() for calibration in self.calibrations],
+            "refusals": [{"mechanism": str(mechanism), "reason": str(why)} for mechanism, why in self.refusals],
+        }
+
+    def to_json(self) -> str:
+        """Return all calibrations and refusals as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def __str__(self) -> str:
+        rows = [
+            [
+                str(c.mechanism),
+                type(c.noise).__name__,
+                number_text(c.scale),
+                number_text(c.expected_error),
+                c.useful.verdict,
+            ]
+            for c in self.calibrations
+        ]
+        lines = [table_text(["mechanism", "noise", "scale", "mean error", "answer"], rows)]
+        lines += [f"not {mechanism}: {reason}" for mechanism, reason in self.refusals]
+        return "\n".join(lines)
+
+
+def plan(framework: Framework, query: Query, epsilon: float, delta: float = 0.0) -> Plan:
+    """Calibrate every mechanism that supports a question and rank them.
+
+    Parameters
+    ----------
+    framework : Framework
+        Network, schema and secrets.
+    query : Query
+        What is to be released.
+    epsilon, delta : float
+        The guarantee that is asked for.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ParameterError
+        If epsilon or delta is out of range.
+    QueryError, SchemaError
+        If the query does not fit the schema.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> chosen = bp.plan(bp.example("student"), bp.count(bp.col("height") > 180), epsilon=1.0).best
+    >>> str(chosen.mechanism), chosen.scale
+    ('MarkovQuiltMechanism()', 0.0)
+    """
+    calibrations: list[Calibration] = []
+    refusals: list[tuple[Mechanism, Refusal]] = []
+    for mechanism in STANDARD:
+        refusal = mechanism.supports(framework, query, epsilon=epsilon, delta=delta)
+        if refusal is None:
+            calibrations.append(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
+        else:
+            refusals.append((mechanism, refusal))
+    calibrations.sort(key=lambda calibration: calibration.expected_error)
+    return Plan(calibrations=tuple(calibrations), refusals=tuple(refusals))
