@@ -1,0 +1,136 @@
+"""Publish statistics of a table without giving away a global property of its protected columns."""
+
+# declare
+from bnpriv.adapters.examples import example, example_data, examples
+from bnpriv.adapters.files import read_network
+from bnpriv.adapters.framework_file import read_framework, read_queries
+from bnpriv.adapters.pgmpy import from_pgmpy, to_pgmpy
+
+# values and errors
+from bnpriv.bound import Bound
+from bnpriv.errors import (
+    BnprivError,
+    CertificateError,
+    DataError,
+    DeclarationError,
+    FileError,
+    FrameworkError,
+    MissingExtraError,
+    NetworkError,
+    ParameterError,
+    QueryError,
+    Refusal,
+    RefusedError,
+    SchemaError,
+    SecretError,
+    SeparationError,
+    SizeError,
+)
+from bnpriv.evidence import influences
+from bnpriv.frameworks import DistributionalAttributePrivacy, Guarantee
+
+# analyse
+from bnpriv.influence import Influence, influence_matrix, max_influence
+
+# calibrate
+from bnpriv.mechanisms import Calibration, Certificate, ColumnMechanism, MarkovQuiltMechanism, Mechanism
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.noise import Gaussian, Laplace, NoNoise
+from bnpriv.planner import Plan, plan
+
+# ask
+from bnpriv.queries import (
+    Query,
+    col,
+    column_sensitivity,
+    count,
+    custom,
+    histogram,
+    linear,
+    mean,
+    moments,
+    parse_query,
+    proportion,
+    stack,
+    total,
+)
+from bnpriv.quilts import MarkovQuilt, markov_quilt, markov_quilts
+
+# release
+from bnpriv.release import Release, release
+from bnpriv.reports import InfluenceReport, influence_report
+from bnpriv.schema import Categorical, Integer, Real, Schema
+from bnpriv.secrets import SecretPair, pairs
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BnprivError",
+    "Bound",
+    "Calibration",
+    "Categorical",
+    "Certificate",
+    "CertificateError",
+    "ColumnMechanism",
+    "DataError",
+    "DeclarationError",
+    "DiscreteNetwork",
+    "DistributionalAttributePrivacy",
+    "FileError",
+    "FrameworkError",
+    "Gaussian",
+    "Guarantee",
+    "Influence",
+    "InfluenceReport",
+    "Integer",
+    "Laplace",
+    "MarkovQuilt",
+    "MarkovQuiltMechanism",
+    "Mechanism",
+    "MissingExtraError",
+    "NetworkError",
+    "NoNoise",
+    "ParameterError",
+    "Plan",
+    "Query",
+    "QueryError",
+    "Real",
+    "Refusal",
+    "RefusedError",
+    "Release",
+    "Schema",
+    "SchemaError",
+    "SecretError",
+    "SecretPair",
+    "SeparationError",
+    "SizeError",
+    "col",
+    "column_sensitivity",
+    "count",
+    "custom",
+    "example",
+    "example_data",
+    "examples",
+    "from_pgmpy",
+    "histogram",
+    "influence_matrix",
+    "influence_report",
+    "influences",
+    "linear",
+    "markov_quilt",
+    "markov_quilts",
+    "max_influence",
+    "mean",
+    "moments",
+    "pairs",
+    "parse_query",
+    "plan",
+    "proportion",
+    "read_framework",
+    "read_network",
+    "read_queries",
+    "release",
+    "stack",
+    "to_pgmpy",
+    "total",
+]

@@ -1,0 +1,165 @@
+"""The strict core of Hugin's NET format: node blocks with states, potential blocks with data.
+
+All patterns are possessive, so that a scan never goes back over what it has read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bnpriv.adapters.formats import Declared, Source, States, Table, assemble, clip, declare
+
+_QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+|%[^\n]*+')
+_BODY = r'\{(?P<%s>(?:[^"{}]++|"[^"]*+")*+)\}'
+_BLOCK = re.compile(
+    rf"\s*+(?:(?:net|class\s++[\w-]++)\s*+{_BODY % 'network'}"
+    rf"|(?:discrete\s++)?node\s++(?P<node>[\w-]++)\s*+{_BODY % 'about'}"
+    rf"|potential\s*+\((?P<header>[^(){{}}]*+)\)\s*+{_BODY % 'body'})",
+    re.ASCII,
+)
+_STATEMENT = re.compile(r'\s*+(?P<key>\w++)\s*+=\s*+(?P<value>(?:[^";]++|"[^"]*+")*+);', re.ASCII)
+_STATE = re.compile(r'[\s,]*+(?:"([^"]*+)"|([^\s"(),]++))')
+_BARRED = ' (),"%'
+
+
+def scan(source: Source) -> Declared:
+    """Return what a NET file declares.
+
+    Raises
+    ------
+    FileError
+        If anything is outside the strict core of the format.
+    SizeError
+        If the tables are too large.
+    """
+    plain = Source(source.label, _QUOTE_OR_COMMENT.sub(_plain, source.text))
+    states: States = {}
+    tables: list[Table] = []
+    position, end = 0, len(plain.text.rstrip())
+    while position < end:
+        block = _BLOCK.match(plain.text, position)
+        if block is None:
+            raise plain.refusal(
+                "a NET file is made of net, node and potential blocks",
+                found=clip(plain.text[position : position + 80].strip()),
+                remedy="Only discrete nodes are read; check that the file is whole and every block is closed.",
+                at=position,
+            )
+        at = block.end() - len(block[0].lstrip())
+        if block["node"] is not None:
+            named = _states(plain, _statement(plain, block["about"], "states", at), at)
+            _check_ascii(plain, named, at)
+            declare(plain, states, block["node"], named, at=at, barred=_BARRED)
+        elif block["header"] is not None:
+            tables.append(_table(plain, block["header"], _statement(plain, block["body"], "data", at), at))
+        position = block.end()
+    return assemble(plain, states, tables, _numbers)
+
+
+def write(declared: Declared, name: str) -> str:
+    """Write one attribute with its parents' states and its own table.
+
+    pgmpy's reader searches the whole file again for every node, and pairs tables with attributes by their order in the
+    file; with one table at a time it does neither.
+    """
+    family = declared[name]
+    nodes = "".join(_node(each, declared[each].states) for each in (*family.parents, name))
+    header = " ".join((name, "|", *family.parents))
+    return f"net {{\n}}\n{nodes}potential ({header}){{\n data = ({' '.join(family.numbers)});\n}}\n"
+
+
+def _node(name: str, states: Sequence[str]) -> str:
+    listed = " ".join(f'"{state}"' for state in states)
+    return f"node {name}{{\n states = ({listed});\n}}\n"
+
+
+def _plain(match: re.Match[str]) -> str:
+    found = match[0]
+    return found if found.startswith('"') else " " + "\n" * found.count("\n")
+
+
+def _statement(source: Source, body: str, wanted: str, at: int) -> str:
+    """Return the value of the one statement `wanted`; others, such as labels and positions, are passed over."""
+    values: list[str] = []
+    position, end = 0, len(body.rstrip())
+    while position < end:
+        statement = _STATEMENT.match(body, position)
+        if statement is None or statement["key"].startswith("model_"):
+            raise source.refusal(
+                "a block must be made of statements `name = value;`, and tables must be written out",
+                found=clip(body[position : position + 80].strip()),
+                remedy="Close every statement with a semicolon; expressions are not read.",
+                at=at,
+            )
+        if statement["key"] == wanted:
+            values.append(statement["value"].strip())
+        position = statement.end()
+    if len(values) != 1:
+        raise source.refusal(
+            f"the block must have one statement `{wanted} = (...);`",
+            found=str(len(values)),
+            remedy="Write the states of every node and the data of every potential out, once.",
+            at=at,
+        )
+    return values[0]
+
+
+def _states(source: Source, value: str, at: int) -> list[str]:
+    inner = value[1:-1].rstrip(" \t\n,")
+    named: list[str] = []
+    position = 0
+    while position < len(inner):
+        state = _STATE.match(inner, position)
+        if state is None:
+            break
+        named.append(state[1] if state[1] is not None else state[2])
+        position = state.end()
+    if not value.startswith("(") or not value.endswith(")") or position < len(inner):
+        raise source.refusal(
+            'states must be written as `states = ("a" "b");`', found=clip(value), remedy="Correct the list.", at=at
+        )
+    return named
+
+
+def _check_ascii(source: Source, named: Sequence[str], at: int) -> None:
+    strange = next((state for state in named if not state.isascii()), None)
+    if strange is not None:
+        raise source.refusal(
+            "the states in a NET file must be in ASCII", found=clip(strange), remedy="Rename them, or use BIF.", at=at
+        )
+
+
+def _table(source: Source, header: str, body: str, at: int) -> Table:
+    own, bar, given = header.partition("|")
+    names = own.split()
+    if len(names) != 1 or (given.strip() and not bar):
+        raise source.refusal(
+            "a potential must be of one node given others",
+            found=clip(header.strip()),
+            remedy="Write `potential (a | b c)`.",
+            at=at,
+        )
+    return Table(names[0], tuple(given.split()), body, at)
+
+
+def _numbers(source: Source, table: Table, states: States) -> Sequence[str]:
+    value = table.body.replace(",", " ")
+    numbers = value.replace("(", " ").replace(")", " ").split()
+    shape = [len(states[name]) for name in (*table.parents, table.name)]
+    skeleton = re.sub(r"\s++", "", re.sub(r"[^()\s]++", "x", value))
+    if skeleton not in (_nested(shape), f"({'x' * len(numbers)})"):
+        raise source.refusal(
+            f"the data of {clip(table.name)} must be nested as its parents' states and its own, {tuple(shape)}",
+            found=clip(skeleton),
+            remedy="Put parentheses around the numbers of each configuration of the parents, in their order.",
+            at=table.at,
+        )
+    return numbers
+
+
+def _nested(shape: Sequence[int]) -> str:
+    skeleton = "x"
+    for size in reversed(shape):
+        skeleton = f"({skeleton * size})"
+    return skeleton

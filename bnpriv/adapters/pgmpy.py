@@ -1,0 +1,302 @@
+"""Networks from pgmpy and back: axes and states go by name, never by position."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import warnings
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast, final
+
+import numpy as np
+
+from bnpriv.checks import listing, member, text, whole
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray
+from bnpriv.networks.discrete import LEVELS, DiscreteNetwork, Level, State
+
+if TYPE_CHECKING:
+    from pgmpy.models import DiscreteBayesianNetwork
+
+
+class _Table(Protocol):
+    """What is read of a pgmpy TabularCPD."""
+
+    variable: object
+    variables: Sequence[object]
+    values: object
+    state_names: Mapping[object, Sequence[object]]
+
+
+class _Model(Protocol):
+    """What is read of a pgmpy DiscreteBayesianNetwork."""
+
+    nodes: Iterable[object]
+
+    def predecessors(self, n: object) -> Iterable[object]: ...
+
+    def get_cpds(self) -> Iterable[object]: ...
+
+
+@final
+@dataclass(frozen=True)
+class _Family:
+    """One table with its axes named: the attribute itself first, then its parents."""
+
+    axes: tuple[str, ...]
+    states: Mapping[str, tuple[State, ...]]
+    values: FloatArray
+
+
+def from_pgmpy(model: object, level: Level = "parameters", *, normalize: bool = False) -> DiscreteNetwork:
+    """Copy a pgmpy network, or several on one graph, into a network of bnpriv.
+
+    Parameters
+    ----------
+    model : DiscreteBayesianNetwork or sequence of DiscreteBayesianNetwork
+        Several models are the class Theta: same attributes, edges and states, other tables.
+    level : {"parameters", "records"}
+        What a node means: the parameter that governs the column of that name, or the column itself in one record.
+    normalize : bool
+        Divide every column of every table by its sum, for tables printed with few decimals.
+
+    Returns
+    -------
+    DiscreteNetwork
+        A copy: later changes of `model` do not reach it. Parents and states are in the order of the first model;
+        several models with the same numbers throughout are one.
+
+    Raises
+    ------
+    NetworkError
+        If a model is no DiscreteBayesianNetwork, an attribute has no table, a table does not fit the edges or the
+        states, models differ in more than their numbers, there is a cycle, or a column does not sum to 1 within 1e-9.
+
+    Notes
+    -----
+    pgmpy's own `check_model` lets columns be off by 0.01, which in a rare state hides most of an influence; it is not
+    used here. A latent node is read like any other: it is a node without a column.
+
+    Examples
+    --------
+    >>> from pgmpy.factors.discrete import TabularCPD
+    >>> from pgmpy.models import DiscreteBayesianNetwork
+    >>> model = DiscreteBayesianNetwork([("income", "sat")])
+    >>> names = {"income": ["low", "high"], "sat": ["low", "high"]}
+    >>> model.add_cpds(
+    ...     TabularCPD("income", 2, [[0.6], [0.4]], state_names={"income": names["income"]}),
+    ...     TabularCPD("sat", 2, [[0.7, 0.2], [0.3, 0.8]], ["income"], [2], state_names=names),
+    ... )
+    >>> from_pgmpy(model).states["sat"]
+    ('low', 'high')
+    """
+    member("level", level, LEVELS, error=NetworkError)
+    theta = [_families(each) for each in _models(model)]
+    first = theta[0]
+    states = {name: family.states[name] for name, family in first.items()}
+    for k, families in enumerate(theta):
+        _same_attributes(first, families, k)
+    tables = {
+        name: _shared([_aligned(families[name], family.axes, states, k) for k, families in enumerate(theta)])
+        for name, family in first.items()
+    }
+    parents = {name: family.axes[1:] for name, family in first.items()}
+    return DiscreteNetwork.from_tables(tables, states=states, parents=parents, level=level, normalize=normalize)
+
+
+def to_pgmpy(network: DiscreteNetwork, model: int = 0) -> DiscreteBayesianNetwork:
+    """Copy one model of a network into a pgmpy network.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    model : int
+        Which model of Theta.
+
+    Returns
+    -------
+    pgmpy.models.DiscreteBayesianNetwork
+        Its tables are those of `network` to within 1e-15.
+
+    Raises
+    ------
+    NetworkError
+        If there is no such model.
+
+    Examples
+    --------
+    >>> coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["heads", "tails"]})
+    >>> to_pgmpy(coin).get_cpds("coin").state_names
+    {'coin': ['heads', 'tails']}
+    """
+    which = whole("model", model, least=0, error=NetworkError, remedy="Models are numbered from 0.")
+    if which >= network.models:
+        raise NetworkError(
+            f"model must be below the number of models, {network.models}",
+            found=str(which),
+            remedy="Models are numbered from 0.",
+        )
+    with quiet():
+        made = _pgmpy("models").DiscreteBayesianNetwork()
+        table = _pgmpy("factors.discrete").TabularCPD
+    made.add_nodes_from(network.attributes)
+    made.add_edges_from(network.graph.edges)
+    for name in network.attributes:
+        values = network.probabilities(name)[which]
+        parents = network.tables[name].axes[1:]
+        names = {axis: list(network.states[axis]) for axis in (name, *parents)}
+        flat = values.reshape(len(values), -1)
+        made.add_cpds(table(name, len(values), flat, list(parents), list(values.shape[1:]), state_names=names))
+    return cast("DiscreteBayesianNetwork", made)
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Keep pgmpy's warnings and log lines to itself."""
+    logger = logging.getLogger("pgmpy")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+def _pgmpy(module: str) -> Any:
+    """Import a part of pgmpy, which takes seconds and carries no types."""
+    return importlib.import_module(f"pgmpy.{module}")
+
+
+def _models(model: object) -> list[_Model]:
+    with quiet():
+        discrete: type = _pgmpy("models").DiscreteBayesianNetwork
+    if isinstance(model, discrete):
+        return [cast(_Model, model)]
+    given: list[object] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
+    strange = [each for each in given if not isinstance(each, discrete)]
+    if strange or not given:
+        raise NetworkError(
+            "from_pgmpy reads a DiscreteBayesianNetwork, or a list of them",
+            found=f"a {type(strange[0]).__name__}" if strange else "an empty list",
+            remedy="Only discrete networks are read: give the attributes states, or use DiscreteNetwork.from_tables.",
+        )
+    return [cast(_Model, each) for each in given]
+
+
+def _families(model: _Model) -> dict[str, _Family]:
+    nodes = [text("an attribute's name", node, error=NetworkError) for node in model.nodes]
+    if not nodes:
+        raise NetworkError("a network needs an attribute", found="no nodes", remedy="Add nodes and their tables.")
+    with quiet():
+        kind: type = _pgmpy("factors.discrete").TabularCPD
+    tables = [cast(_Table, table) for table in model.get_cpds() if isinstance(table, kind)]
+    by_name = {table.variable: table for table in tables}
+    missing = [name for name in nodes if name not in by_name]
+    if missing:
+        raise NetworkError(
+            "every attribute needs a TabularCPD", found=f"none for {listing(missing)}", remedy="Add it with add_cpds."
+        )
+    return {name: _family(name, by_name[name], frozenset(map(str, model.predecessors(name)))) for name in nodes}
+
+
+def _family(name: str, table: _Table, parents: frozenset[str]) -> _Family:
+    variables = [str(variable) for variable in table.variables]
+    own = [k for k, variable in enumerate(variables) if variable == name]
+    if len(own) != 1 or len(set(variables)) != len(variables) or set(variables) != {name, *parents}:
+        raise NetworkError(
+            f"the table of {name!r} must be over itself and its parents in the graph, {listing(sorted(parents))}",
+            found=f"a table over {listing(variables)}",
+            remedy="Make edges and TabularCPDs agree.",
+        )
+    states = {axis: _states(name, axis, table.state_names.get(axis)) for axis in variables}
+    values = _numbers(name, table.values)
+    shape = tuple(len(states[axis]) for axis in variables)
+    if values.shape != shape:
+        raise NetworkError(
+            f"the table of {name!r} must have one entry per combination of states, shape {shape}",
+            found=f"shape {values.shape}",
+            remedy="Name as many states as the table has, for the attribute and for its parents.",
+        )
+    axes = (name, *(variable for variable in variables if variable != name))
+    return _Family(axes, states, np.moveaxis(values, own[0], 0))
+
+
+def _states(name: str, axis: str, declared: Sequence[object] | None) -> tuple[State, ...]:
+    if declared is None:
+        raise NetworkError(
+            f"the table of {name!r} must name the states of {axis!r}",
+            found="no names",
+            remedy="Pass state_names to TabularCPD, for the attribute and for its parents.",
+        )
+    states: list[State] = []
+    for state in declared:
+        plain = _plain(state)
+        if not isinstance(plain, (str, int, float, bool)) or plain != plain:
+            raise NetworkError(
+                f"the states of {axis!r} must be strings, numbers or booleans",
+                found=f"a {type(plain).__name__} in the table of {name!r}",
+                remedy="Rename the states.",
+            )
+        states.append(plain)
+    return tuple(states)
+
+
+def _numbers(name: str, values: object) -> FloatArray:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise NetworkError(
+            f"the table of {name!r} must hold numbers", found="something else", remedy="Build it as a TabularCPD."
+        ) from None
+
+
+def _plain(state: object) -> object:
+    """Return a NumPy scalar as the Python value it stands for."""
+    return cast(Any, state).item() if isinstance(state, np.generic) else state
+
+
+def _same_attributes(first: Mapping[str, _Family], families: Mapping[str, _Family], k: int) -> None:
+    remedy = "A model class is one graph with several sets of tables."
+    if first.keys() != families.keys():
+        odd = sorted(first.keys() ^ families.keys())
+        raise NetworkError(
+            "all models must have the same attributes", found=f"{listing(odd)} not in all, model {k}", remedy=remedy
+        )
+    for name, family in first.items():
+        if set(family.axes) != set(families[name].axes):
+            raise NetworkError(
+                f"{name!r} must have the same parents in all models, {listing(family.axes[1:])} as in model 0",
+                found=f"{listing(families[name].axes[1:])} in model {k}",
+                remedy=remedy,
+            )
+
+
+def _aligned(family: _Family, axes: Sequence[str], states: Mapping[str, tuple[State, ...]], k: int) -> FloatArray:
+    """Return the values with `axes` in that order, and the states along each in the order of `states`."""
+    values = np.transpose(family.values, [family.axes.index(axis) for axis in axes])
+    for position, axis in enumerate(axes):
+        here = [_key(state) for state in family.states[axis]]
+        wanted = [_key(state) for state in states[axis]]
+        if sorted(here) != sorted(wanted):
+            raise NetworkError(
+                f"the states of {axis!r} must be the same in all its tables, {listing(states[axis])}",
+                found=f"{listing(family.states[axis])} in the table of {family.axes[0]!r}, model {k}",
+                remedy="Pass the same state_names to every TabularCPD that has this attribute.",
+            )
+        values = np.take(values, [here.index(key) for key in wanted], axis=position)
+    return values
+
+
+def _key(state: State) -> tuple[str, str]:
+    """Tell 1, 1.0, True and "1" apart, which are equal or print alike."""
+    return type(state).__name__, repr(state)
+
+
+def _shared(values: Sequence[FloatArray]) -> FloatArray:
+    """Stack the tables of all models, or keep one where all are the same."""
+    stacked = np.stack(values)
+    return stacked[:1] if bool(np.all(stacked == stacked[:1])) else stacked

@@ -1,0 +1,253 @@
+"""The one step that touches data: evaluate the calibrated query, add the calibrated noise, show nothing else."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
+
+from bnpriv.errors import QueryError, RefusedError
+from bnpriv.queries.base import Query
+from bnpriv.queries.custom import Custom
+from bnpriv.queries.normal_form import normal_form
+from bnpriv.release.evaluate import evaluate, try_sensitivity
+from bnpriv.sampling import Sampler, SecureSampler
+from bnpriv.schema import Categorical, Column, Schema
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Guarantee
+    from bnpriv.mechanisms.base import Calibration
+
+FORMAT = "bnpriv release 1"
+LEVEL = 0.95
+
+Interval = tuple[float, float]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Release:
+    """A released answer with its guarantee; everything in it may be published.
+
+    Its methods are post-processing of the released numbers: they cost no privacy and see no data.
+
+    Parameters
+    ----------
+    values : tuple of float
+        The released numbers.
+    labels : tuple of str
+        What each of them is.
+    calibration : Calibration
+        The noise, the guarantee and the reasons.
+    missing_rule : str
+        What missing values and values out of range counted as; never how many there were.
+    margins : tuple of float
+        By how much `rounded` may have moved each number away from the exact one.
+    """
+
+    values: tuple[float, ...]
+    labels: tuple[str, ...]
+    calibration: Calibration
+    missing_rule: str
+    margins: tuple[float, ...]
+
+    @property
+    def value(self) -> float | tuple[float, ...]:
+        """Return the number if there is one, else the tuple of all."""
+        return self.values[0] if len(self.values) == 1 else self.values
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what the release promises."""
+        return self.calibration.guarantee
+
+    def interval(self, level: float = LEVEL) -> Interval | tuple[Interval, ...]:
+        """Return intervals that hold all the exact answers at once, with probability `level` over the noise.
+
+        Parameters
+        ----------
+        level : float
+            Above 0 and below 1.
+
+        Returns
+        -------
+        (float, float), or a tuple of them if there are several numbers
+            A single point where there is no noise.
+
+        Raises
+        ------
+        ParameterError
+            If `level` is out of range.
+        """
+        found = self._intervals(level)
+        return found[0] if len(found) == 1 else found
+
+    def clamped(self) -> Release:
+        """Return the release with every number moved into the range of its exact answer; intervals stay valid."""
+        from bnpriv.queries.sensitivity import answer_range
+
+        lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
+        ends = zip(self.values, lower, upper, strict=True)
+        # the exact answer lies in the range, so a number outside only comes nearer to it
+        return replace(self, values=tuple(min(max(value, float(low)), float(high)) for value, low, high in ends))
+
+    def rounded(self) -> Release:
+        """Return the release with counts and other whole-numbered answers rounded; their intervals widen by a half.
+
+        Raises
+        ------
+        QueryError
+            If no exact answer is certain to be a whole number.
+        """
+        whole = _whole_numbered(self.calibration.query, self.calibration.framework.schema)
+        if not any(whole):
+            raise QueryError(
+                "an answer must be a whole number to be rounded",
+                found=str(self.calibration.query),
+                remedy="Round the numbers that you print instead.",
+            )
+        noisy = self.calibration.noise.spend() is not None
+        values = tuple(float(round(value)) if k else value for value, k in zip(self.values, whole, strict=True))
+        margins = tuple(0.5 if k and noisy else margin for margin, k in zip(self.margins, whole, strict=True))
+        return replace(self, values=values, margins=margins)
+
+    def to_json(self) -> str:
+        """Return the release with its calibration as JSON."""
+        numbers = [
+            {"label": label, "value": value, f"interval_{100 * LEVEL:g}": list(interval)}
+            for label, value, interval in zip(self.labels, self.values, self._intervals(LEVEL), strict=True)
+        ]
+        facts = {
+            "format": FORMAT,
+            "release": numbers,
+            "missing_rule": self.missing_rule,
+            "calibration": json.loads(self.calibration.to_json()),
+        }
+        return json.dumps(facts, indent=2, allow_nan=False)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
+        return f"Release({shown})"
+
+    def __str__(self) -> str:
+        noisy = self.calibration.noise.spend() is not None
+        lines: list[str] = []
+        for label, value, (low, high) in zip(self.labels, self.values, self._intervals(LEVEL), strict=True):
+            ends = (low, high) if noisy else None
+            lines.append(f"{label} = {_shown(value, high - low)}{_interval_text(ends)}")
+        if noisy and len(lines) > 1:
+            lines.append(f"The intervals hold all the exact answers at once with {100 * LEVEL:g} % probability.")
+        lines.append(f"Guarantee: {self.guarantee.sentence}")
+        lines.append(f"Missing values: {self.missing_rule}")
+        return "\n".join(lines)
+
+    def _intervals(self, level: float) -> tuple[Interval, ...]:
+        reach = self.calibration.noise.quantile(level)
+        halves = (reach + margin for margin in self.margins)
+        return tuple(
+            (value, value)
+            if half == 0
+            else (math.nextafter(value - half, -math.inf), math.nextafter(value + half, math.inf))
+            for value, half in zip(self.values, halves, strict=True)
+        )
+
+
+def release(calibration: Calibration, data: object, *, sampler: Sampler | None = None) -> Release:
+    """Answer the calibrated query on a table, with the calibrated noise.
+
+    Every call draws fresh noise and is a release of its own: two of them cost more privacy than one.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        What `Mechanism.calibrate` returned.
+    data : table, str or path
+        pandas, Polars, PyArrow, DuckDB, Dask, Spark, or a path to Parquet or CSV; see `evaluate`.
+    sampler : Sampler, optional
+        Where the noise comes from; the exact, unseeded noise of OpenDP unless a test says otherwise.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    RefusedError
+        If there is to be no noise and the certificate does not say why, or the noise is for another query.
+    QueryError
+        If the query does not fit the schema, or a custom query moves by more than it declares on made-up tables.
+    DataError, FileError
+        If the data do not fit the schema or cannot be read; never with a value of the data.
+    """
+    query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
+    _check(calibration)
+    answer = evaluate(query, schema, data)
+    values = noise.sample([float(value) for value in answer.values], sampler or SecureSampler())
+    return Release(
+        values=values,
+        labels=answer.labels,
+        calibration=calibration,
+        missing_rule=_missing_rule({name: schema[name] for name in sorted(query.columns)}),
+        margins=(0.0,) * len(values),
+    )
+
+
+def _check(calibration: Calibration) -> None:
+    """Refuse what can be refused before any data are touched."""
+    query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
+    if noise.dimension != query.dimension(schema):
+        raise RefusedError(
+            f"the noise must be for the {query.dimension(schema)} numbers of {query}",
+            found=f"noise for {noise.dimension}",
+            remedy="Calibrate this query.",
+        )
+    reason = calibration.certificate.zero_noise_reason
+    if noise.spend() is None and not (reason and reason.strip()):
+        raise RefusedError(
+            "an answer without noise needs a certificate that says why it may be released",
+            found="no reason",
+            remedy="Use a calibration as its mechanism returned it.",
+        )
+    if isinstance(query, Custom):
+        try_sensitivity(query, schema)
+
+
+def _whole_numbered(query: Query, schema: Schema) -> tuple[bool, ...]:
+    """Return for each output whether its exact answer is a whole number on every table."""
+    if isinstance(query, Custom):
+        return (False,) * query.size
+    form = normal_form(query, schema)
+    return tuple(
+        all(number.denominator == 1 for number in (*row, shift))
+        for row, shift in zip(form.matrix, form.offset, strict=True)
+    )
+
+
+def _missing_rule(columns: dict[str, Column]) -> str:
+    return "; ".join(f"{name}: {_column_rule(column)}" for name, column in columns.items()) + "."
+
+
+def _column_rule(column: Column) -> str:
+    if isinstance(column, Categorical):
+        return f"a missing or undeclared category counts as {column.missing!r}"
+    return (
+        f"a missing value counts as {column.missing!r}, "
+        f"one outside {column.lower!r} to {column.upper!r} as the nearest bound"
+    )
+
+
+def _shown(value: float, width: float) -> str:
+    """Return a number with the digits that the noise leaves meaningful, all of them if there is none."""
+    if not width > 0 or not math.isfinite(width):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
+    digits = max(0, 2 - math.floor(math.log10(width)))
+    return f"{value:,.{digits}f}" if abs(value) < 1e15 and digits <= 15 else repr(value)
+
+
+def _interval_text(ends: Sequence[float] | None) -> str:
+    if ends is None:
+        return " (no noise)"
+    low, high = ends
+    return f" ({100 * LEVEL:g} %: {_shown(low, high - low)} to {_shown(high, high - low)})"

@@ -1,0 +1,5 @@
+"""Reports: what leaks, in words and tables."""
+
+from bnpriv.reports.influence_report import InfluenceReport, influence_report
+
+__all__ = ["InfluenceReport", "influence_report"]
