@@ -32,7 +32,8 @@ class DistributionalAttributePrivacy:
     source : str
         Where the model comes from; printed in every certificate. It must not be the data to be released.
     independent : iterable of str
-        Columns that are no node of the network and are declared independent of every protected attribute.
+        Columns that are no node of the network and are declared independent of all parameters and all other columns,
+        jointly; independence of the protected attributes alone would not do.
 
     Raises
     ------

@@ -344,7 +344,7 @@ class _Tables:
             finite = table.values[np.isfinite(table.values)]
             largest = float(np.max(np.abs(finite), initial=0.0))
             total += 2 * (table.error + self.prior.error)
-            total += UNIT_ROUNDOFF * (8 * largest + 4 * table.values.shape[1] + 32)
+            total += UNIT_ROUNDOFF * (8 * largest + 8 * table.values.shape[1] + 64)
         return total
 
 

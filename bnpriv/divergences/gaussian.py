@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.errors import ParameterError
 
-SAFETY = 1e-9
-"""Relative margin on delta; far above the rounding error of the curve."""
+FUNCTION_ERROR = 16 * UNIT_ROUNDOFF
+"""Bound on the relative error of the logs of the normal distribution function, with the operations around them."""
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -24,7 +25,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     Returns
     -------
     float
-        ``Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)``.
+        ``Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)``, rounded up: where the difference cancels, by
+        the rounding error of its terms.
 
     Notes
     -----
@@ -41,7 +43,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     second = float(log_ndtr(-mu / 2 - epsilon / mu))
-    return -math.exp(first) * math.expm1(min(0.0, epsilon + second - first))
+    error = FUNCTION_ERROR * (abs(first) + abs(second) + epsilon)
+    return -math.exp(first + error) * math.expm1(min(0.0, epsilon + second - first) - error)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -78,15 +81,14 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         raise ParameterError(
             "Gaussian noise needs delta above 0", found="0", remedy="Pass a small delta, or use Laplace noise."
         )
-    goal = delta * (1 - SAFETY)
     low, high = 0.0, 1.0
-    while gaussian_delta(high, epsilon) <= goal:
+    while gaussian_delta(high, epsilon) <= delta:
         high *= 2
     for _ in range(200):
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        if gaussian_delta(middle, epsilon) <= goal:
+        if gaussian_delta(middle, epsilon) <= delta:
             low = middle
         else:
             high = middle

@@ -43,7 +43,7 @@ class DistributionalInfluences:
         return Refusal(
             required="every queried column must be a node of the network or declared independent",
             found=listing(sorted(missing)),
-            remedy="Add it to the network, or list it in `independent` if it depends on no protected attribute.",
+            remedy="Add it to the network, or list it in `independent` if it depends on no parameter and no other column.",
         )
 
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
@@ -57,7 +57,24 @@ class DistributionalInfluences:
 
 @singledispatch
 def influences(framework: object) -> Influences | Refusal:
-    """Return the structural evidence of `framework`, or why there is none; one registration per notion."""
+    """Return the structural evidence of a framework, or why there is none.
+
+    Parameters
+    ----------
+    framework : Framework
+
+    Returns
+    -------
+    Influences or Refusal
+        ``influence(columns, attribute)`` of the evidence is per model and ordered pair; one registration per notion.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> evidence = bp.influences(bp.example("student"))
+    >>> round(float(evidence.influence(frozenset({"sat"}), "income")), 3)
+    1.792
+    """
     return Refusal(
         required="the mechanism needs structural evidence",
         found=f"a {type(framework).__name__}",

@@ -15,7 +15,6 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.queries.normal_form import steps_of
 from bnpriv.queries.predicates import Comparison, Constant, IsIn
 from bnpriv.schema import Categorical, Column, Integer, Real
 
@@ -69,8 +68,8 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> Cells:
     truth = np.array([_holds_number(leaf, places) for leaf in leaves], dtype=bool)
     return Cells(
         truth=truth.reshape(len(leaves), len(intervals)),
-        low=tuple(steps_of(column, start) for start, _ in intervals),
-        high=tuple(steps_of(column, end) for _, end in intervals),
+        low=tuple(column.step(start) for start, _ in intervals),
+        high=tuple(column.step(end) for _, end in intervals),
     )
 
 

@@ -131,8 +131,24 @@ class Cluster:
         """Bound the change by those of the single outputs."""
         alone = [sum_of(clusters(self.task, [output]), 1) for output in self.outputs]
         lower = max(extent.lower for extent in alone)
-        upper = combined(alone, norm).upper
-        return Extent(lower, min(upper, self._lean(norm)) if self._lean(norm) is not None else upper)
+        bounds = [combined(alone, norm).upper, *self._sizes(norm)]
+        return Extent(lower, min(bounds))
+
+    def _sizes(self, norm: Norm) -> list[Fraction]:
+        """Bound the change by the sizes of what two records can add: cheap for a histogram of very many bins."""
+        total = combined(list(self.box.values()), norm).upper
+        for part in self.parts:
+            sizes = self.task.sizes(part, self.outputs)
+            table = sizes and tabulate(sizes, part, [0], self.scale)
+            if table is None or len(table.values) < 2:
+                return []
+            first, second = np.partition(table.values[..., 0], -2, axis=0)[-2:]
+            # counts with weights above 0 add points of one orthant, at most at right angles from each other
+            weights = (weight for output in self.outputs for _, weight in self.task.weights(part, output))
+            square = norm == 2 and all(weight > 0 for weight in weights)
+            longest = float((np.hypot(first, second) if square else first + second).max())
+            total += _extent(self.scale, longest, 0.0, _rounding([table], longest) + 4 * UNIT_ROUNDOFF * longest).upper
+        return [total]
 
     def _sum(self) -> Extent | None:
         """Return the largest 1-norm; the box adds to it whatever the signs are."""

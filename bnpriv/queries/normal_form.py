@@ -7,7 +7,6 @@ of rows, on the engine, or on floating point.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -123,22 +122,6 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
     if term.exponent == 1:
         return low, [(grid, Steps(term.column))]
     return low**2, [(2 * low * grid, Steps(term.column)), (grid**2, Steps(term.column, 2))]
-
-
-def steps_of(column: Real | Integer, value: float) -> int:
-    """Return the grid step of a value between the bounds.
-
-    This is the definition that a release repeats in every engine: these operations on doubles, in this order. Each of
-    them is monotone, hence so is the step, and column sensitivity may reason with the ends of intervals.
-
-    Examples
-    --------
-    >>> steps_of(Real(120, 220, steps=10), 149.0)
-    3
-    """
-    if isinstance(column, Integer):
-        return math.floor(value + 0.5) - column.lower
-    return math.floor((value - column.lower) / float(column.grid) + 0.5)
 
 
 def numeric(name: str, schema: Schema) -> Real | Integer:

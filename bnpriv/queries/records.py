@@ -108,7 +108,7 @@ class Problem:
         return low, high
 
     def sizes(self, part: Part, outputs: Iterable[int]) -> Problem | None:
-        """Return the problem whose one output is the 1-norm of `outputs`, or an upper bound; None if values are summed."""
+        """Return the problem whose one output is at least the 1-norm of `outputs`; None if values are summed."""
         row: dict[int, Fraction] = {}
         for output in outputs:
             for place, weight in self.weights(part, output):
