@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
-from bnpriv.adapters.formats import Declared, Source, States, Table, assemble, clip, declare
+from bnpriv.adapters.formats import Declared, Family, Source, States, Table, assemble, clip, declare
 
 _QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+')
 _BLOCK = re.compile(
@@ -22,6 +22,7 @@ _PROPERTIES = r"(?:\s*+property\b[^;]*+;)*+\s*+"
 _BEFORE = re.compile(_PROPERTIES + r"type\s++discrete\s*+\[\s*+([0-9]{1,9})\s*+\]\s*+")
 _AFTER = re.compile(r"\s*+;" + _PROPERTIES)
 _ROW = re.compile(r"\(([^()]*+)\)([^()]*+)")
+_MOST_LABELS = 2**23
 _BARRED = "{}()[]|,;"
 # What has a meaning outside quotes must have none inside; a blank inside quotes does not separate names.
 _INSIDE_QUOTES = str.maketrans({**dict.fromkeys(_BARRED + "\n", "\0"), " ": "\1"})
@@ -44,7 +45,8 @@ def scan(source: Source) -> Declared:
     while position < end:
         block = _BLOCK.match(plain.text, position)
         if block is None:
-            raise _outside(plain, plain.text[position : position + 80].strip(), position)
+            rest = plain.text[position:end].lstrip()
+            raise _outside(plain, rest[:80], end - len(rest))
         at = block.end() - len(block[0].lstrip())
         if block["variable"] is not None:
             _variable(plain, states, block, at)
@@ -62,15 +64,20 @@ def write(declared: Declared) -> str:
         listed = ", ".join(family.states)
         parts.append(f"variable {name} {{\n type discrete [ {len(family.states)} ] {{ {listed} }};\n}}\n")
     for name, family in declared.items():
-        width = len(family.states)
-        rows = [", ".join(family.numbers[k : k + width]) for k in range(0, len(family.numbers), width)]
-        if family.parents:
-            given = product(*(declared[parent].states for parent in family.parents))
-            body = "".join(f" ({', '.join(labels)}) {row};\n" for labels, row in zip(given, rows, strict=True))
-            parts.append(f"probability ( {name} | {', '.join(family.parents)} ) {{\n{body}}}\n")
-        else:
-            parts.append(f"probability ( {name} ) {{\n table {rows[0]};\n}}\n")
+        given = f" | {', '.join(family.parents)}" if family.parents else ""
+        parts.append(f"probability ( {name}{given} ) {{\n{_body(family, declared)}}}\n")
     return "".join(parts)
+
+
+def _body(family: Family, declared: Declared) -> str:
+    """Write a table row by row, or at once where the labels of the rows would need too much room."""
+    width = len(family.states)
+    rows = [family.numbers[k : k + width] for k in range(0, len(family.numbers), width)]
+    labels = sum(max(map(len, declared[parent].states)) for parent in family.parents)
+    if not family.parents or labels * len(rows) > _MOST_LABELS:
+        return f" table {', '.join(number for k in range(width) for number in family.numbers[k::width])};\n"
+    given = product(*(declared[parent].states for parent in family.parents))
+    return "".join(f" ({', '.join(label)}) {', '.join(row)};\n" for label, row in zip(given, rows, strict=True))
 
 
 def _plain(match: re.Match[str]) -> str:

@@ -40,11 +40,12 @@ def scan(source: Source) -> Declared:
     while position < end:
         block = _BLOCK.match(plain.text, position)
         if block is None:
+            rest = plain.text[position:end].lstrip()
             raise plain.refusal(
                 "a NET file is made of net, node and potential blocks",
-                found=clip(plain.text[position : position + 80].strip()),
+                found=clip(rest[:80]),
                 remedy="Only discrete nodes are read; check that the file is whole and every block is closed.",
-                at=position,
+                at=end - len(rest),
             )
         at = block.end() - len(block[0].lstrip())
         if block["node"] is not None:

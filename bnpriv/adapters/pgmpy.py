@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -139,8 +138,9 @@ def to_pgmpy(network: DiscreteNetwork, model: int = 0) -> DiscreteBayesianNetwor
             remedy="Models are numbered from 0.",
         )
     with quiet():
-        made = _pgmpy("models").DiscreteBayesianNetwork()
-        table = _pgmpy("factors.discrete").TabularCPD
+        from pgmpy.factors.discrete import TabularCPD
+        from pgmpy.models import DiscreteBayesianNetwork
+    made: Any = DiscreteBayesianNetwork()
     made.add_nodes_from(network.attributes)
     made.add_edges_from(network.graph.edges)
     for name in network.attributes:
@@ -148,7 +148,7 @@ def to_pgmpy(network: DiscreteNetwork, model: int = 0) -> DiscreteBayesianNetwor
         parents = network.tables[name].axes[1:]
         names = {axis: list(network.states[axis]) for axis in (name, *parents)}
         flat = values.reshape(len(values), -1)
-        made.add_cpds(table(name, len(values), flat, list(parents), list(values.shape[1:]), state_names=names))
+        made.add_cpds(TabularCPD(name, len(values), flat, list(parents), list(values.shape[1:]), state_names=names))
     return cast("DiscreteBayesianNetwork", made)
 
 
@@ -166,14 +166,10 @@ def quiet() -> Generator[None]:
         logger.setLevel(before)
 
 
-def _pgmpy(module: str) -> Any:
-    """Import a part of pgmpy, which takes seconds and carries no types."""
-    return importlib.import_module(f"pgmpy.{module}")
-
-
 def _models(model: object) -> list[_Model]:
     with quiet():
-        discrete: type = _pgmpy("models").DiscreteBayesianNetwork
+        from pgmpy.models import DiscreteBayesianNetwork
+    discrete: type = DiscreteBayesianNetwork
     if isinstance(model, discrete):
         return [cast(_Model, model)]
     given: list[object] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
@@ -191,8 +187,9 @@ def _families(model: _Model) -> dict[str, _Family]:
     nodes = [text("an attribute's name", node, error=NetworkError) for node in model.nodes]
     if not nodes:
         raise NetworkError("a network needs an attribute", found="no nodes", remedy="Add nodes and their tables.")
-    with quiet():
-        kind: type = _pgmpy("factors.discrete").TabularCPD
+    from pgmpy.factors.discrete import TabularCPD
+
+    kind: type = TabularCPD
     tables = [cast(_Table, table) for table in model.get_cpds() if isinstance(table, kind)]
     by_name = {table.variable: table for table in tables}
     missing = [name for name in nodes if name not in by_name]

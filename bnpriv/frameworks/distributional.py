@@ -1,0 +1,111 @@
+"""Distributional attribute privacy: hide the parameter that governs a protected column."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from bnpriv import checks
+from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
+from bnpriv.errors import FrameworkError
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.schema import Schema
+from bnpriv.secrets import Protect, SecretPair, secrets_of
+
+
+@final
+@dataclass(frozen=True)
+class DistributionalAttributePrivacy:
+    """Hide the parameter that governs a protected column (distributional attribute privacy).
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        How the columns' parameters depend on each other, of level "parameters"; several models are the class Theta.
+    schema : Schema
+        The columns of the table and the number of records.
+    protect : str, iterable of str, or mapping from str to SecretPairs
+        The protected attributes; all pairs of their states unless `bnpriv.pairs` chooses some.
+    source : str
+        Where the model comes from; printed in every certificate. It must not be the data to be released.
+    independent : iterable of str
+        Columns that are no node of the network and are declared independent of all parameters and all other columns,
+        jointly; independence of the protected attributes alone would not do.
+
+    Raises
+    ------
+    FrameworkError
+        If the network is not of level "parameters", or an independent column is unknown or a node.
+    SecretError
+        If nothing is protected, an attribute is unknown or has one state, or a pair is not well formed.
+
+    Notes
+    -----
+    Definition 4 of Zhang, Ohrimenko, Cummings, "Attribute Privacy" (FAccT 2022). Given all parameters the columns are
+    independent, and each is driven by its own parameter alone.
+
+    Examples
+    --------
+    >>> from bnpriv.schema import Real
+    >>> network = DiscreteNetwork.from_tables(
+    ...     {"income": [0.6, 0.4], "height": [[0.5, 0.4], [0.5, 0.6]]},
+    ...     states={"income": ["low", "high"], "height": ["short", "tall"]},
+    ...     parents={"height": ["income"]},
+    ... )
+    >>> schema = Schema(records=100, columns={"height": Real(120, 220)})
+    >>> framework = DistributionalAttributePrivacy(network, schema, "income", source="a textbook")
+    >>> [str(pair) for pair in framework.secrets["income"]]
+    ['low against high', 'high against low']
+    """
+
+    network: DiscreteNetwork
+    schema: Schema
+    protect: Protect
+    source: str = field(kw_only=True)
+    independent: Iterable[str] = field(default=(), kw_only=True)
+    laws: DeclaredLaws | None = field(default=None, kw_only=True, repr=False, compare=False)
+    secrets: Mapping[str, tuple[SecretPair, ...]] = field(init=False, repr=False)
+    column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
+
+    notion = "distributional attribute privacy"
+
+    def __post_init__(self) -> None:
+        if self.network.level != "parameters":
+            raise FrameworkError(
+                "distributional attribute privacy needs a network of level 'parameters'",
+                found=f"level {self.network.level!r}",
+                remedy="Declare the network of the columns' parameters.",
+            )
+        checks.text("source", self.source, error=FrameworkError)
+        independent = checks.subset("independent", self.independent, self.schema.columns, error=FrameworkError)
+        nodes = independent.intersection(self.network.attributes)
+        if nodes:
+            raise FrameworkError(
+                "an independent column must not be a node of the network",
+                found=checks.listing(sorted(nodes)),
+                remedy="Leave it out of `independent`: the network already says what it depends on.",
+            )
+        object.__setattr__(self, "independent", independent)
+        object.__setattr__(self, "secrets", secrets_of(self.network, self.protect))
+        laws = column_laws(self.laws or {}, self.schema, self.network.states, independent)
+        object.__setattr__(self, "column_laws", laws)
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that a calibration depends on."""
+        digest = hashlib.sha256()
+        columns = sorted(self.schema.columns.items())
+        secrets = [(name, [str(pair) for pair in chosen]) for name, chosen in sorted(self.secrets.items())]
+        facts = (self.notion, self.source, self.schema.records, columns, secrets, sorted(self.independent))
+        digest.update(repr(facts).encode())
+        if self.column_laws:
+            digest.update(repr(sorted(self.column_laws.items())).encode())
+        for name in sorted(self.network.attributes):
+            table = self.network.tables[name]
+            digest.update(repr((table.axes, table.values.shape, self.network.states[name])).encode())
+            digest.update(table.values.tobytes())
+        return digest.hexdigest()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint())

@@ -1,0 +1,55 @@
+"""What a release promises."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv.bound import Kind
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What a release promises, as numbers and as a sentence.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The odds on a secret move by at most a factor exp(epsilon), up to a failure probability delta.
+    protected : tuple of str
+        The protected attributes.
+    models : int
+        How many models the adversary may hold.
+    source : str
+        Where the models come from.
+    kind : {"exact", "certified", "estimate"}
+        How well the numbers behind it are known.
+    """
+
+    epsilon: float
+    delta: float
+    protected: tuple[str, ...]
+    models: int
+    source: str
+    kind: Kind
+
+    def belief(self, prior: float) -> float:
+        """Return the largest belief in a secret, against one alternative, after seeing the answer (delta aside)."""
+        odds = prior / (1 - prior) * math.exp(self.epsilon)
+        return odds / (1 + odds)
+
+    @property
+    def sentence(self) -> str:
+        """Return the guarantee in plain words."""
+        models = "the declared model" if self.models == 1 else f"any of the {self.models} declared models"
+        slack = f", except with probability {self.delta:g}" if self.delta else ""
+        estimate = " This rests on an estimate, not on a proof." if self.kind == "estimate" else ""
+        return (
+            f"Somebody who believes {models} (source: {self.source}) and sees this answer cannot tell the protected "
+            f"secrets of {' and '.join(self.protected)} apart: the odds between the two secrets of a pair move by at "
+            f"most a factor {math.exp(self.epsilon):.3g}{slack}; a belief of 10 % becomes at most "
+            f"{100 * self.belief(0.1):.3g} %.{estimate} Single records are not protected by this: use record-level "
+            "differential privacy for them."
+        )

@@ -1,0 +1,248 @@
+"""Framework files: what they declare, and that everything else in them is refused by name."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from bnpriv.adapters import framework_file
+from bnpriv.adapters.files import read_network
+from bnpriv.adapters.framework_file import read_framework, read_queries
+from bnpriv.errors import BnprivError, FileError, FrameworkError, NetworkError, QueryError, SchemaError, SecretError
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.schema import Categorical, Integer, Real
+
+pytestmark = pytest.mark.usefixtures("one_grammar")
+
+NETWORK = """
+variable income { type discrete [ 3 ] { low, middle, high }; }
+variable sat { type discrete [ 2 ] { weak, strong }; }
+probability ( income ) { table 0.3, 0.5, 0.2; }
+probability ( sat | income ) { (low) 0.7, 0.3; (middle) 0.5, 0.5; (high) 0.3, 0.7; }
+"""
+
+TEXT = """
+notion = "distributional"
+source = "public census 2020"
+
+[network]
+file = "network.bif"
+level = "parameters"
+normalize = false
+
+[records]
+count = 1_000
+
+[columns.income]
+type = "categorical"
+categories = ["low", "middle", "high"]
+missing = "middle"
+
+[columns.sat]
+type = "integer"
+lower = 400
+upper = 1600
+missing = 1000
+
+[columns.height]
+type = "real"
+lower = 120
+upper = 220.5
+independent = true
+
+[protect.income]
+pairs = [["low", "high"], ["low", ["middle", "high"]]]
+
+[queries]
+"high scores" = "count(sat >= 1200)"
+both = "stack(count(height > 180), mean(sat))"
+"""
+
+
+def write(folder: Path, text: str = TEXT, network: str = NETWORK, name: str = "framework.toml") -> Path:
+    (folder / "network.bif").write_text(network, encoding="utf-8")
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_reads_everything(tmp_path: Path) -> None:
+    framework = read_framework(write(tmp_path))
+    assert framework.source == "public census 2020"
+    assert framework.schema.records == 1000
+    assert framework.schema.columns == {
+        "income": Categorical(["low", "middle", "high"], missing="middle"),
+        "sat": Integer(400, 1600, missing=1000),
+        "height": Real(120, 220.5),
+    }
+    assert framework.independent == {"height"}
+    assert set(framework.network.attributes) == {"income", "sat"}
+    assert list(map(str, framework.secrets["income"])) == [
+        "low against high",
+        "high against low",
+        "low against {high, middle}",
+        "{high, middle} against low",
+    ]
+
+
+def test_all_pairs_by_default_and_several_attributes(tmp_path: Path) -> None:
+    text = TEXT.replace('pairs = [["low", "high"], ["low", ["middle", "high"]]]', "[protect.sat]")
+    framework = read_framework(str(write(tmp_path, text)))
+    assert {name: len(chosen) for name, chosen in framework.secrets.items()} == {"income": 6, "sat": 2}
+
+
+def test_defaults(tmp_path: Path) -> None:
+    short = TEXT.replace('level = "parameters"\nnormalize = false\n', "").split("[queries]")[0]
+    assert read_framework(write(tmp_path, short)).network.level == "parameters"
+    assert read_queries(tmp_path / "framework.toml") == {}
+
+
+def test_normalize(tmp_path: Path) -> None:
+    off = NETWORK.replace("0.7, 0.3", "0.7, 0.3000001")
+    with pytest.raises(NetworkError, match=r"framework\.toml, \[network\]: .*normalize=True"):
+        read_framework(write(tmp_path, network=off))
+    assert read_framework(write(tmp_path, TEXT.replace("false", "true"), off)).network.models == 1
+
+
+def test_network_below_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "networks").mkdir()
+    path = write(tmp_path, TEXT.replace("network.bif", "networks/network.bif"))
+    (tmp_path / "network.bif").rename(tmp_path / "networks" / "network.bif")
+    assert read_framework(path).schema.records == 1000
+
+
+def test_queries(tmp_path: Path) -> None:
+    queries = read_queries(write(tmp_path))
+    assert {name: sorted(query.columns) for name, query in queries.items()} == {
+        "high scores": ["sat"],
+        "both": ["height", "sat"],
+    }
+
+
+PROTECT = TEXT[TEXT.index("[protect.income]") : TEXT.index("[queries]")]
+
+REFUSED: dict[str, tuple[str, str, type[BnprivError], str]] = {
+    "no notion": ('notion = "distributional"', "", FileError, "notion must be a text; found none"),
+    "another notion": ("distributional", "dataset", FileError, "found 'dataset'"),
+    "no source": ('source = "public census 2020"', "", FileError, "source must be a text; found none"),
+    "an empty source": ("public census 2020", "", FileError, "an empty string"),
+    "a source that is no text": ('"public census 2020"', "2020", FileError, "found a int"),
+    "an unknown section": ("[records]", "[laws.sat.weak]\nnormal = [1, 2]\n[records]", FileError, "the unknown 'laws'"),
+    "a misspelt section": ("[queries]", "[querys]", FileError, "Did you mean 'queries'?"),
+    "a misspelt key": ("lower = 120", "lowr = 120", FileError, "[columns.height]: the keys must be among"),
+    "a nearest key": ("lower = 120", "lowr = 120", FileError, "Did you mean 'lower'?"),
+    "a key of another type": ("missing = 1000", "categories = [1]", FileError, "the unknown 'categories'"),
+    "a property": ("pairs =", 'property = "count(sat > 3)"\npairs =', FileError, "the unknown 'property'"),
+    "at most": ("pairs =", "at_most = 3\npairs =", FileError, "[protect.income]: the keys must be among pairs"),
+    "no network": ("[network]", "[records.network]", FileError, "a section [network] is needed"),
+    "no file": ('file = "network.bif"', "", FileError, "[network]: file must be a text; found none"),
+    "another level": ('"parameters"', '"records"', FrameworkError, "level 'records'"),
+    "an unknown level": ('"parameters"', '"columns"', NetworkError, "level must be one of"),
+    "normalize that is no truth value": ("normalize = false", 'normalize = "no"', FileError, "true or false"),
+    "a missing network": ("network.bif", "networks.bif", FileError, "No such file"),
+    "a pickle": ("network.bif", "network.pkl", FileError, "pickle"),
+    "an absolute path": ("network.bif", "/etc/network.bif", FileError, "in the folder of the framework file"),
+    "a path upwards": ("network.bif", "../network.bif", FileError, "in the folder of the framework file"),
+    "a path up and down": ("network.bif", "a/../network.bif", FileError, "in the folder of the framework file"),
+    "a path with a drive": ("network.bif", "C:network.bif", FileError, "in the folder of the framework file"),
+    "a path with backslashes": ('"network.bif"', "'a\\network.bif'", FileError, "in the folder of the framework file"),
+    "no count": ("count = 1_000", "", FileError, "[records]: count is needed"),
+    "a count of nothing": ("1_000", "0", SchemaError, "records must be at least 1"),
+    "a count that is no number": ("1_000", "true", SchemaError, "records must be a whole number"),
+    "a column that is no section": ("[columns.sat]", "[columns]\nsat = 3\n[columns.x]", FileError, "[columns.sat] is"),
+    "no type": ('type = "real"', "", FileError, "[columns.height]: type must be a text"),
+    "another type": ('"real"', '"float"', FileError, "one of real, integer, categorical"),
+    "no bound": ("lower = 120", "", FileError, "[columns.height]: lower is needed"),
+    "an infinite bound": ("220.5", "inf", SchemaError, "[columns.height]: the upper bound must be finite"),
+    "NaN": ("220.5", "nan", SchemaError, "must be finite"),
+    "a date": ("220.5", "2020-01-01", SchemaError, "must be a number; found a date"),
+    "inverted bounds": ("220.5", "20", SchemaError, "[columns.height]: lower must be below upper"),
+    "missing outside the bounds": ("missing = 1000", "missing = 10", SchemaError, "[columns.sat]: missing must lie"),
+    "no categories": ('["low", "middle", "high"]\nm', "[]\nm", SchemaError, "[columns.income]"),
+    "categories of tables": ('["low", "middle", "high"]\nm', "[{a=1}]\nm", BnprivError, "[columns.income]"),
+    "categories that are no list": ('["low", "middle", "high"]\nm', '"low"\nm', FileError, "categories must be a list"),
+    "independent that is no truth value": ("independent = true", "independent = 1", FileError, "true or false"),
+    "an independent node": ("missing = 1000", "independent = true", FrameworkError, "found sat"),
+    "nothing protected": (PROTECT, "[protect]\n", SecretError, "something must be protected"),
+    "no section of what is protected": (PROTECT, "", FileError, "a section [protect] is needed"),
+    "an unknown attribute": ("[protect.income]", "[protect.wealth]", SecretError, "wealth"),
+    "pairs that are no list": ('[["low", "high"], ["low", ["middle", "high"]]]', '"low"', FileError, "list of pairs"),
+    "a pair of three": ('["low", "high"],', '["low", "high", "middle"],', FileError, "list of pairs"),
+    "a flat list": ('[["low", "high"], ["low", ["middle", "high"]]]', '["low", "high"]', FileError, "list of pairs"),
+    "no pair": ('[["low", "high"], ["low", ["middle", "high"]]]', "[]", SecretError, "at least one pair"),
+    "an empty side": ('["middle", "high"]]]', "[]]]", SecretError, "[protect.income]: a secret needs a state"),
+    "overlapping sides": ('["middle", "high"]]]', '["low", "high"]]]', SecretError, "must be disjoint"),
+    "an unknown state": ('["middle", "high"]]]', '["rich"]]]', SecretError, "'rich'"),
+    "a side that is a table": ('["middle", "high"]]]', "{a = 1}]]", FileError, "a state or a list of states"),
+    "a broken query": ("count(sat >= 1200)", "count(sat >=", QueryError, "[queries] high scores"),
+    "a query that is no text": ('"count(sat >= 1200)"', "7", FileError, "high scores must be a text"),
+    "a repeated key": ("count = 1_000", "count = 1\ncount = 2", FileError, "must be TOML"),
+    "no TOML": ("[network]", "[network", FileError, "must be TOML"),
+    "brackets without end": ("1_000", "[" * 5000, FileError, "must be TOML"),
+    "a number without end": ("1_000", "1" * 5000, FileError, "must be TOML"),
+    "a key without end": ("count = 1_000", "a." * 5000 + "a = 1", FileError, "keys must be short; found a long one"),
+    "a NUL": ("1_000", "1\0", FileError, "NUL"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(tmp_path: Path, case: str) -> None:
+    old, new, error, words = REFUSED[case]
+    assert old in TEXT
+    with pytest.raises(error) as refused:
+        read_framework(write(tmp_path, TEXT.replace(old, new, 1)))
+    assert words in str(refused.value)
+    assert "framework.toml" in str(refused.value) or error is FileError
+    assert refused.value.__cause__ is None
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    for name in ("framework.json", "framework", "framework.toml.pkl"):
+        with pytest.raises(FileError, match=r"end in \.toml"):
+            read_framework(tmp_path / name)
+    with pytest.raises(FileError, match="No such file"):
+        read_framework(tmp_path / "missing.toml")
+    (tmp_path / "link.toml").symlink_to(path)
+    with pytest.raises(FileError, match="symbolic link"):
+        read_framework(tmp_path / "link.toml")
+    path.write_bytes(TEXT.encode("utf-16"))
+    with pytest.raises(FileError, match="UTF-8"):
+        read_queries(path)
+    path.write_text("#" * (framework_file.MOST_BYTES + 1))
+    with pytest.raises(FileError, match="at most 262,144 bytes"):
+        read_framework(path)
+
+
+def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "here").mkdir()
+    write(tmp_path / "elsewhere")
+    (tmp_path / "here" / "folder").symlink_to(tmp_path / "elsewhere")
+    path = write(tmp_path / "here", TEXT.replace("network.bif", "folder/network.bif"))
+    with pytest.raises(FileError, match="in the folder of the framework file"):
+        read_framework(path)
+
+
+def test_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = read_network(write(tmp_path).parent / "network.bif")
+
+    def known(*_: object, **__: object) -> DiscreteNetwork:
+        return network
+
+    monkeypatch.setattr(framework_file, "read_network", known)
+    rng = random.Random(20261120)
+    path, passed = tmp_path / "mutant.toml", 0
+    for _ in range(1500):
+        a, b = sorted(rng.randrange(len(TEXT)) for _ in range(2))
+        b = min(b, a + rng.choice((0, 1, 3, 20)))
+        piece = rng.choice(("", "=", "[", "]", '"', "'", "\n", ".", "1", "-", "{", "}", "nan", "\x7f", "é", '"""', "#"))
+        path.write_text(TEXT[:a] + piece + TEXT[b:], encoding="utf-8")
+        try:
+            read_framework(path)
+            passed += 1
+        except BnprivError as refused:
+            assert refused.remedy  # noqa: PT017
+    assert 50 < passed < 1450
