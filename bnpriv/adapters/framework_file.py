@@ -14,9 +14,11 @@ from typing import Any, cast, final
 
 from bnpriv.adapters.files import read_network, read_text
 from bnpriv.checks import listing, text
+from bnpriv.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.errors import DeclarationError, FileError
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework
-from bnpriv.networks.discrete import Level, State
+from bnpriv.networks.discrete import DiscreteNetwork, Level, State
+from bnpriv.networks.model_class import model_class
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
 from bnpriv.schema import Categorical, Column, Integer, Real, Schema
@@ -27,13 +29,15 @@ MOST_BYTES = 2**18
 
 NOTIONS = ("distributional",)
 
-_SECTIONS = ("notion", "source", "network", "records", "columns", "protect", "queries")
+_SECTIONS = ("notion", "source", "network", "records", "columns", "protect", "laws", "queries")
 _BOUNDED = ("type", "independent", "missing", "lower", "upper")
 _COLUMN_KEYS = {
     "real": _BOUNDED,
     "integer": _BOUNDED,
     "categorical": ("type", "independent", "missing", "categories"),
 }
+_LAWS = ("normal", "bernoulli", "categorical")
+_NORMAL = "Write normal = [165, 8]."
 # Python's TOML reader takes quadratic time on long dotted keys.
 _LONG_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){16}")
 
@@ -44,7 +48,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     Parameters
     ----------
     path : str or path
-        The file. The network file that it names lies in the same folder or below.
+        The file. The network file that it names lies in the same folder or below; a list of files is the model class
+        Theta, each file one model on the same graph.
 
     Returns
     -------
@@ -67,18 +72,15 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     root = _load(path)
     source = root.string("source")
     _queries(root)
-    network = root.section("network", ("file", "level", "normalize"))
-    with root.named("[network]"):
-        declared = read_network(
-            _beside(root, network.string("file")),
-            cast(Level, network.string("level", "parameters")),
-            normalize=network.boolean("normalize"),
-        )
+    declared = _network(root)
     schema, independent = _schema(root)
     protect = root.section("protect")
     chosen = {name: _pairs(protect.section(name, ("pairs",))) for name in protect.values}
+    laws = _laws(root, declared, schema)
     with root.named():
-        return DistributionalAttributePrivacy(declared, schema, chosen, source=source, independent=independent)
+        return DistributionalAttributePrivacy(
+            declared, schema, chosen, source=source, independent=independent, laws=laws
+        )
 
 
 def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
@@ -206,18 +208,43 @@ def _toml(label: str, content: str) -> dict[str, Any]:
         raise FileError(f"{label}: the file must be TOML", found=reason, remedy="Correct the line.") from None
 
 
-def _beside(root: _Part, name: str) -> Path:
+def _network(root: _Part) -> DiscreteNetwork:
+    """Return the network of one file, or the model class Theta of several: one model for each."""
+    part = root.section("network", ("file", "level", "normalize"))
+    files = _files(part)
+    level = cast(Level, part.string("level", "parameters"))
+    normalize = part.boolean("normalize")
+    paths = [_beside(part, name) for name in files]
+    with part.named():
+        return model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
+
+
+def _files(part: _Part) -> list[str]:
+    listed = _list(part.values.get("file"))
+    if listed is None:
+        return [part.string("file")]
+    files = [name for name in listed if isinstance(name, str) and name.strip()]
+    if not files or len(files) != len(listed) or len(set(files)) != len(files):
+        raise part.refusal(
+            "file must be a text, or a list of different texts",
+            found=f"{len(listed)} entries, {len(set(files))} different texts",
+            remedy='Write file = ["one.bif", "two.bif"]: each file is one model.',
+        )
+    return files
+
+
+def _beside(part: _Part, name: str) -> Path:
     """Return the path of a file that is named relative to the framework file and stays in its folder."""
-    folder = Path(root.label).resolve().parent
+    folder = Path(part.label).resolve().parent
     plain = PurePosixPath(name)
     outside = plain.is_absolute() or ".." in plain.parts or "\\" in name or bool(PureWindowsPath(name).drive)
     if outside or not (folder / plain).resolve().is_relative_to(folder):
-        raise root.refusal(
+        raise part.refusal(
             "the network file must lie in the folder of the framework file, or below",
             found=repr(name[:80]),
             remedy="Put it there, and name it by a relative path with forward slashes.",
         )
-    return Path(root.label).parent / plain
+    return Path(part.label).parent / plain
 
 
 def _schema(root: _Part) -> tuple[Schema, list[str]]:
@@ -275,6 +302,55 @@ def _side(part: _Part, given: object) -> Side:
             "a secret must be a state or a list of states", found=_kind(given), remedy="Name states of the network."
         )
     return frozenset(cast("list[State]", states))
+
+
+def _laws(root: _Part, network: DiscreteNetwork, schema: Schema) -> DeclaredLaws | None:
+    """Return the laws of columns: [laws.COLUMN.STATE], or [laws.COLUMN] for an independent column."""
+    if "laws" not in root.values:
+        return None
+    laws: dict[str, DeclaredLaw | dict[Any, DeclaredLaw]] = {}
+    part = root.section("laws", tuple(schema.columns))
+    for name in part.values:
+        own = part.section(name)
+        # keys of a TOML file are texts, whatever the states are
+        states = {str(state): state for state in network.states.get(name, ())}
+        column = schema[name]
+        laws[name] = (
+            {states.get(key, key): _law(own.section(key, _LAWS), column) for key in own.values}
+            if states
+            else _law(part.section(name, _LAWS), column)
+        )
+    return laws
+
+
+def _law(part: _Part, column: Column) -> DeclaredLaw:
+    if len(part.values) != 1:
+        raise part.refusal(
+            f"a law is given by one of {listing(_LAWS)}", found=str(len(part.values)), remedy="Keep one of them."
+        )
+    kind, given = next(iter(part.values.items()))
+    if kind == "bernoulli":
+        return cast(float, given)
+    if kind == "categorical":
+        return _probabilities(part, given, column)
+    ends = _list(given)
+    if ends is None or len(ends) != 2:
+        raise part.refusal("normal must be a mean and a standard deviation", found=_kind(given), remedy=_NORMAL)
+    with part.named():
+        return NormalDistribution(cast(float, ends[0]), cast(float, ends[1]))
+
+
+def _probabilities(part: _Part, given: object, column: Column) -> dict[Any, float]:
+    if not isinstance(given, dict):
+        remedy = 'Write categorical = { "a" = 0.3, "b" = 0.7 }.'
+        raise part.refusal("categorical must be a table of probabilities", found=_kind(given), remedy=remedy)
+    categories = column.categories if isinstance(column, Categorical) else ()
+    known = {_written(category): category for category in categories}
+    return {known.get(key, key): mass for key, mass in cast("dict[str, float]", given).items()}
+
+
+def _written(category: object) -> str:
+    return str(category).lower() if isinstance(category, bool) else str(category)
 
 
 def _queries(root: _Part) -> dict[str, Query]:

@@ -43,7 +43,7 @@ class DistributionalInfluences:
         return Refusal(
             required="every queried column must be a node of the network or declared independent",
             found=listing(sorted(missing)),
-            remedy="Add it to the network, or list it in `independent` if it depends on no parameter and no other column.",
+            remedy="Add it to the network, or list it in `independent` if it depends on no parameter and no column.",
         )
 
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:

@@ -33,11 +33,17 @@ class DistributionalAttributePrivacy:
     independent : iterable of str
         Columns that are no node of the network and are declared independent of all parameters and all other columns,
         jointly; independence of the protected attributes alone would not do.
+    laws : mapping from str to laws, optional
+        What records are made up from (`bnpriv.simulate`, `bnpriv.rehearse`): for a column the law given each state of
+        its parameter, for an independent column one law. A law is a frozen distribution of scipy.stats, a probability
+        for ``Integer(0, 1)`` or two categories, or a mapping from categories to probabilities.
 
     Raises
     ------
     FrameworkError
-        If the network is not of level "parameters", or an independent column is unknown or a node.
+        If the network is not of level "parameters", an independent column is unknown or a node, or laws do not fit.
+    LawError
+        If the law of a column is not well formed.
     SecretError
         If nothing is protected, an attribute is unknown or has one state, or a pair is not well formed.
 

@@ -2,5 +2,6 @@
 
 from bnpriv.networks.discrete import DiscreteNetwork, Level, State
 from bnpriv.networks.graph import Graph
+from bnpriv.networks.model_class import model_class
 
-__all__ = ["DiscreteNetwork", "Graph", "Level", "State"]
+__all__ = ["DiscreteNetwork", "Graph", "Level", "State", "model_class"]

@@ -13,6 +13,8 @@ from bnpriv.checks import listing, member, text
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray, LogTable
 from bnpriv.networks.graph import Graph
+from bnpriv.render.graph import network_html
+from bnpriv.render.html import fragment
 
 Level = Literal["parameters", "records"]
 State = str | int | float | bool
@@ -131,6 +133,11 @@ class DiscreteNetwork:
             If it is not.
         """
         return member("an attribute", attribute, self.attributes, error=NetworkError)
+
+    def _repr_html_(self) -> str:
+        title = f"Bayesian network of level {self.level}"
+        facts = f"{len(self.attributes)} attributes, {len(self.graph.edges)} edges, {self.models} models"
+        return fragment(network_html(self.attributes, self.graph.edges, title=title, facts=facts))
 
     def __repr__(self) -> str:
         return (

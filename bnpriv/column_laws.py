@@ -1,0 +1,374 @@
+"""The law of a column given a state of its parameter: what records are made up from, never a privacy number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.errors import FrameworkError, LawError
+from bnpriv.networks import State
+from bnpriv.schema import Categorical, Category, Column, Integer, Real, Schema
+
+SUM_TOLERANCE = 1e-9
+"""How far declared probabilities may be from a sum of one."""
+
+BINS = 4096
+"""Bins that stand for the values of a column between two far quantiles."""
+
+TAIL = 1e-10
+"""Probability beyond the quantiles between which the bins lie; it is still counted, in coarser bins."""
+
+Floats = NDArray[np.float64]
+
+
+class Distribution(Protocol):
+    """What is used of a frozen distribution of scipy.stats."""
+
+    def cdf(self, x: Any, /) -> Any:
+        """Return P(X <= x)."""
+        ...
+
+    def ppf(self, q: Any, /) -> Any:
+        """Return the quantile."""
+        ...
+
+    def rvs(self, size: Any = ..., random_state: Any = ...) -> Any:
+        """Return draws."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class NormalDistribution:
+    """The same as ``scipy.stats.norm(mean, sd)``, for framework files: scipy.stats takes long to import.
+
+    Parameters
+    ----------
+    mean : float
+    sd : float
+        Standard deviation, above 0.
+
+    Raises
+    ------
+    LawError
+        If one is not a finite number, or `sd` is not above 0.
+    """
+
+    mean: float
+    sd: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", checks.number("the mean", self.mean, error=LawError))
+        object.__setattr__(self, "sd", checks.positive("the standard deviation", self.sd, error=LawError))
+
+    def cdf(self, x: Any, /) -> Any:
+        """Return P(X <= x)."""
+        from scipy.special import ndtr
+
+        return cast(Any, ndtr((np.asarray(x) - self.mean) / self.sd))
+
+    def ppf(self, q: Any, /) -> Any:
+        """Return the quantile."""
+        from scipy.special import ndtri
+
+        return cast(Any, self.mean + self.sd * ndtri(np.asarray(q, dtype=np.float64)))
+
+    def rvs(self, size: Any = 1, random_state: Any = None) -> Any:
+        """Return draws."""
+        return cast(Any, self.mean + self.sd * np.random.default_rng(random_state).standard_normal(size))
+
+
+DeclaredLaw = float | Mapping[Category, float] | Distribution
+"""A probability, the probabilities of categories, or a frozen distribution of scipy.stats."""
+
+DeclaredLaws = Mapping[str, DeclaredLaw | Mapping[Any, DeclaredLaw]]
+"""For every column one law per state of its parameter, or one law if the column is declared independent."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FiniteLaw:
+    """A law on the categories of a column, or on the whole numbers 0 and 1.
+
+    Parameters
+    ----------
+    values : tuple of str, int or bool
+    probabilities : tuple of float
+        One per value; they sum to one.
+    """
+
+    values: tuple[Category, ...]
+    probabilities: tuple[float, ...]
+
+    def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return `records` independent draws."""
+        chosen = random.choice(len(self.values), size=records, p=self.probabilities)
+        return np.array(self.values)[chosen]
+
+    def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], Floats]:
+        """Return the values and their probabilities; `cuts` make no difference."""
+        kind = object if isinstance(self.values[0], (str, bool)) else np.float64
+        return np.array(self.values, dtype=kind), np.array(self.probabilities)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NumberLaw:
+    """A distribution of scipy.stats on a Real or Integer column, as the column counts it: rounded and clamped.
+
+    Parameters
+    ----------
+    column : Real or Integer
+    name : str
+        Name of the family in scipy.stats.
+    parameters : tuple of (str, float)
+        Shapes, location and scale.
+    quantiles : tuple of float
+        Some quantiles where the name does not determine the family; two such laws are equal if these are.
+    distribution : Distribution
+        The frozen distribution.
+    """
+
+    column: Real | Integer
+    name: str
+    parameters: tuple[tuple[str, float], ...]
+    quantiles: tuple[float, ...] = ()
+    distribution: Distribution = field(repr=False, compare=False)
+
+    def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return `records` independent draws, rounded in an Integer column, clamped to the bounds."""
+        drawn = np.asarray(self.distribution.rvs(size=records, random_state=random), dtype=np.float64)
+        if isinstance(self.column, Real):
+            return np.clip(drawn, self.column.lower, self.column.upper)
+        return np.clip(np.floor(drawn + 0.5), self.column.lower, self.column.upper).astype(np.int64)
+
+    def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], Floats]:
+        """Return values that stand for small bins of the column, and the probabilities of the bins.
+
+        Parameters
+        ----------
+        cuts : iterable of float
+            No bin lies on both sides of one of these, so that comparisons with them have exact probabilities.
+
+        Returns
+        -------
+        values, probabilities : ndarray of shape (bins,)
+            Middles of bins, and the probability of each; the bounds hold what is clamped to them.
+        """
+        between = np.array([cut for cut in cuts if self.column.lower < cut < self.column.upper])
+        whole = isinstance(self.column, Integer) or "scale" not in dict(self.parameters)
+        return self._discrete(between) if whole else self._continuous(between)
+
+    def _grid(self) -> Floats:
+        """Return edges of bins: evenly between two far quantiles, and ever wider from there to the bounds."""
+        lower, upper = float(self.column.lower), float(self.column.upper)
+        ends = np.asarray(self.distribution.ppf([TAIL, 1 - TAIL]), dtype=np.float64)
+        low, high = (float(end) for end in np.clip(ends, lower, upper))
+        outside: Floats = 0.5 ** np.arange(64.0)
+        far = np.concatenate([low - (low - lower) * outside, high + (upper - high) * outside])
+        return np.concatenate([np.linspace(low, high, BINS + 1), far])
+
+    def _continuous(self, cuts: Floats) -> tuple[Floats, Floats]:
+        edges = np.unique(np.concatenate([self._grid(), cuts]))
+        middles = (edges[1:] + edges[:-1]) / 2
+        return np.concatenate([[self.column.lower], middles, [self.column.upper]]), self._masses(edges)
+
+    def _discrete(self, cuts: Floats) -> tuple[Floats, Floats]:
+        first, last = math.ceil(self.column.lower), math.floor(self.column.upper)
+        grid = np.round(self._grid())
+        low, high = float(grid[0]), float(grid[BINS])
+        if high - low <= BINS:
+            grid = np.concatenate([grid, np.arange(low, high + 1)])
+        starts = np.unique(np.clip(np.concatenate([grid, np.ceil(cuts), np.floor(cuts) + 1]), first, last))
+        if first > last:  # no whole number between the bounds
+            starts = np.array([], dtype=np.float64)
+        ends = np.append(starts, last + 1.0)
+        # Halves are rounded up, so that exactly what lies below the half belongs to the number below.
+        values = np.concatenate([[self.column.lower], (ends[:-1] + ends[1:] - 1) / 2, [self.column.upper]])
+        return values, self._masses(np.nextafter(ends - 0.5, -math.inf))
+
+    def _masses(self, edges: Floats) -> Floats:
+        below = np.clip(np.asarray(self.distribution.cdf(edges), dtype=np.float64), 0.0, 1.0)
+        masses = np.maximum(np.diff(below, prepend=0.0, append=1.0), 0.0)
+        return masses / masses.sum()
+
+
+ColumnLaw = FiniteLaw | NumberLaw
+
+
+def column_law(declared: object, column: Column, where: str = "the column") -> ColumnLaw:
+    """Return a declared law of a column as a value.
+
+    Parameters
+    ----------
+    declared : float, mapping or frozen distribution of scipy.stats
+        A probability p for ``Integer(0, 1)`` or two categories (the second one has probability p), a mapping from
+        categories to probabilities, or a distribution for a Real or Integer column.
+    column : Real, Integer or Categorical
+    where : str
+        What the law belongs to, for messages.
+
+    Returns
+    -------
+    FiniteLaw or NumberLaw
+
+    Raises
+    ------
+    LawError
+        If the law does not fit the column, names unknown categories, or its probabilities do not sum to one.
+
+    Examples
+    --------
+    >>> column_law({"f": 0.6, "m": 0.4}, Categorical(["f", "m"])).probabilities
+    (0.6, 0.4)
+    >>> column_law(0.25, Integer(0, 1))
+    FiniteLaw(values=(0, 1), probabilities=(0.75, 0.25))
+    """
+    if isinstance(declared, Mapping):
+        return _of_categories(cast("Mapping[object, object]", declared), column, where)
+    if isinstance(declared, (int, float)) or hasattr(declared, "__float__"):
+        return _bernoulli(declared, column, where)
+    return _of_distribution(declared, column, where)
+
+
+def column_laws(
+    declared: DeclaredLaws, schema: Schema, states: Mapping[str, tuple[State, ...]], independent: Iterable[str]
+) -> dict[str, tuple[ColumnLaw, ...]]:
+    """Return the laws of columns, in the order of the states of their parameters; one law for an independent column.
+
+    Raises
+    ------
+    FrameworkError
+        If a column is unknown or no parameter governs it, or a state is unknown or lacks its law.
+    LawError
+        If a law is not well formed.
+    """
+    if not isinstance(declared, Mapping):
+        found = f"a {type(declared).__name__}"
+        raise FrameworkError("laws must be a mapping from columns to laws", found=found, remedy=_example("height"))
+    alone = frozenset(independent)
+    laws: dict[str, tuple[ColumnLaw, ...]] = {}
+    for name, given in declared.items():
+        checks.member("a column with a law", name, schema.columns, error=FrameworkError)
+        if name in alone:
+            laws[name] = (column_law(given, schema[name], f"the independent column {name!r}"),)
+        elif name in states:
+            laws[name] = _per_state(name, given, schema[name], states[name])
+        else:
+            raise FrameworkError(
+                "a column with a law must be a node of the network or declared independent",
+                found=repr(name),
+                remedy="Add it to the network or to `independent`.",
+            )
+    return laws
+
+
+def _per_state(name: str, given: object, column: Column, states: tuple[State, ...]) -> tuple[ColumnLaw, ...]:
+    if not isinstance(given, Mapping):
+        found = f"a {type(given).__name__}"
+        raise FrameworkError(f"{name!r} needs a law per state of its node", found=found, remedy=_example(name))
+    chosen = cast("Mapping[State, object]", given)
+    missing = [state for state in states if state not in chosen]
+    if missing or len(chosen) != len(states):
+        unknown = [state for state in chosen if state not in states]
+        raise FrameworkError(
+            f"{name!r} needs a law for exactly the states {checks.listing(states)} of its node",
+            found=f"none for {checks.listing(missing)}" if missing else f"one for {checks.listing(unknown)}",
+            remedy="Give one law per state, spelled as in the network.",
+        )
+    return tuple(column_law(chosen[state], column, f"{name!r} given {state}") for state in states)
+
+
+def _example(name: str) -> str:
+    return f'Write laws={{"{name}": {{"state": scipy.stats.norm(165, 8), ...}}}}.'
+
+
+def _refused(where: str, required: str, found: str, remedy: str) -> LawError:
+    return LawError(f"the law of {where} {required}", found=found, remedy=remedy)
+
+
+def _bernoulli(declared: object, column: Column, where: str) -> FiniteLaw:
+    p = checks.number(f"the law of {where}", declared, error=LawError)
+    values = column.categories if isinstance(column, Categorical) else (column.lower, column.upper)
+    if len(values) != 2 or isinstance(column, Real) or (isinstance(column, Integer) and values != (0, 1)):
+        raise _refused(
+            where,
+            "is a probability only for Integer(0, 1) or two categories",
+            f"{p:g} for a {type(column).__name__} column",
+            "Give a distribution of scipy.stats, or a probability for each category.",
+        )
+    if not 0 <= p <= 1:
+        raise _refused(where, "must be a probability between 0 and 1", f"{p:g}", "Correct it.")
+    return FiniteLaw(values=cast("tuple[Category, ...]", tuple(values)), probabilities=(1 - p, p))
+
+
+def _of_categories(declared: Mapping[object, object], column: Column, where: str) -> FiniteLaw:
+    if not isinstance(column, Categorical):
+        raise _refused(
+            where,
+            "is a mapping only for a Categorical column",
+            f"a mapping for a {type(column).__name__} column",
+            "Give a frozen distribution of scipy.stats, or a probability for Integer(0, 1).",
+        )
+    known = [(type(category), category) for category in column.categories]  # True is not 1 here
+    unknown = [key for key in declared if (type(key), key) not in known]
+    if unknown:
+        categories = checks.listing(column.categories)
+        raise _refused(where, f"must name only {categories}", checks.listing(map(repr, unknown)), "Check the spelling.")
+    what = f"a probability in the law of {where}"
+    masses = [checks.number(what, declared.get(category, 0), error=LawError) for category in column.categories]
+    total = math.fsum(masses)
+    if not (min(masses) >= 0 and abs(total - 1) <= SUM_TOLERANCE):
+        found = f"a sum of {total:.12g}" if min(masses) >= 0 else f"{min(masses):g}"
+        raise _refused(where, "must have probabilities of at least 0 that sum to one", found, "Correct it.")
+    return FiniteLaw(values=tuple(column.categories), probabilities=tuple(mass / total for mass in masses))
+
+
+def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw:
+    if isinstance(declared, NormalDistribution) and not isinstance(column, Categorical):
+        parameters = (("loc", declared.mean), ("scale", declared.sd))
+        return NumberLaw(column=column, name="norm", parameters=parameters, distribution=declared)
+    import scipy.stats
+    from scipy.stats.distributions import rv_frozen
+
+    kind = type(declared).__name__
+    if not isinstance(declared, rv_frozen) or isinstance(column, Categorical):
+        raise _refused(
+            where,
+            "must be a probability, probabilities of categories, or (for numbers) a frozen scipy.stats distribution",
+            f"a {kind} for a {type(column).__name__} column",
+            "Write for example scipy.stats.norm(165, 8) for numbers, or {category: probability} for categories.",
+        )
+    frozen = cast(Any, declared)
+    below = np.asarray(frozen.cdf([[column.lower], [column.upper]]))
+    if below.shape != (2, 1) or not np.isfinite(below).all():
+        found = "parameters without a distribution"
+        raise _refused(where, "must have numbers in range as parameters", found, "Check location and scale.")
+    family = frozen.dist
+    parameters = _parameters(frozen)
+    if "scale" not in parameters and not parameters["loc"].is_integer():
+        found = f"{parameters['loc']:g}"
+        raise _refused(where, "must have a whole number as location if it is discrete", found, "Round it.")
+    # a histogram, a table of values or a family of the user's own is known by its quantiles only
+    named = type(getattr(scipy.stats, str(family.name), None)) is type(family)
+    return NumberLaw(
+        column=column,
+        name=str(family.name),
+        parameters=tuple(parameters.items()),
+        quantiles=() if named else tuple(float(f"{q:.9g}") for q in frozen.ppf(np.linspace(0.01, 0.99, 99))),
+        distribution=cast(Distribution, declared),
+    )
+
+
+def _parameters(frozen: Any) -> dict[str, float]:
+    """Return shapes, location and, for a continuous family, scale, however they were passed."""
+    names = [*filter(None, (frozen.dist.shapes or "").replace(" ", "").split(",")), "loc"]
+    names += ["scale"] if hasattr(frozen.dist, "pdf") else []
+    given = {"loc": 0.0, "scale": 1.0} | dict(zip(names, frozen.args, strict=False)) | frozen.kwds
+    return {name: float(given[name]) for name in names}

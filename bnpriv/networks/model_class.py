@@ -1,0 +1,114 @@
+"""Several networks on one graph as one model class Theta: attributes, parents and states go by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bnpriv.checks import listing
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray, LogTable
+from bnpriv.networks.discrete import DiscreteNetwork, State
+
+_REMEDY = "A model class is one graph with several sets of tables."
+
+
+def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = ()) -> DiscreteNetwork:
+    """Join networks that differ only in their numbers into one model class Theta.
+
+    Parameters
+    ----------
+    networks : sequence of DiscreteNetwork
+        At least one; each brings all its models, in this order.
+    labels : sequence of str, optional
+        What messages call the networks, for example their files; "network 0", "network 1", ... by default.
+
+    Returns
+    -------
+    DiscreteNetwork
+        With attributes, parents and states in the order of the first network. A table on which all agree is kept once;
+        networks with the same numbers throughout are one model.
+
+    Raises
+    ------
+    NetworkError
+        If there is no network, or they differ in level, attributes, parents or states; the message names the first
+        difference.
+
+    Examples
+    --------
+    >>> states = {"income": ["low", "high"]}
+    >>> first = DiscreteNetwork.from_tables({"income": [0.6, 0.4]}, states=states)
+    >>> second = DiscreteNetwork.from_tables({"income": [0.1, 0.9]}, states={"income": ["high", "low"]})
+    >>> model_class([first, second]).probabilities("income").round(3).tolist()
+    [[0.6, 0.4], [0.9, 0.1]]
+    """
+    if not networks:
+        raise NetworkError("a model class needs a network", found="none", remedy="Give at least one.")
+    names = [labels[k] if k < len(labels) else f"network {k}" for k in range(len(networks))]
+    first = networks[0]
+    for network, label in zip(networks[1:], names[1:], strict=True):
+        _check_same(first, network, names[0], label)
+    tables = {name: _joined(first, networks, name) for name in first.tables}
+    models = max(table.values.shape[0] for table in tables.values())
+    return DiscreteNetwork(graph=first.graph, states=first.states, tables=tables, level=first.level, models=models)
+
+
+def _check_same(first: DiscreteNetwork, other: DiscreteNetwork, known: str, label: str) -> None:
+    if other.level != first.level:
+        raise NetworkError(
+            f"all networks must be of one level, {first.level!r} as in {known}",
+            found=f"level {other.level!r} in {label}",
+            remedy="Declare what a node means in the same way for all.",
+        )
+    missing = [name for name in first.attributes if name not in other.states]
+    strange = [name for name in other.attributes if name not in first.states]
+    if missing or strange:
+        lacks, adds = f"without {listing(missing)}" if missing else "", f"with {listing(strange)}" if strange else ""
+        raise NetworkError(
+            f"all networks must have the attributes of {known}",
+            found=f"{label} {' and '.join(filter(None, (lacks, adds)))}",
+            remedy=_REMEDY,
+        )
+    for name in first.attributes:
+        here, there = first.graph.parents[name], other.graph.parents[name]
+        if set(here) != set(there):
+            raise NetworkError(
+                f"{name!r} must have the same parents in all networks, {_listed(here)} as in {known}",
+                found=f"{_listed(there)} in {label}",
+                remedy=_REMEDY,
+            )
+        if set(map(_key, first.states[name])) != set(map(_key, other.states[name])):
+            raise NetworkError(
+                f"{name!r} must have the same states in all networks, {listing(first.states[name])} as in {known}",
+                found=f"{listing(other.states[name])} in {label}",
+                remedy="Name the states alike; their order is free.",
+            )
+
+
+def _joined(first: DiscreteNetwork, networks: Sequence[DiscreteNetwork], name: str) -> LogTable:
+    """Stack one attribute's tables of all models, or keep one where all are the same."""
+    axes = first.tables[name].axes
+    stacked = np.concatenate([_aligned(network, axes, first) for network in networks])
+    if bool(np.all(stacked == stacked[:1])):
+        stacked = stacked[:1]
+    return LogTable(axes=axes, values=stacked, error=max(network.tables[name].error for network in networks))
+
+
+def _aligned(network: DiscreteNetwork, axes: Sequence[str], first: DiscreteNetwork) -> FloatArray:
+    """Return the logs of the first axis's table for all models, axes and states in the order of `first`."""
+    values = network.tables[axes[0]].aligned(axes)
+    for position, axis in enumerate(axes):
+        here = [_key(state) for state in network.states[axis]]
+        values = np.take(values, [here.index(_key(state)) for state in first.states[axis]], axis=position + 1)
+    return np.broadcast_to(values, (network.models, *values.shape[1:]))
+
+
+def _key(state: State) -> tuple[str, str]:
+    """Tell 1, 1.0, True and "1" apart, which are equal or print alike."""
+    return type(state).__name__, repr(state)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return listing(names) if names else "none"
