@@ -135,9 +135,12 @@ def _totals(form: NormalForm, columns: Mapping[str, Column], data: object) -> tu
     names = {name: f"c{k}" for k, name in enumerate(columns)}
     with opened(data, columns) as frame:
         terms = cleaned(frame, columns).select(*integer_terms(form.terms, names, form.schema))
-        sums = terms.select(nw.len().alias("rows"), *(nw.col(f"t{k}").sum() for k in range(len(form.terms))))
-        rows, *totals = _only_row(sums)
-    return rows, tuple(totals)
+        totals = [nw.col(f"t{k}").sum() for k in range(len(form.terms))]
+        if not terms.implementation.is_duckdb():
+            # where SQL would widen the sum to a decimal, which pandas takes for a double
+            totals = [total.cast(nw.Int64) for total in totals]
+        rows, *sums = _only_row(terms.select(nw.len().alias("rows"), *totals))
+    return rows, tuple(sums)
 
 
 def _only_row(frame: nw.LazyFrame[Any]) -> tuple[int, ...]:
@@ -160,9 +163,9 @@ def _check_rows(rows: int, schema: Schema) -> None:
     # the number itself is not told: it may be what the data hide
     if rows != schema.records:
         raise DataError(
-            "the data must have the number of rows that the schema declares",
-            found="a row count that is not the declared n",
-            remedy="Check which table is meant; the number of records is a public fact and is declared.",
+            "the data must have as many rows as the schema declares records",
+            found="that the row count is not the declared n",
+            remedy="Check which table is meant; the number of records is a public fact.",
         )
 
 

@@ -182,26 +182,40 @@ def _only_categories(values: Sequence[object], categories: Sequence[Category]) -
 
 def _file(connection: DuckDBPyConnection, path: Path, columns: Mapping[str, Column]) -> Frame:
     suffix = path.suffix.lower()
-    if not path.exists() or not (path.is_dir() or suffix in (".parquet", ".csv")):
+    if not _is_data(path):
         raise FileError(
             "a data file must exist and end in .parquet or .csv",
-            found=f"{str(path)!r}",
+            found=_shown(path),
             remedy="Check the path, or open the file yourself and pass the table.",
         )
     if suffix == ".csv" and not path.is_dir():
         return cast(Frame, nw.from_native(cast(Any, connection.sql(_csv_query(path, columns)))))
     pattern = glob.escape(str(path)) + ("/*.parquet" if path.is_dir() else "")
     try:
-        relation = connection.read_parquet(pattern)
+        # columns are what the file holds, not what a directory is called
+        relation = connection.read_parquet(pattern, hive_partitioning=False)
     except Exception:  # the text of the error may quote the file
         relation = None
     if relation is None:
         raise FileError(
             "a Parquet file must be readable, and those of a directory must have the same columns",
-            found=f"{str(path)!r}, which is not",
+            found=f"{_shown(path)}, which is not",
             remedy="Write it again, or open it yourself and pass the table.",
         )
     return _selected(_table(relation), columns)
+
+
+def _is_data(path: Path) -> bool:
+    try:
+        return path.is_dir() or (path.suffix.lower() in (".parquet", ".csv") and path.exists())
+    except (OSError, ValueError):
+        return False
+
+
+def _shown(path: Path) -> str:
+    """Return a path for a message, unless it is no path but the text of a table."""
+    text = str(path)
+    return repr(text) if len(text) <= 300 and text.isprintable() else "a text that is no path"
 
 
 def _csv_query(path: Path, columns: Mapping[str, Column]) -> str:
@@ -241,7 +255,7 @@ def _csv_header(path: Path) -> list[str]:
     if not header:
         raise FileError(
             "a CSV file must start with a line of column names, separated by commas",
-            found=f"{str(path)!r}, which does not",
+            found=f"{_shown(path)}, which does not",
             remedy="Write it again with a header, or open it yourself and pass the table.",
         )
     return header
