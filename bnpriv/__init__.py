@@ -30,11 +30,12 @@ from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy, Guarantee
 
 # analyse
+from bnpriv.analysis import Comparison, Leaks, Tradeoff, compare, leaks, tradeoff
 from bnpriv.influence import Influence, influence_matrix, max_influence
 
 # calibrate
 from bnpriv.mechanisms import Calibration, Certificate, ColumnMechanism, MarkovQuiltMechanism, Mechanism
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, model_class
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.planner import Plan, plan
 
@@ -59,8 +60,10 @@ from bnpriv.quilts import MarkovQuilt, markov_quilt, markov_quilts
 # release
 from bnpriv.release import Release, release
 from bnpriv.reports import InfluenceReport, influence_report
+from bnpriv.model_check import ModelCheck, check_model
 from bnpriv.schema import Categorical, Integer, Real, Schema
 from bnpriv.secrets import SecretPair, pairs
+from bnpriv.simulation import Rehearsal, rehearse, simulate
 
 __version__ = "0.1.0"
 
@@ -72,6 +75,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "ColumnMechanism",
+    "Comparison",
     "DataError",
     "DeclarationError",
     "DiscreteNetwork",
@@ -84,10 +88,12 @@ __all__ = [
     "InfluenceReport",
     "Integer",
     "Laplace",
+    "Leaks",
     "MarkovQuilt",
     "MarkovQuiltMechanism",
     "Mechanism",
     "MissingExtraError",
+    "ModelCheck",
     "NetworkError",
     "NoNoise",
     "ParameterError",
@@ -97,6 +103,7 @@ __all__ = [
     "Real",
     "Refusal",
     "RefusedError",
+    "Rehearsal",
     "Release",
     "Schema",
     "SchemaError",
@@ -104,8 +111,11 @@ __all__ = [
     "SecretPair",
     "SeparationError",
     "SizeError",
+    "Tradeoff",
+    "check_model",
     "col",
     "column_sensitivity",
+    "compare",
     "count",
     "custom",
     "example",
@@ -116,11 +126,13 @@ __all__ = [
     "influence_matrix",
     "influence_report",
     "influences",
+    "leaks",
     "linear",
     "markov_quilt",
     "markov_quilts",
     "max_influence",
     "mean",
+    "model_class",
     "moments",
     "pairs",
     "parse_query",
@@ -129,8 +141,11 @@ __all__ = [
     "read_framework",
     "read_network",
     "read_queries",
+    "rehearse",
     "release",
+    "simulate",
     "stack",
     "to_pgmpy",
     "total",
+    "tradeoff",
 ]

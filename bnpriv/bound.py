@@ -65,10 +65,8 @@ def weakest(kinds: Iterable[Kind]) -> Kind:
     >>> weakest(["exact", "estimate", "certified"])
     'estimate'
     """
-    worst: Kind = "exact"
-    for kind in kinds:
-        worst = max(worst, kind, key=KINDS.index)
-    return worst
+    worst = max((KINDS.index(kind) for kind in kinds), default=0)
+    return KINDS[worst]
 
 
 def up(value: float, steps: int = 4) -> float:

@@ -1,25 +1,33 @@
-"""The shell: report what leaks, plan the noise, release an answer."""
+"""The shell: report what leaks, plan the noise, release an answer, make up data, start a framework file."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bnpriv.adapters.framework_file import read_framework, read_queries
-from bnpriv.errors import BnprivError, QueryError
+from bnpriv.adapters.starter import starter
+from bnpriv.errors import BnprivError, FileError, QueryError
 from bnpriv.planner import plan as make_plan
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
 from bnpriv.reports import influence_report
+from bnpriv.simulation import simulate as make_up
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REFUSED = 2
 
 app = typer.Typer(
     name="bnpriv",
     help="Publish statistics of a table without giving away a global property of its protected columns.",
+    epilog="Start with: bnpriv init TABLE.csv > framework.toml",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -31,44 +39,93 @@ Delta = Annotated[float, typer.Option("--delta", metavar="D", help="Failure prob
 JsonFile = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write JSON to this file; - for standard output.")
 ]
+HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 
-@app.command()
+@app.command(
+    epilog='Example: bnpriv report framework.toml --query "count(height > 180)" --epsilon 1 --html report.html'
+)
 def report(
     framework: FrameworkFile,
     query: Annotated[str | None, typer.Option("--query", metavar="Q", help="A query, or the name of one.")] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", metavar="E", help="With a query: its budget.")] = None,
+    html: HtmlFile = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write Markdown.")] = None,
     json: JsonFile = None,
 ) -> None:
     """Show what the columns, and a query, tell about the protected attributes."""
-    declared = read_framework(framework)
-    asked = None if query is None else _query(framework, query)
-    made = influence_report(declared, asked, epsilon)
-    _show(str(made), made.to_json(), json)
+    with _working("computing influences"):
+        asked = None if query is None else _query(framework, query)
+        made = influence_report(read_framework(framework), asked, epsilon)
+        text = str(made)
+    if html is not None:
+        _write(html, made.to_html())
+    if markdown is not None:
+        _write(markdown, made.to_markdown())
+    _show(text, made.to_json(), json)
 
 
-@app.command()
+@app.command(epilog='Example: bnpriv plan framework.toml --query "mean(sat)" --epsilon 0.5 --delta 1e-6')
 def plan(
-    framework: FrameworkFile, query: QueryText, epsilon: Epsilon, delta: Delta = 0.0, json: JsonFile = None
+    framework: FrameworkFile,
+    query: QueryText,
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
+    html: HtmlFile = None,
+    json: JsonFile = None,
 ) -> None:
     """Compare every mechanism for a query, least expected error first."""
-    made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
-    _show(f"{made}\n\n{made.best.explain()}", made.to_json(), json)
+    with _working("calibrating every mechanism"):
+        made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
+        text = f"{made}\n\n{made.best.explain()}"
+    if html is not None:
+        _write(html, made.to_html())
+    _show(text, made.to_json(), json)
 
 
-@app.command()
+@app.command(epilog='Example: bnpriv release framework.toml table.parquet --query "count(height > 180)" --epsilon 1')
 def release(
     framework: FrameworkFile,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The table, as Parquet or CSV.")],
     query: QueryText,
     epsilon: Epsilon,
     delta: Delta = 0.0,
+    html: HtmlFile = None,
     json: JsonFile = None,
 ) -> None:
-    """Release the answer to a query with the best mechanism."""
-    best = make_plan(read_framework(framework), _query(framework, query), epsilon, delta).best
-    released = make_release(best, data)
+    """Release the answer to a query with the mechanism that errs least."""
+    with _working("calibrating every mechanism"):
+        best = make_plan(read_framework(framework), _query(framework, query), epsilon, delta).best
+    with _working("reading the table"):
+        released = make_release(best, data)
+    if html is not None:
+        _write(html, released.to_html())
     _show(str(released), released.to_json(), json)
+
+
+@app.command(epilog="Example: bnpriv simulate framework.toml --records 1000 -o made-up.parquet")
+def simulate(
+    framework: FrameworkFile,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A .parquet or .csv file.")],
+    records: Annotated[int | None, typer.Option("--records", metavar="N", help="Rows; by default as declared.")] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="The same seed makes the same table.")] = 0,
+) -> None:
+    """Make up a table from the laws in a framework file, to try things on; it holds no real data."""
+    if output.suffix not in (".parquet", ".csv"):
+        raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
+    with _working("drawing records"):
+        table = make_up(read_framework(framework), records, seed=seed)
+        try:
+            _save(table, output)
+        except OSError as error:
+            raise _unwritable(output, error) from None
+    print(f"{len(table):,} made-up records written to {output}")
+
+
+@app.command(epilog="Example: bnpriv init table.csv > framework.toml")
+def init(data: Annotated[Path, typer.Argument(metavar="DATA", help="A Parquet or CSV file; only its header.")]) -> None:
+    """Print a commented framework file for a table, with bounds and categories left blank."""
+    print(starter(data), end="")
 
 
 def main() -> None:
@@ -76,8 +133,21 @@ def main() -> None:
     try:
         app()
     except BnprivError as error:
-        print(f"refused: {error}", file=sys.stderr)
+        print(f"refused: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(REFUSED)
+
+
+@contextmanager
+def _working(what: str) -> Generator[None]:
+    """Show on a terminal that something is under way, and for how long."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        progress.add_task(what, total=None)
+        yield
 
 
 def _query(framework: Path, text: str) -> Query:
@@ -103,4 +173,26 @@ def _show(text: str, json: str, target: str | None) -> None:
         return
     print(text)
     if target is not None:
-        Path(target).write_text(json + "\n", encoding="utf-8")
+        _write(Path(target), json + "\n")
+
+
+def _save(table: pd.DataFrame, path: Path) -> None:
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False)
+        return
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.register("made_up", table)
+        connection.sql("SELECT * FROM made_up").write_parquet(str(path))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> FileError:
+    return FileError(f"{path}: the file must be writable", found=error.strerror or "an error", remedy="Choose another.")

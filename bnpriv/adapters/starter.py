@@ -40,7 +40,7 @@ _BODY: Mapping[str, str] = {
     "real": 'type = "real"\n# lower = ...\n# upper = ...\n',
     "integer": 'type = "integer"\n# lower = ...\n# upper = ...\n',
     "categorical": 'type = "categorical"\n# categories = [...]\n',
-    "unknown": '# type = ...                    # "real" or "integer" with lower and upper, "categorical" with categories\n',
+    "unknown": '# type = ...                    # "real", "integer" (lower, upper) or "categorical" (categories)\n',
 }
 
 

@@ -12,15 +12,16 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "checks", "bound"}),
-    frozenset({"render"}),
+    frozenset({"render", "plotting", "sheet"}),
     frozenset({"factors", "networks", "laws"}),
     frozenset({"noise", "sampling", "divergences", "transport"}),
-    frozenset({"schema", "queries"}),
+    frozenset({"schema", "queries", "column_laws"}),
     frozenset({"secrets", "frameworks"}),
     frozenset({"inference", "quilts", "explanation", "influence"}),
     frozenset({"evidence"}),
     frozenset({"mechanisms"}),
     frozenset({"planner"}),
+    frozenset({"analysis", "simulation", "model_check"}),
     frozenset({"release"}),
     frozenset({"accounting", "ledger", "session"}),
     frozenset({"attacks"}),

@@ -129,7 +129,7 @@ REFUSED: dict[str, tuple[str, str, type[BnprivError], str]] = {
     "no source": ('source = "public census 2020"', "", FileError, "source must be a text; found none"),
     "an empty source": ("public census 2020", "", FileError, "an empty string"),
     "a source that is no text": ('"public census 2020"', "2020", FileError, "found a int"),
-    "an unknown section": ("[records]", "[laws.sat.weak]\nnormal = [1, 2]\n[records]", FileError, "the unknown 'laws'"),
+    "an unknown section": ("[records]", "[weather]\nwind = 1\n[records]", FileError, "the unknown 'weather'"),
     "a misspelt section": ("[queries]", "[querys]", FileError, "Did you mean 'queries'?"),
     "a misspelt key": ("lower = 120", "lowr = 120", FileError, "[columns.height]: the keys must be among"),
     "a nearest key": ("lower = 120", "lowr = 120", FileError, "Did you mean 'lower'?"),

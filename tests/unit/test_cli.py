@@ -1,0 +1,133 @@
+"""The shell: what it prints, what it writes, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bnpriv as bp
+from bnpriv.adapters.examples import example_path
+from bnpriv.cli import main
+
+STUDENT = str(example_path("student"))
+DATA = str(bp.example_data("student"))
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys):
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bnpriv", *words])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        shown = capsys.readouterr()
+        return int(stopped.value.code or 0), shown.out, shown.err
+
+    return run
+
+
+def test_report_names_what_a_query_talks_about(shell) -> None:
+    code, out, err = shell("report", STUDENT, "--query", "both", "--epsilon", "1")
+    assert (code, err) == (0, "")
+    for part in ("income", "{height, sat}", "quilt", "13,039", "belief of 10 %", "invented for illustration"):
+        assert part in out
+
+
+def test_report_writes_every_format(shell, tmp_path: Path) -> None:
+    files = {name: tmp_path / f"report.{name}" for name in ("html", "markdown", "json")}
+    words = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    code, _, _ = shell("report", STUDENT, "--query", "tall", "--epsilon", "1", *words)
+    assert code == 0
+    assert files["html"].read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "income" in files["markdown"].read_text(encoding="utf-8")
+    assert json.loads(files["json"].read_text(encoding="utf-8"))["query"]
+
+
+def test_json_on_standard_output_is_json_alone(shell) -> None:
+    for words in (
+        ["report", STUDENT],
+        ["plan", STUDENT, "--query", "both", "--epsilon", "1"],
+        ["release", STUDENT, DATA, "--query", "tall", "--epsilon", "1"],
+    ):
+        code, out, _ = shell(*words, "--json", "-")
+        assert code == 0
+        assert json.loads(out)
+
+
+def test_release_of_a_noiseless_count(shell) -> None:
+    code, out, _ = shell("release", STUDENT, DATA, "--query", "count(height > 180)", "--epsilon", "1")
+    assert code == 0
+    assert out.startswith("count(height > 180) = 1,120 (no noise)")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["report", "missing.toml"], "must be readable"),
+        (["plan", STUDENT, "--query", "tll", "--epsilon", "1"], "tall, high_sat"),
+        (["plan", STUDENT, "--query", "count(shoe > 1)", "--epsilon", "1"], "shoe"),
+        (["plan", STUDENT, "--query", "both", "--epsilon", "-1"], "epsilon must be above 0"),
+        (["plan", STUDENT, "--query", "both", "--epsilon", "nan"], "epsilon must be finite"),
+        (["plan", STUDENT, "--query", "both", "--epsilon", "1", "--delta", "2"], "delta"),
+        (["release", STUDENT, "missing.csv", "--query", "tall", "--epsilon", "1"], "missing.csv"),
+        (["simulate", STUDENT, "-o", "table.xlsx"], ".parquet or .csv"),
+        (["init", "missing.csv"], "missing.csv"),
+    ],
+)
+def test_refuses_in_one_line_with_exit_code_2(shell, words: list[str], reason: str) -> None:
+    code, out, err = shell(*words)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("refused: ")
+    assert err.count("\n") == 1
+    assert reason in err
+
+
+def test_nothing_that_cannot_be_written(shell, tmp_path: Path) -> None:
+    code, _, err = shell("report", STUDENT, "--json", str(tmp_path / "none" / "report.json"))
+    assert code == 2
+    assert "must be writable" in err
+
+
+def test_simulate_writes_what_release_reads(shell, tmp_path: Path) -> None:
+    clinic = str(example_path("clinic"))
+    records = bp.example("clinic").schema.records
+    for name in ("table.csv", "table.parquet"):
+        table = tmp_path / name
+        code, out, _ = shell("simulate", clinic, "-o", str(table), "--seed", "3")
+        assert code == 0
+        assert f"{records:,}" in out
+        query = next(iter(bp.read_queries(clinic)))
+        code, _, err = shell("release", clinic, str(table), "--query", query, "--epsilon", "1")
+        assert code == 0, err
+
+
+def test_init_starts_a_framework_that_says_what_is_missing(shell, tmp_path: Path) -> None:
+    table = tmp_path / 'odd "name".csv'
+    table.write_text('age,"a ""b"" c",ü\n1,2,3\n', encoding="utf-8")
+    code, out, _ = shell("init", str(table))
+    assert code == 0
+    assert "[columns.age]" in out
+    assert "1,2,3" not in out
+    started = tmp_path / "framework.toml"
+    started.write_text(out, encoding="utf-8")
+    code, _, err = shell("report", str(started))
+    assert code == 2
+    assert "source" in err
+
+
+def test_help_has_examples(shell) -> None:
+    for command in ("report", "plan", "release", "simulate", "init"):
+        code, out, _ = shell(command, "--help")
+        assert code == 0
+        assert f"bnpriv {command}" in " ".join(out.split())
+
+
+def test_runs_as_a_program_without_progress_in_a_pipe() -> None:
+    words = [sys.executable, "-c", "from bnpriv.cli import main; main()", "plan", STUDENT, "--query", "tall"]
+    done = subprocess.run([*words, "--epsilon", "1"], capture_output=True, text=True, check=True)
+    assert "MarkovQuiltMechanism" in done.stdout
+    assert done.stderr == ""
