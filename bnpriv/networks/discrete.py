@@ -136,7 +136,7 @@ class DiscreteNetwork:
 
     def _repr_html_(self) -> str:
         title = f"Bayesian network of level {self.level}"
-        facts = f"{len(self.attributes)} attributes, {len(self.graph.edges)} edges, {self.models} models"
+        facts = f"attributes {len(self.attributes)}, edges {len(self.graph.edges)}, models {self.models}"
         return fragment(network_html(self.attributes, self.graph.edges, title=title, facts=facts))
 
     def __repr__(self) -> str:

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from heapq import heapify, heappop, heappush
 from typing import final
-
-import networkx as nx
 
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
@@ -57,13 +57,15 @@ class Graph:
                 raise NetworkError(
                     f"the parents of {name!r} must be distinct", found=listing(given), remedy="List each once."
                 )
-        if not nx.is_directed_acyclic_graph(self._networkx):
+        try:
+            TopologicalSorter(self.parents).prepare()
+        except CycleError:
             cycle = _cycle(self.parents)
             raise NetworkError(
                 "the network must have no directed cycle",
                 found=f"the cycle {' -> '.join([*cycle, cycle[0]])}",
                 remedy="Remove or turn one of these edges.",
-            )
+            ) from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.parents == other.parents
@@ -72,17 +74,21 @@ class Graph:
         return hash(frozenset(self.parents.items()))
 
     @cached_property
-    def _networkx(self) -> nx.DiGraph[str]:
-        drawn: nx.DiGraph[str] = nx.DiGraph()
-        drawn.add_nodes_from(self.parents)
-        drawn.add_edges_from((parent, name) for name, given in self.parents.items() for parent in given)
-        return drawn
-
-    @cached_property
     def nodes(self) -> tuple[str, ...]:
         """Return the nodes, parents before children, otherwise in the order of declaration."""
         rank = {name: k for k, name in enumerate(self.parents)}
-        return tuple(nx.lexicographical_topological_sort(self._networkx, key=rank.__getitem__))
+        sorter = TopologicalSorter(self.parents)
+        sorter.prepare()
+        ready = [(rank[name], name) for name in sorter.get_ready()]
+        heapify(ready)
+        ordered: list[str] = []
+        while ready:
+            _, name = heappop(ready)
+            ordered.append(name)
+            sorter.done(name)
+            for freed in sorter.get_ready():
+                heappush(ready, (rank[freed], freed))
+        return tuple(ordered)
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:

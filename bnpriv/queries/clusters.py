@@ -33,6 +33,8 @@ from bnpriv.queries.diameters import (
 from bnpriv.queries.records import MOST_EXACT_BITS, Part, Problem, Table, holes, scale_of, tabulate
 from bnpriv.schema import Categorical
 
+LARGEST_SIDE = 2**400  # in the unit of a cluster; the square of a larger one might overflow
+LEAST_DOUBLE = 2.0**-1060  # rather more than the least double above 0
 CUBIC_ERROR = 1e-12  # of the roots of a cubic, on the largest value of its quartic; relative
 
 
@@ -180,6 +182,8 @@ class Cluster:
     def _root(self) -> Extent | None:
         """Return the largest 2-norm: among the corners if nothing is squared, else with the help of cubics."""
         if self.tables is None:
+            return None
+        if max(side.upper for side in self.box.values()) > self.scale * LARGEST_SIDE:
             return None
         box = np.array([float(self.box[output].upper / self.scale) for output in self.outputs])
         loose = sum(float((side.upper - side.lower) / self.scale) for side in self.box.values())
@@ -331,7 +335,9 @@ def _rounding(tables: Sequence[Table], found: float, box: Floats | None = None) 
         return UNIT_ROUNDOFF * roots
     summands = max((table.summands for table in tables), default=0) + len(tables) + 4
     sides = 0.0 if box is None else float(box.sum())
-    return UNIT_ROUNDOFF * (2 * summands * (magnitude + sides) + (outputs + 8) * found + roots)
+    # by numbers, or squares of numbers, that are too small for a double in this unit
+    lost = (LEAST_DOUBLE if box is None else math.sqrt(LEAST_DOUBLE)) * summands * outputs
+    return UNIT_ROUNDOFF * (2 * summands * (magnitude + sides) + (outputs + 8) * found + roots) + lost
 
 
 def _tight(extent: Extent) -> bool:

@@ -26,6 +26,7 @@ from bnpriv.schema import Categorical, Schema
 
 MOST_NUMBERS = 4_000_000  # of a table, before it is allocated
 MOST_SIGNED = 10  # outputs whose signs are enumerated: 2^9 patterns
+FINEST_GRAIN = 1000
 MOST_EXACT_BITS = 51  # whole numbers of so many bits add up without rounding, and so do their differences
 
 Floats = NDArray[np.float64]
@@ -213,7 +214,7 @@ def tabulate(
     }
     sheet.add_indicators(truths)
     for place, (name, axis) in enumerate(zip(names, axes, strict=True)):
-        if name in task.moving and name != open_column:
+        if name != open_column:
             sheet.add_steps(name, axis, place)
     rows = math.prod(shape[:moving])
     first = cut[names[0]] if open_column is not None else None
@@ -257,7 +258,9 @@ class _Sheet:
             self._count(index, float(np.abs(column).max()))
 
     def table(self, rows: int, opened: Cells | None) -> Table:
-        exact = self.grain is not None and self.magnitude <= math.ldexp(1.0, MOST_EXACT_BITS - self.grain)
+        # doubles hold no multiples of a grain much finer than this
+        fine = self.grain is not None and self.grain <= FINEST_GRAIN
+        exact = fine and self.magnitude <= math.ldexp(1.0, MOST_EXACT_BITS - (self.grain or 0))
         inner = rows // len(opened.low) if opened else 0
         return Table(
             outputs=self.outputs,
@@ -292,7 +295,7 @@ def _corners(task: Problem, part: Part, outputs: Sequence[int], name: str, cut: 
     """Choose the values of a column that matter; None if there are too many patterns of signs."""
     bends = [task.parabola(name, part, output) for output in outputs]
     bends = [bend for bend in bends if any(bend)]
-    if name not in task.moving or not bends:
+    if not bends:  # always so for a resting column: what it adds by itself is no term of the part
         return patterns(cut)
     if not any(bend for _, bend in bends):
         return ends(cut)

@@ -61,6 +61,10 @@ def column_sensitivity(query: Query, columns: Iterable[str], schema: Schema, nor
     ParameterError
         If `norm` is neither 1 nor 2.
 
+    Notes
+    -----
+    docs/claims/column_sensitivity.md.
+
     Examples
     --------
     >>> from bnpriv.queries.constructors import mean
@@ -110,9 +114,9 @@ def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDA
     --------
     >>> from bnpriv.queries.constructors import moments
     >>> from bnpriv.schema import Real
-    >>> lower, upper = answer_range(moments(["x"]), Schema(records=10, columns={"x": Real(-1, 2)}))
+    >>> lower, upper = answer_range(moments(["x"]), Schema(records=10, columns={"x": Real(-1, 1)}))
     >>> lower.tolist(), upper.tolist()
-    ([-1.0, 0.0], [2.0, 4.0])
+    ([-1.0, 0.0], [1.0, 1.0])
     """
     if isinstance(query, Custom):
         _check_columns(query, schema)
