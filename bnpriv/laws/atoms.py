@@ -1,0 +1,290 @@
+"""Laws with finitely many atoms.
+
+Masses are kept as logs, with a bound on their error, so that the far tails of a computed law neither vanish nor lose
+their relative accuracy: whether a mass of 1e-300 is there decides a pure guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.errors import LawError
+from bnpriv.laws.base import (
+    FUNCTION_ERROR,
+    SUM_TOLERANCE,
+    FloatArray,
+    check_atoms,
+    log_sum,
+    magnitude,
+    numbers,
+    refused,
+)
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Atoms:
+    """A law with finitely many atoms.
+
+    Parameters
+    ----------
+    support : array of shape (K,) or (K, d)
+        The atoms, in the unit of the answer; repeated ones are merged, and they are sorted.
+    probabilities : array of shape (K,)
+        At least 0, with a sum of 1 to within 1e-9, by which they are then divided; atoms of probability 0 are dropped.
+
+    Attributes
+    ----------
+    support : ndarray of shape (K,) or (K, d)
+        Distinct and sorted (lexicographically); one-dimensional if d is 1.
+    logs : ndarray of shape (K,)
+        Natural logs of the masses, all finite.
+    error : float
+        Largest absolute error of a log: every true mass is within a factor of ``exp(error)`` of ``exp(logs)``.
+
+    Raises
+    ------
+    LawError
+        If a number is not finite, a probability is negative, the sum is not 1 or the shapes do not fit.
+
+    Examples
+    --------
+    >>> from bnpriv.laws import Atoms
+    >>> law = Atoms([5, 0, 5], [0.25, 0.5, 0.25])
+    >>> law, law.support, law.mean
+    (Atoms(size=2, dimension=1), array([0., 5.]), array([2.5]))
+    """
+
+    support: FloatArray
+    logs: FloatArray
+    error: float
+
+    def __init__(self, support: ArrayLike, probabilities: ArrayLike) -> None:
+        points = _points(support)
+        masses = _masses("probabilities", probabilities, points)
+        if not np.all(masses >= 0):
+            raise refused("probabilities must be at least 0", f"{float(np.min(masses)):g}")
+        total = float(np.sum(masses))
+        if not abs(total - 1) <= SUM_TOLERANCE:
+            raise refused("probabilities must sum to 1", f"a sum of {total:.12g}", "Correct or normalize the law.")
+        with np.errstate(divide="ignore"):
+            logs = np.log(masses) - math.log(total)
+        # 64: pairwise summation of up to 2^24 numbers, the log of the sum and the difference
+        self._set(points, logs, UNIT_ROUNDOFF * ((FUNCTION_ERROR + 1) * magnitude(logs) + 64))
+
+    @classmethod
+    def from_logs(cls, support: ArrayLike, log_probabilities: ArrayLike, error: float = 0.0) -> Atoms:
+        """Make a law of computed log masses, which may lie far below the range of doubles.
+
+        Parameters
+        ----------
+        support : array of shape (K,) or (K, d)
+            The atoms.
+        log_probabilities : array of shape (K,)
+            Natural logs, ``-inf`` for no mass; the masses sum to 1 up to 1e-9 and `error`, and are divided by their
+            sum where `error` does not explain it.
+        error : float
+            Largest absolute error of a log.
+
+        Returns
+        -------
+        Atoms
+
+        Raises
+        ------
+        LawError
+            If a number is out of range, the sum is not 1 or the shapes do not fit.
+
+        Examples
+        --------
+        >>> from bnpriv.laws import Atoms
+        >>> float(Atoms.from_logs([0, 1], [0.0, -2000.0]).logs[1])
+        -2000.0
+        """
+        points = _points(support)
+        logs = _masses("log probabilities", log_probabilities, points, lowest=-math.inf)
+        error = checks.number("error", error, error=LawError)
+        if not error >= 0:
+            raise refused("error must be at least 0", f"{error:g}", "Pass a bound on the error of the logs.")
+        total = log_sum(logs) if np.max(logs) > -math.inf else -math.inf
+        if not abs(total) <= SUM_TOLERANCE + error:
+            found = f"a sum of {math.exp(min(total, 700.0)):.12g}"
+            raise refused("probabilities must sum to 1", found, "Correct or normalize the law.")
+        rounding = UNIT_ROUNDOFF * (4 * FUNCTION_ERROR + 64)
+        if abs(total) > error + rounding:
+            logs = logs - total
+            error += rounding + UNIT_ROUNDOFF * magnitude(logs)
+        law = cls.__new__(cls)
+        law._set(points, logs, error)
+        return law
+
+    @classmethod
+    def binomial(cls, n: int, p: float, step: float = 1.0) -> Atoms:
+        """Return the law of `step` times the number of successes in `n` independent trials.
+
+        Parameters
+        ----------
+        n : int
+            Number of trials, at least 1.
+        p : float
+            Probability of a success.
+        step : float
+            What a success adds to the answer, above 0.
+
+        Returns
+        -------
+        Atoms
+
+        Raises
+        ------
+        LawError
+            If a parameter is out of range.
+        SizeError
+            If there are too many trials.
+
+        Examples
+        --------
+        >>> from bnpriv.laws import Atoms
+        >>> Atoms.binomial(2, 0.5, step=0.5).probabilities.round(12)
+        array([0.25, 0.5 , 0.25])
+        """
+        from bnpriv.laws.binomial import binomial_logs
+
+        n = checks.whole("n", n, error=LawError)
+        p = checks.number("p", p, error=LawError)
+        step = checks.positive("step", step, error=LawError)
+        if not 0 <= p <= 1:
+            raise refused("p must be between 0 and 1", f"{p:g}", "Pass a probability.")
+        check_atoms(n + 1)
+        if p in (0.0, 1.0):
+            return cls([n * step * p], [1.0])
+        logs, error = binomial_logs(n, p)
+        return cls.from_logs(np.arange(n + 1) * step, logs, error)
+
+    def _set(self, points: FloatArray, logs: FloatArray, error: float) -> None:
+        points, logs, rounding = _merged(points[logs > -math.inf], logs[logs > -math.inf])
+        check_atoms(len(logs))
+        points.flags.writeable = logs.flags.writeable = False
+        object.__setattr__(self, "support", points)
+        object.__setattr__(self, "logs", logs)
+        object.__setattr__(self, "error", error + rounding)
+
+    @property
+    def size(self) -> int:
+        """Return the number of atoms K."""
+        return len(self.logs)
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of coordinates d of an atom."""
+        return 1 if self.support.ndim == 1 else self.support.shape[1]
+
+    @property
+    def points(self) -> FloatArray:
+        """Return the support in shape (K, d)."""
+        return self.support.reshape(self.size, self.dimension)
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """Return the masses, of shape (K,); those below the range of doubles are 0 here."""
+        return np.exp(self.logs)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Return the mean, of shape (d,)."""
+        masses = self.probabilities
+        return (masses / np.sum(masses)) @ self.points
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Return the covariance, of shape (d, d)."""
+        masses = self.probabilities
+        centred = self.points - self.mean
+        return centred.T @ (centred * (masses / np.sum(masses))[:, None])
+
+    def __repr__(self) -> str:
+        return f"Atoms(size={self.size}, dimension={self.dimension})"
+
+
+def mixture(weights: ArrayLike, laws: Sequence[Atoms]) -> Atoms:
+    """Return the law of a draw from one of `laws`, chosen with probabilities `weights`.
+
+    Parameters
+    ----------
+    weights : array of shape (len(laws),)
+        At least 0, with a sum of 1 to within 1e-9.
+    laws : sequence of Atoms
+        All of one dimension.
+
+    Returns
+    -------
+    Atoms
+
+    Raises
+    ------
+    LawError
+        If the weights are no probabilities or the laws do not fit together.
+
+    Examples
+    --------
+    >>> from bnpriv.laws import Atoms, mixture
+    >>> mixture([0.5, 0.5], [Atoms([0, 1], [0.5, 0.5]), Atoms([1], [1.0])]).probabilities.round(12)
+    array([0.25, 0.75])
+    """
+    if not laws or len({law.dimension for law in laws}) != 1:
+        raise refused("a mixture needs laws of one dimension", f"{len(laws)} laws", "Give laws of one query's answer.")
+    chosen = Atoms(np.arange(len(laws)), weights)  # checks the weights, and drops those of 0
+    parts = [(laws[int(k)], float(log)) for k, log in zip(chosen.support, chosen.logs, strict=True)]
+    logs = np.concatenate([law.logs + log for law, log in parts])
+    error = chosen.error + max(law.error for law, _ in parts) + UNIT_ROUNDOFF * magnitude(logs)
+    return Atoms.from_logs(np.concatenate([law.support for law, _ in parts]), logs, error)
+
+
+def _points(support: ArrayLike) -> FloatArray:
+    points = numbers("the support", support)
+    if points.ndim not in (1, 2) or points.size == 0:
+        raise refused("a support must have shape (K,) or (K, d)", f"shape {points.shape}")
+    if points.ndim == 2 and points.shape[1] == 1:
+        points = points[:, 0]
+    return points + 0.0  # a copy, and -0.0 becomes 0.0
+
+
+def _masses(what: str, values: ArrayLike, points: FloatArray, *, lowest: float = 0.0) -> FloatArray:
+    masses = numbers(what, values) if lowest == 0.0 else numbers(what, values, lowest=lowest)
+    if masses.shape != (len(points),):
+        raise refused(f"{what} must have shape ({len(points)},), one per atom", f"shape {masses.shape}")
+    return masses
+
+
+def _merged(points: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Sort atoms and add up the masses of repeated ones; return also the rounding error of that."""
+    if points.ndim == 2 or not np.all(points[1:] > points[:-1]):
+        order = np.argsort(points, kind="stable") if points.ndim == 1 else np.lexsort(points.T[::-1])
+        points, logs = points[order], logs[order]
+    differs = points[1:] != points[:-1]
+    starts = np.concatenate([[True], differs if points.ndim == 1 else np.any(differs, axis=1)])
+    if np.all(starts):
+        return points, logs, 0.0
+    merged, rounding = add_groups(logs, np.flatnonzero(starts))
+    return points[starts], merged, rounding
+
+
+def add_groups(logs: FloatArray, starts: NDArray[np.intp]) -> tuple[FloatArray, float]:
+    """Add the masses of neighbours: group k runs from starts[k] to the next start; return the rounding error too."""
+    sizes = np.diff(np.append(starts, len(logs)))
+    top = np.maximum.reduceat(logs, starts)
+    sums = np.add.reduceat(np.exp(logs - np.repeat(top, sizes)), starts)
+    result = top + np.log(sums)
+    # Exponents and the result round by their size, exp by FUNCTION_ERROR, the sum by one step per term, and its log, at
+    # most the log of the number of terms, by FUNCTION_ERROR times that.
+    most = float(np.max(sizes))
+    steps = 2 * magnitude(logs) + magnitude(result) + most + FUNCTION_ERROR * (1 + math.log(most))
+    return result, UNIT_ROUNDOFF * steps

@@ -1,0 +1,65 @@
+"""Normal laws in any dimension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bnpriv.laws.base import FloatArray, numbers, refused
+
+ASYMMETRY = 1e-12
+"""How far a covariance may be from a symmetric, positive semidefinite one, relative to its largest entry."""
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False)
+class Normal:
+    """A normal law.
+
+    Parameters
+    ----------
+    mean : float or array of shape (d,)
+        In the unit of the answer.
+    covariance : float or array of shape (d, d)
+        Symmetric and positive semidefinite, to within rounding; one number is the variance.
+
+    Raises
+    ------
+    LawError
+        If a number is not finite, the shapes do not fit or it is no covariance.
+
+    Examples
+    --------
+    >>> from bnpriv.laws import Normal
+    >>> Normal(1.0, 4.0).dimension
+    1
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+
+    def __init__(self, mean: ArrayLike, covariance: ArrayLike) -> None:
+        centre = np.atleast_1d(numbers("the mean", mean))
+        spread = np.atleast_2d(numbers("the covariance", covariance))
+        d = centre.size
+        if centre.shape != (d,) or d == 0 or spread.shape != (d, d):
+            found = f"shapes {centre.shape} and {spread.shape}"
+            raise refused("mean and covariance must have shapes (d,) and (d, d)", found)
+        size = float(np.max(np.abs(spread)))
+        symmetric = (spread + spread.T) / 2
+        if not np.max(np.abs(spread - symmetric)) <= ASYMMETRY * size:
+            raise refused("a covariance must be symmetric", "entries that differ from those across the diagonal")
+        least = float(np.min(np.linalg.eigvalsh(symmetric)))
+        if not (least >= -ASYMMETRY * d * size and np.all(np.diag(symmetric) >= 0)):
+            raise refused("a covariance must have no negative variance or eigenvalue", f"{least:g}")
+        centre.flags.writeable = symmetric.flags.writeable = False
+        object.__setattr__(self, "mean", centre)
+        object.__setattr__(self, "covariance", symmetric)
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of coordinates d."""
+        return len(self.mean)

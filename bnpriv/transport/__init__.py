@@ -1,0 +1,10 @@
+"""How far mass must move to turn one law into another: the infinity-Wasserstein distance and (W, delta)-closeness.
+
+What is promised, and why, is in docs/claims/transport.md.
+"""
+
+from bnpriv.transport.closeness import bounded_closeness, closeness
+from bnpriv.transport.distance import w_infinity, w_infinity_bounds
+from bnpriv.transport.tolerance import TOLERANCE, tolerance
+
+__all__ = ["TOLERANCE", "bounded_closeness", "closeness", "tolerance", "w_infinity", "w_infinity_bounds"]

@@ -1,0 +1,222 @@
+"""Transport on the line: a bracket from the quantiles at once, and a greedy pass where ties leave it open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.laws.base import FloatArray
+from bnpriv.transport.tolerance import TOLERANCE, Slack
+
+IndexArray = NDArray[np.intp]
+
+LEVEL = 600.0
+"""Masses are kept as numbers from e^-600 to 1 times a power of e^600, so that none is below the range of doubles."""
+
+Test = Callable[[float], tuple[bool, float]]
+"""Whether a width is enough, with the largest distance then moved, or else with a width below which none is."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Line:
+    """A law on the line: sorted positions, which may repeat, and log masses."""
+
+    x: FloatArray
+    logs: FloatArray
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cuts:
+    """How many atoms of g lie wholly below each cut of f, in mass: at least `fewest` and at most `most`.
+
+    Cut c = 1, ..., len(f) - 1 stands at index c - 1; it parts atom c - 1 of f from atom c.
+    """
+
+    fewest: IndexArray
+    most: IndexArray
+
+
+def cuts(f: FloatArray, g: FloatArray, band: float) -> Cuts:
+    """Compare the lower tails of two laws by their sums from the left and the upper ones by sums from the right.
+
+    Parameters
+    ----------
+    f, g : ndarray
+        Log masses in the order of the atoms.
+    band : float
+        Tails whose logs differ by no more may be equal.
+    """
+    below_f, below_g = running_sums(f)[:-1], running_sums(g)[:-1]
+    above_f, above_g = running_sums(f[::-1])[:-1], running_sums(g[::-1])[:-1]
+    half = int(np.count_nonzero(below_f <= above_f[::-1]))
+    low, high = below_f[:half], above_f[: len(above_f) - half]
+    fewest, most = _counts(below_g, low, band)
+    fewest_above, most_above = _counts(above_g, high, band)
+    return Cuts(
+        fewest=np.concatenate([fewest, len(below_g) - most_above[::-1]]),
+        most=np.concatenate([most, len(below_g) - fewest_above[::-1]]),
+    )
+
+
+def _counts(tails: FloatArray, values: FloatArray, band: float) -> tuple[IndexArray, IndexArray]:
+    """Count the entries of the increasing `tails` that are surely below each value, and that may be at most it."""
+    fewest = np.searchsorted(tails, values - band, "left")
+    most = fewest.copy()
+    open_ = np.flatnonzero(np.append(tails, math.inf)[fewest] <= values + band)
+    most[open_] = np.searchsorted(tails, values[open_] + band, "right")
+    return fewest, most
+
+
+def running_sums(logs: FloatArray) -> FloatArray:
+    """Return the logs of the sums from the left, in windows within which no sum that counts can underflow."""
+    if np.min(logs) > -LEVEL / 2:
+        return np.log(np.cumsum(np.exp(logs)))
+    windows = np.ceil(np.maximum.accumulate(logs) * (2 / LEVEL))
+    starts = [0, *(np.flatnonzero(np.diff(windows)) + 1).tolist(), len(logs)]
+    sums = np.empty_like(logs)
+    before = -math.inf
+    for start, end in pairwise(starts):
+        shift = float(windows[start]) * LEVEL / 2
+        masses = np.exp(logs[start:end] - shift)
+        masses[0] += math.exp(before - shift)
+        np.log(np.cumsum(masses), out=sums[start:end])
+        sums[start:end] += shift
+        before = float(sums[end - 1])
+    return np.maximum.accumulate(sums)
+
+
+def bracket(f: Line, g: Line, band: float) -> tuple[float, float]:
+    """Return widths between which the infinity-Wasserstein distance lies, equal unless a tie of masses decides."""
+    found = cuts(f.logs, g.logs, band)
+    ends = max(abs(float(f.x[0] - g.x[0])), abs(float(f.x[-1] - g.x[-1])))
+
+    def width(right: IndexArray, left: IndexArray) -> float:
+        moves = g.x[right] - f.x[:-1], f.x[1:] - g.x[left]
+        return max(ends, *(float(np.max(move, initial=0.0)) for move in moves))
+
+    return width(found.fewest, found.most), width(found.most, found.fewest)
+
+
+def least_width(f: Line, g: Line, slack: Slack) -> float:
+    """Return the least width within which each law, but for the tolerance, can be moved inside the other."""
+    low, high = bracket(f, g, slack.band)
+    if low < high and len(f.x) == len(g.x) and float(np.max(np.abs(f.logs - g.logs))) <= TOLERANCE:
+        high = max(low, min(high, float(np.max(np.abs(f.x - g.x)))))
+    return both_ways(f, g, low, high, slack.factor, 0.0)
+
+
+def least_close_width(f: Line, g: Line, slack: Slack, delta: float) -> float:
+    """Return the least width within which all but `delta` of each law can be moved inside the other."""
+    high = bracket(f, g, slack.band)[1]
+    allowance = slack.allowance(delta)
+    back_f, back_g = (Line(x=-law.x[::-1], logs=law.logs[::-1]) for law in (f, g))
+    pairs = ((f, g), (g, f), (back_f, back_g), (back_g, back_f))
+    low = max(_tails_but(source, target, slack.band, allowance) for source, target in pairs)
+    return both_ways(f, g, min(low, high), high, slack.factor, allowance)
+
+
+def _tails_but(source: Line, target: Line, band: float, allowance: float) -> float:
+    """Return how far right all but an allowance of each lower tail has to move at least."""
+    need = np.exp(running_sums(source.logs) - 2 * band) - allowance
+    some = np.flatnonzero(need > 0)
+    j = np.searchsorted(np.exp(running_sums(target.logs)), need[some])
+    inside = j < len(target.x)
+    return float(np.max(target.x[j[inside]] - source.x[some[inside]], initial=0.0))
+
+
+def both_ways(f: Line, g: Line, low: float, high: float, factor: float, allowance: float) -> float:
+    """Return the least width between `low` and `high` that is enough from `f` to `g` and from `g` to `f`."""
+    for source, target in ((f, g), (g, f)):
+        if low < high:
+            low = search(_greedy(source, target, factor, allowance), low, high)
+    return low
+
+
+def search(test: Test, low: float, high: float) -> float:
+    """Return the least width that passes, known to lie between `low` and `high`, which passes."""
+    passed, value = test(low)
+    if passed:
+        return low
+    low, turn = value, 0
+    while low < high:
+        turn += 1
+        width = low if turn % 3 == 0 else _between(low, high)
+        passed, value = test(width)
+        low, high = (low, max(low, value)) if passed else (value, high)
+    return high
+
+
+def _between(low: float, high: float) -> float:
+    middle = math.sqrt(low) * math.sqrt(high) if 0 < 4 * low < high else low + (high - low) / 2
+    return middle if low <= middle < high else low
+
+
+def _greedy(source: Line, target: Line, factor: float, allowance: float) -> Test:
+    demand = _levelled(source.x, source.logs + math.log(factor))
+    supply = _levelled(target.x, target.logs)
+    return lambda width: _fits(demand, supply, width, allowance)
+
+
+Levelled = tuple[list[float], list[float], list[float]]
+"""Positions, masses and levels: a mass times exp(LEVEL * level)."""
+
+
+def _levelled(x: FloatArray, logs: FloatArray) -> Levelled:
+    levels = np.ceil(np.minimum(logs, 0.0) / LEVEL)
+    return x.tolist(), np.exp(logs - levels * LEVEL).tolist(), levels.tolist()
+
+
+def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) -> tuple[bool, float]:
+    """Serve the demands from the left, each from the leftmost supply in reach, and add up what is left over.
+
+    Returns
+    -------
+    (True, distance)
+        No more than `allowance` is left over; nothing was moved further than `distance`.
+    (False, distance)
+        More is left over, and so it is for every width below `distance`.
+    """
+    ys, rooms, levels = supply
+    j, last = 0, len(ys)
+    room, level = rooms[0], levels[0]
+    lost, moved, left, more = 0.0, 0.0, math.inf, math.inf
+    for x, need, scale in zip(*demand, strict=True):
+        while j < last:
+            gap = ys[j] - x
+            if gap > width:
+                break
+            if gap < -width:
+                left = -gap
+            elif room:
+                moved = max(moved, gap, -gap)
+                if scale != level:
+                    need, room, scale = _aligned(need, scale, room, level)
+                    level = scale
+                if need <= room:
+                    room -= need
+                    need = 0.0
+                    break
+                need -= room
+            j += 1
+            if j < last:
+                room, level = rooms[j], levels[j]
+        if need:
+            lost += need * math.exp(scale * LEVEL)
+            more = min(more, left, ys[j] - x if j < last else math.inf)
+            if not allowance or lost > allowance:
+                return False, more
+    return True, moved
+
+
+def _aligned(need: float, scale: float, room: float, level: float) -> tuple[float, float, float]:
+    """Express two masses at the higher of their levels; one that is two levels down is nothing beside the other."""
+    ratio = math.exp(-LEVEL) if abs(scale - level) == 1 else 0.0
+    return (need, room * ratio, scale) if scale > level else (need * ratio, room, level)
