@@ -10,6 +10,7 @@ import numpy as np
 from bnpriv.inference import joint_law
 from bnpriv.networks import DiscreteNetwork, State
 from bnpriv.render import number_text
+from bnpriv.render.text import lines_text
 from bnpriv.secrets import SecretPair, side_text
 
 
@@ -27,7 +28,7 @@ def explanation(
     children = dict.fromkeys(b if a in network.graph.parents[b] else a for a, b in steps)
     for child in children:
         lines += _rows(network, child, model, assignment.get(child))
-    return "\n".join(lines)
+    return lines_text(lines)
 
 
 def path_text(network: DiscreteNetwork, path: tuple[str, ...]) -> str:

@@ -17,7 +17,8 @@ from bnpriv.explanation import explanation
 from bnpriv.factors import FloatArray, LogTable, log_sum_exp
 from bnpriv.inference import joint_law
 from bnpriv.networks import DiscreteNetwork, Graph, State
-from bnpriv.render import number_text, set_text
+from bnpriv.render import html, number_text, set_text
+from bnpriv.render.text import visible
 from bnpriv.secrets import SecretPair, SecretPairs, all_pairs
 
 if TYPE_CHECKING:
@@ -94,8 +95,13 @@ class Influence:
         return explanation(self.network, self.protected, self.pair, self.model, self.assignment)
 
     def __repr__(self) -> str:
-        shown = ", ".join(sorted(self.columns))
-        return f"Influence({{{shown}}} on {self.protected}: {float(self):.6g} nats, {self.kind})"
+        return visible(f"Influence({set_text(self.columns)} on {self.protected}: {float(self):.6g} nats, {self.kind})")
+
+    def _repr_html_(self) -> str:
+        told = f": {number_text(float(self))} nats about "
+        title = html.element("h1", html.names(self.columns), told, html.name(self.protected))
+        lines = self.explain().splitlines()
+        return html.fragment(title, html.element("p", f"{self.kind}; {lines[0]}"), html.items(lines[1:]))
 
 
 def max_influence(

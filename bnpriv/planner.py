@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
+from bnpriv.mechanisms.pages import comparison_fragment, comparison_page
 from bnpriv.queries.base import Query
 from bnpriv.render import Json, number_text, table_text
+from bnpriv.render.html import write
+from bnpriv.render.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +75,13 @@ class Plan:
         """Return all calibrations and refusals as JSON."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return a page that compares the mechanisms, and write it to `path` if that is given."""
+        return write(comparison_page(self.calibrations, self.refusals), path)
+
+    def _repr_html_(self) -> str:
+        return comparison_fragment(self.calibrations, self.refusals)
+
     def __str__(self) -> str:
         rows = [
             [
@@ -83,7 +94,7 @@ class Plan:
             for c in self.calibrations
         ]
         lines = [table_text(["mechanism", "noise", "scale", "mean error", "answer"], rows)]
-        lines += [f"not {mechanism}: {reason}" for mechanism, reason in self.refusals]
+        lines += [visible(f"not {mechanism}: {reason}") for mechanism, reason in self.refusals]
         return "\n".join(lines)
 
 

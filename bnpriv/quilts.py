@@ -16,6 +16,9 @@ from typing import Protocol, final
 from bnpriv.checks import listing, member, subset, whole
 from bnpriv.errors import NetworkError, SeparationError
 from bnpriv.networks import Graph
+from bnpriv.render import set_text
+from bnpriv.render.graph import quilt_legend
+from bnpriv.render.html import fragment
 
 
 class HasGraph(Protocol):
@@ -76,8 +79,11 @@ class MarkovQuilt:
 
     def __repr__(self) -> str:
         # Sorted, so that the same quilt prints the same way in every process.
-        sides = (f"{side}={{{', '.join(sorted(getattr(self, side)))}}}" for side in ("quilt", "near", "remote"))
+        sides = (f"{side}={set_text(getattr(self, side))}" for side in ("quilt", "near", "remote"))
         return f"MarkovQuilt(protected={self.protected!r}, {', '.join(sides)})"
+
+    def _repr_html_(self) -> str:
+        return fragment(quilt_legend(self.protected, quilt=self.quilt, near=self.near, remote=self.remote))
 
 
 def markov_quilt(

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import ClassVar, cast, final
 
 from bnpriv import checks
@@ -13,6 +14,7 @@ from bnpriv.bound import Bound
 from bnpriv.errors import CertificateError, QueryError, Refusal
 from bnpriv.frameworks import Framework, Guarantee
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise import Gaussian, Laplace, Noise
@@ -20,6 +22,8 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Json, number_text
+from bnpriv.render.html import write
+from bnpriv.render.text import lines_text
 
 FORMAT = "bnpriv calibration 1"
 
@@ -198,7 +202,14 @@ class Calibration:
         lines.append(f"Guarantee: {self.guarantee.sentence}")
         lines.append(f"Theorem: {self.certificate.theorem} ({self.certificate.kind}).")
         lines += [f"Assumed: {assumption}" for assumption in self.certificate.assumptions]
-        return "\n".join(lines)
+        return lines_text(lines)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return a page about the noise, the reasons and the guarantee, and write it to `path` if that is given."""
+        return write(calibration_page(self), path)
+
+    def _repr_html_(self) -> str:
+        return calibration_fragment(self)
 
     def to_dict(self) -> Json:
         """Return everything as plain values."""

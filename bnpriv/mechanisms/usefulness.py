@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from bnpriv.noise import Noise
+from bnpriv.render import number_text
 
 Verdict = Literal["exact", "sharp", "useful", "coarse", "drowned", "unknown"]
 
@@ -44,7 +45,7 @@ class Usefulness:
         }[self.verdict]
         if self.verdict in ("exact", "unknown"):
             return words
-        return f"{words}: 19 releases of 20 err by at most {100 * self.share:.3g} % of the answer's range."
+        return f"{words}: 19 releases of 20 err by at most {number_text(100 * self.share, 3)} % of the answer's range."
 
 
 def usefulness(noise: Noise, widths: Sequence[float]) -> Usefulness:

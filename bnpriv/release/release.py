@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import QueryError, RefusedError
@@ -13,6 +14,9 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.release.evaluate import evaluate, try_sensitivity
+from bnpriv.release.pages import ShownNumber, release_fragment, release_page
+from bnpriv.render.html import write
+from bnpriv.render.text import lines_text, visible
 from bnpriv.sampling import Sampler, SecureSampler
 from bnpriv.schema import Categorical, Column, Schema
 
@@ -127,9 +131,29 @@ class Release:
         }
         return json.dumps(facts, indent=2, allow_nan=False)
 
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return a page about the released numbers, which may be published, and write it to `path` if that is given."""
+        return write(release_page(self.calibration, self._shown(), self.missing_rule), path)
+
+    def _repr_html_(self) -> str:
+        return release_fragment(self.calibration, self._shown())
+
+    def _shown(self) -> list[ShownNumber]:
+        noisy = self.calibration.noise.spend() is not None
+        return [
+            ShownNumber(
+                label=label,
+                value=value,
+                interval=(low, high),
+                text=_shown(value, high - low),
+                ends=f"{_shown(low, high - low)} and {_shown(high, high - low)}" if noisy else "",
+            )
+            for label, value, (low, high) in zip(self.labels, self.values, self._intervals(LEVEL), strict=True)
+        ]
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
-        return f"Release({shown})"
+        return visible(f"Release({shown})")
 
     def __str__(self) -> str:
         noisy = self.calibration.noise.spend() is not None
@@ -141,7 +165,7 @@ class Release:
             lines.append(f"The intervals hold all the exact answers at once with {100 * LEVEL:g} % probability.")
         lines.append(f"Guarantee: {self.guarantee.sentence}")
         lines.append(f"Missing values: {self.missing_rule}")
-        return "\n".join(lines)
+        return lines_text(lines)
 
     def _intervals(self, level: float) -> tuple[Interval, ...]:
         reach = self.calibration.noise.quantile(level)
@@ -180,6 +204,14 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
         If the query does not fit the schema, or a custom query moves by more than it declares on made-up tables.
     DataError, FileError
         If the data do not fit the schema or cannot be read; never with a value of the data.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> framework = bp.example("student")
+    >>> calibration = bp.plan(framework, bp.count(bp.col("height") > 180), epsilon=1.0).best
+    >>> bp.release(calibration, bp.example_data("student")).value
+    1120.0
     """
     query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
     _check(calibration)

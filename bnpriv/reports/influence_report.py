@@ -5,69 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
-from typing import final
+from pathlib import Path
+from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
-from bnpriv.errors import ParameterError, Refusal, SizeError
-from bnpriv.evidence import influences
-from bnpriv.frameworks import DistributionalAttributePrivacy, Framework
-from bnpriv.influence import Influence, influence_of
+from bnpriv.errors import ParameterError
+from bnpriv.frameworks import Framework
+from bnpriv.influence import Influence
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.planner import Plan, plan
 from bnpriv.queries.base import Query
-from bnpriv.quilts import MarkovQuilt, markov_quilts
-from bnpriv.render import Json, number_text, set_text, table_text
-from bnpriv.secrets import Protect, SecretPair, secrets_of
+from bnpriv.render import Json
+from bnpriv.render.html import write
+from bnpriv.render.text import csv_text
+from bnpriv.reports.analysis import Question, attribute_report, beliefs, model_assumptions, query_influences
+from bnpriv.reports.curves import Curve, noise_curves
+from bnpriv.reports.html_report import report_fragment, report_page
+from bnpriv.reports.json_report import report_dict
+from bnpriv.reports.markdown_report import report_markdown
+from bnpriv.reports.text_report import report_text
+from bnpriv.reports.values import AttributeReport, Belief, quilt_calibration
+from bnpriv.reports.words import witness_text
+from bnpriv.secrets import Protect, secrets_of
 
-MOST_QUILTS = 200
-"""Quilts that are looked at; a dense network has too many to count."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class RankedQuilt:
-    """A Markov quilt with what it tells.
-
-    Parameters
-    ----------
-    quilt : MarkovQuilt
-    influence : Influence or None
-        None when its table would have been too large.
-    """
-
-    quilt: MarkovQuilt
-    influence: Influence | None
-
-    @property
-    def nats(self) -> float:
-        """Return the influence, infinite when it is not known."""
-        return float("inf") if self.influence is None else float(self.influence)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class AttributeReport:
-    """What is known about one protected attribute.
-
-    Parameters
-    ----------
-    protected : str
-    pairs : tuple of SecretPair
-        The ordered pairs of secrets.
-    columns : tuple of Influence
-        Every other attribute alone, the most telling first.
-    quilts : tuple of RankedQuilt
-        The least telling first.
-    more : int or None
-        How many quilts are not shown; None when they were not counted.
-    """
-
-    protected: str
-    pairs: tuple[SecretPair, ...]
-    columns: tuple[Influence, ...]
-    quilts: tuple[RankedQuilt, ...]
-    more: int | None
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @final
@@ -75,7 +37,7 @@ class AttributeReport:
 class InfluenceReport:
     """What leaks about each protected attribute and, for a query, what noise it needs and why.
 
-    Print it for plain text.
+    Print it for plain text; a notebook shows it by itself.
 
     Parameters
     ----------
@@ -84,96 +46,97 @@ class InfluenceReport:
         Where the model comes from.
     attributes : tuple of AttributeReport
         One per protected attribute.
+    beliefs : tuple of Belief
+        How far beliefs in a secret can move.
+    assumptions : tuple of str
+        What must hold outside the library.
+    records : int or None
+        The number of records of the table; None for a network alone.
     query : Query or None
-    query_influences : tuple of Influence
-        What the queried columns together tell about each protected attribute that they do not hold.
+    epsilon : float or None
     plan : Plan or None
         Every mechanism for the query at the given epsilon.
+    curves : tuple of Curve or None
+        The noise of the Markov quilt mechanism at other epsilons; None without a query, or when they are too many.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> report = bp.influence_report(bp.example("student"))
+    >>> sorted(report.attributes[0].columns[0].columns)
+    ['sat']
     """
 
     network: DiscreteNetwork
     source: str | None
     attributes: tuple[AttributeReport, ...]
+    beliefs: tuple[Belief, ...]
+    assumptions: tuple[str, ...]
+    records: int | None = None
     query: Query | None = None
-    query_influences: tuple[Influence, ...] = ()
+    epsilon: float | None = None
     plan: Plan | None = None
+    curves: tuple[Curve, ...] | None = None
 
     @property
     def text(self) -> str:
         """Return the whole report as plain text."""
-        parts = [self._head()]
-        parts += [self._attribute(report) for report in self.attributes]
-        if self.query is not None:
-            parts.append(self._asked())
-        return "\n\n".join(parts)
+        return report_text(self)
 
     def __str__(self) -> str:
         return self.text
 
     def to_dict(self) -> Json:
-        """Return the report as plain values; influences are in nats, "inf" where infinite."""
-        return {
-            "format": "bnpriv influence report 1",
-            "source": self.source,
-            "models": self.network.models,
-            "attributes": list(self.network.attributes),
-            "edges": [list(edge) for edge in self.network.graph.edges],
-            "protected": [_attribute_json(report) for report in self.attributes],
-            "query": None if self.query is None else str(self.query),
-            "query_influences": [_influence_json(influence) for influence in self.query_influences],
-            "plan": None if self.plan is None else self.plan.to_dict(),
-        }
+        """Return the report as plain values; docs/report-schema.md names every field."""
+        return report_dict(self)
 
     def to_json(self) -> str:
-        """Return the report as JSON."""
+        """Return the report as JSON; docs/report-schema.md names every field."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
-    def _head(self) -> str:
-        network = self.network
-        models = "one model" if network.models == 1 else f"{network.models} models"
-        source = "not stated" if self.source is None else self.source
-        names = ", ".join(report.protected for report in self.attributes)
-        return (
-            f"Influence report: what the other columns tell about {names}.\n"
-            f"{len(network.attributes)} attributes, {len(network.graph.edges)} edges, {models}; source: {source}.\n"
-            "Influence is in nats: seeing a column moves the log odds between two protected secrets by at most this."
-        )
+    def to_markdown(self) -> str:
+        """Return the report as Markdown, without the drawings."""
+        return report_markdown(self)
 
-    def _attribute(self, report: AttributeReport) -> str:
-        rows = [
-            [set_text(influence.columns), number_text(float(influence)), _witness_text(influence)]
-            for influence in report.columns
-        ]
-        lines = [f"{report.protected}: single columns", table_text(["column", "nats", "reached at"], rows)]
-        rows = [
-            [
-                set_text(row.quilt.quilt),
-                "too large" if row.influence is None else number_text(row.nats),
-                set_text(row.quilt.near),
-                set_text(row.quilt.remote),
-            ]
-            for row in report.quilts
-        ]
-        lines += ["", f"{report.protected}: Markov quilts, the least telling first"]
-        lines.append(table_text(["quilt", "nats", "near", "remote"], rows) if rows else "no quilt but the trivial one")
-        if report.more is None:
-            lines.append("(more quilts, not counted)")
-        elif report.more:
-            lines.append(f"({report.more} more)")
-        return "\n".join(lines)
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the report as a page of its own, which loads nothing from anywhere.
 
-    def _asked(self) -> str:
-        assert self.query is not None
-        columns = set_text(self.query.columns)
-        lines = [f"Query {self.query} talks about {columns}."]
-        lines += [
-            f"  {set_text(influence.columns)} tells at most {number_text(float(influence))} nats about "
-            f"{influence.protected}."
-            for influence in self.query_influences
+        Parameters
+        ----------
+        path : str or Path, optional
+            Also write it to this file.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> page = bp.influence_report(bp.example("student")).to_html()
+        >>> page.startswith("<!doctype html>"), len(page) < 400_000
+        (True, True)
+        """
+        return write(report_page(self), path)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return what every single column tells about every protected attribute, one row each, in nats."""
+        import pandas as pd
+
+        return pd.DataFrame(self._rows(), columns=list(_COLUMNS))
+
+    def to_csv(self) -> str:
+        """Return the rows of `to_pandas` as CSV in which no name is taken for a formula by a spreadsheet."""
+        return csv_text(_COLUMNS, self._rows())
+
+    def _repr_html_(self) -> str:
+        return report_fragment(self)
+
+    def _rows(self) -> list[list[str | float]]:
+        return [
+            [attribute.protected, *influence.columns, float(influence), influence.kind, witness_text(influence)]
+            for attribute in self.attributes
+            for influence in attribute.columns
         ]
-        if self.plan is not None:
-            lines += ["", str(self.plan), "", self.plan.best.explain()]
-        return "\n".join(lines)
+
+
+_COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
 
 
 def influence_report(
@@ -213,8 +176,7 @@ def influence_report(
     --------
     >>> import bnpriv as bp
     >>> print(bp.influence_report(bp.example("student"), limit=1))  # doctest: +ELLIPSIS
-    Influence report: what the other columns tell about income.
-    ...
+    Of all columns sat tells most about income: ...
     """
     limit = checks.whole("limit", limit)
     if isinstance(model, DiscreteNetwork):
@@ -225,93 +187,40 @@ def influence_report(
                 remedy='Pass protect="name", or build a framework first.',
             )
         secrets = secrets_of(model, protect)
-        return InfluenceReport(network=model, source=None, attributes=_attributes(model, secrets, limit))
+        found = tuple(attribute_report(model, name, pairs, limit) for name, pairs in secrets.items())
+        assumptions = model_assumptions(model)
+        return InfluenceReport(
+            network=model, source=None, attributes=found, beliefs=beliefs(found, None), assumptions=assumptions
+        )
     if protect is not None or (epsilon is not None and query is None):
         raise ParameterError(
             "the report of a framework takes a query, and an epsilon only with a query",
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
+    return _framework_report(model, query, epsilon, limit)
+
+
+def _framework_report(framework: Framework, query: Query | None, epsilon: float | None, limit: int) -> InfluenceReport:
+    made = None if query is None or epsilon is None else plan(framework, query, epsilon)
+    asked: Mapping[str, Influence] = {} if query is None else query_influences(framework, query)
+    question = (
+        None if query is None else Question(framework=framework, query=query, calibration=quilt_calibration(made))
+    )
+    found = tuple(
+        attribute_report(framework.network, name, pairs, limit, question, asked.get(name))
+        for name, pairs in framework.secrets.items()
+    )
+    certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     return InfluenceReport(
-        network=model.network,
-        source=model.source,
-        attributes=_attributes(model.network, model.secrets, limit),
+        network=framework.network,
+        source=framework.source,
+        attributes=found,
+        beliefs=beliefs(found, made),
+        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.network), *certified))),
+        records=framework.schema.records,
         query=query,
-        query_influences=() if query is None else _query_influences(model, query),
-        plan=None if query is None or epsilon is None else plan(model, query, epsilon),
+        epsilon=None if epsilon is None else checks.epsilon(epsilon),
+        plan=made,
+        curves=None if query is None else noise_curves(framework, query),
     )
-
-
-def _attributes(
-    network: DiscreteNetwork, secrets: Mapping[str, tuple[SecretPair, ...]], limit: int
-) -> tuple[AttributeReport, ...]:
-    return tuple(_attribute(network, name, pairs, limit) for name, pairs in secrets.items())
-
-
-def _attribute(network: DiscreteNetwork, protected: str, pairs: tuple[SecretPair, ...], limit: int) -> AttributeReport:
-    alone = [influence_of(network, (name,), protected, pairs) for name in network.attributes if name != protected]
-    found = list(islice(markov_quilts(network, protected), MOST_QUILTS + 1))
-    rows = [RankedQuilt(quilt=quilt, influence=_influence(network, quilt, pairs)) for quilt in found[:MOST_QUILTS]]
-    rows.sort(key=lambda row: (row.nats, len(row.quilt.quilt), sorted(row.quilt.quilt)))
-    return AttributeReport(
-        protected=protected,
-        pairs=pairs,
-        columns=tuple(sorted(alone, key=lambda influence: (-float(influence), sorted(influence.columns)))),
-        quilts=tuple(rows[:limit]),
-        more=None if len(found) > MOST_QUILTS else max(0, len(rows) - limit),
-    )
-
-
-def _influence(network: DiscreteNetwork, quilt: MarkovQuilt, pairs: tuple[SecretPair, ...]) -> Influence | None:
-    try:
-        return influence_of(network, quilt.quilt, quilt.protected, pairs)
-    except SizeError:
-        return None
-
-
-def _query_influences(framework: DistributionalAttributePrivacy, query: Query) -> tuple[Influence, ...]:
-    evidence = influences(framework)
-    if isinstance(evidence, Refusal):
-        raise evidence.error()
-    refusal = evidence.covers(query.columns)
-    if refusal is not None:
-        raise refusal.error()
-    return tuple(evidence.influence(query.columns - {name}, name) for name in framework.secrets)
-
-
-def _witness_text(influence: Influence) -> str:
-    if influence.pair is None or not influence.assignment:
-        return ""
-    seen = ", ".join(f"{name} = {state}" for name, state in influence.assignment.items())
-    return f"{seen} for {influence.pair}" + (f", model {influence.model}" if influence.values.shape[0] > 1 else "")
-
-
-def _influence_json(influence: Influence) -> Json:
-    value = float(influence)
-    return {
-        "columns": sorted(influence.columns),
-        "protected": influence.protected,
-        "nats": "inf" if value == float("inf") else value,
-        "kind": influence.kind,
-        "pair": None if influence.pair is None else str(influence.pair),
-        "assignment": {name: str(state) for name, state in influence.assignment.items()},
-        "model": influence.model,
-    }
-
-
-def _attribute_json(report: AttributeReport) -> Json:
-    return {
-        "protected": report.protected,
-        "pairs": [str(pair) for pair in report.pairs],
-        "columns": [_influence_json(influence) for influence in report.columns],
-        "quilts": [
-            {
-                "quilt": sorted(row.quilt.quilt),
-                "near": sorted(row.quilt.near),
-                "remote": sorted(row.quilt.remote),
-                "influence": None if row.influence is None else _influence_json(row.influence),
-            }
-            for row in report.quilts
-        ],
-        "more_quilts": report.more,
-    }

@@ -1,0 +1,102 @@
+"""A calibration in words: what will become of the answer, how much noise it needs, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bnpriv.mechanisms.certificate import Decision
+from bnpriv.render.text import and_text, name_text, number_text, percent_text
+
+if TYPE_CHECKING:
+    from bnpriv.mechanisms.base import Calibration
+
+TONES = {"exact": "good", "sharp": "good", "useful": "good", "coarse": "fair", "drowned": "poor", "unknown": "plain"}
+"""How each verdict looks: good, fair, poor or plain."""
+
+LEVEL = 0.95
+
+
+def verdict_text(calibration: Calibration) -> str:
+    """Return the verdict on the answer, as the end of a sentence that begins with the query."""
+    budget = f"epsilon {calibration.epsilon:g}"
+    return {
+        "exact": f"can be released without noise at {budget}",
+        "sharp": f"can be released at {budget}, and the answer stays sharp",
+        "useful": f"can be released at {budget}, and the answer stays useful",
+        "coarse": f"can be released at {budget}, but the answer is coarse",
+        "drowned": f"drowns in the noise that it needs at {budget}",
+        "unknown": f"can be released with noise at {budget}; whether it is of use cannot be judged",
+    }[calibration.useful.verdict]
+
+
+def noise_text(calibration: Calibration) -> str:
+    """Return the noise in a sentence."""
+    if calibration.scale == 0 and calibration.noise.spend() is None:
+        return "No noise is added."
+    return (
+        f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)} is added: 19 releases of "
+        f"20 err by at most {number_text(calibration.quantile(LEVEL))}, and the mean error is "
+        f"{number_text(calibration.expected_error)}."
+    )
+
+
+def reason_text(calibration: Calibration) -> str:
+    """Return in a sentence or two what the noise is for, or why there is none."""
+    decisions = [decision for decision in calibration.certificate.decisions if isinstance(decision, Decision)]
+    if not decisions:
+        return " ".join([*(decision.text for decision in calibration.certificate.decisions), *_notes(calibration)])
+    worst = decisions[0]
+    protected = name_text(worst.protected)
+    told = number_text(worst.influence.upper)
+    if worst.scale == 0 and not worst.queried_near:
+        return (
+            f"The queried columns together tell at most {told} nats about {protected}, which is within the budget of "
+            f"{calibration.epsilon:g}."
+        )
+    hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
+    moved = f"a change of {hidden} can move the answer by {number_text(worst.sensitivity.upper)}"
+    if not worst.quilt.quilt or worst.influence.upper == 0:
+        return f"The noise hides all that could tell about {protected}: {moved}."
+    seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
+    return (
+        f"The noise hides {hidden}: {moved}. The rest of the query tells no more about {protected} than "
+        f"{seen}, {told} nats, which is taken off the budget of {calibration.epsilon:g}."
+    )
+
+
+def brief_text(calibration: Calibration) -> str:
+    """Return the noise and its reason in one short sentence."""
+    if calibration.scale == 0 and calibration.noise.spend() is None:
+        return f"None. {reason_text(calibration)}"
+    noise = f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)}"
+    worst = next((found for found in calibration.certificate.decisions if isinstance(found, Decision)), None)
+    if worst is None:
+        return f"{noise}."
+    hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
+    return f"{noise}, to hide {hidden}, which can move the answer by {number_text(worst.sensitivity.upper)}."
+
+
+def arithmetic_text(decision: Decision, epsilon: float) -> str:
+    """Return how the scale comes about.
+
+    It is the column sensitivity, divided by what the quilt leaves of epsilon.
+    """
+    if decision.scale == 0:
+        return f"0, as {number_text(decision.influence.upper)} <= {epsilon:g}"
+    spent = f"({epsilon:g} - {number_text(decision.influence.upper)})" if decision.influence.upper else f"{epsilon:g}"
+    return f"{number_text(decision.sensitivity.upper)} / {spent} = {number_text(decision.scale)}"
+
+
+def share_text(calibration: Calibration) -> str:
+    """Return how large the error is against the range of the answer."""
+    useful = calibration.useful
+    if useful.verdict == "exact":
+        return "The answer is released as it is."
+    error = f"19 releases of 20 err by at most {number_text(calibration.quantile(LEVEL))}"
+    return (
+        f"{error}." if useful.verdict == "unknown" else f"{error}, {percent_text(useful.share)} of the answer's range."
+    )
+
+
+def _notes(calibration: Calibration) -> tuple[str, ...]:
+    return calibration.certificate.notes

@@ -1,0 +1,155 @@
+"""The drawing of a directed acyclic graph, with a role for every node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+from bnpriv.render import svg
+from bnpriv.render.html import Html, element, join, names, scroller
+from bnpriv.render.layout import Edge, Layout, layout
+from bnpriv.render.svg import Point
+from bnpriv.render.text import shorten, visible, width
+
+HEIGHT, GAP, BETWEEN, MARGIN = 40.0, 16.0, 44.0, 10.0
+LETTER, CAPITAL, WIDEST = 7.8, 10.4, 14.0
+"""Widths of letters of a label; fonts differ, so they are generous."""
+
+LONGEST_LABEL = 18
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """What is drawn.
+
+    Parameters
+    ----------
+    nodes : sequence of str
+        Parents before children.
+    edges : sequence of (str, str)
+    roles : mapping from str to str
+        The role of every node; it becomes its class.
+    notes : mapping from str to str
+        A word below the name of a node.
+    path : collection of (str, str)
+        Edges that stand out.
+    title, desc : str
+        What it is, and what it shows in words.
+    """
+
+    nodes: Sequence[str]
+    edges: Sequence[Edge]
+    title: str
+    desc: str
+    roles: Mapping[str, str] = field(default_factory=dict[str, str])
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
+    path: Collection[Edge] = ()
+
+
+def graph_html(drawing: Drawing) -> Html:
+    """Return the drawing in a box that scrolls when it is wider than the page."""
+    widths = {name: _width(name, drawing.notes.get(name, "")) for name in drawing.nodes}
+    found = layout(widths, drawing.edges, height=HEIGHT, gap=GAP, between=BETWEEN)
+    leaving, entering = _ports(drawing, widths, found, 0), _ports(drawing, widths, found, 1)
+    # What stands out is drawn last, above the others.
+    edges = [
+        _edge((leaving[edge], *found.routes[edge], entering[edge]), edge in drawing.path)
+        for edge in sorted(drawing.edges, key=lambda edge: edge in drawing.path)
+    ]
+    nodes = [_node(name, found.centres[name], widths[name], drawing) for name in drawing.nodes]
+    inner = element("g", *edges, *nodes, transform=f"translate({MARGIN:g},{MARGIN:g})")
+    size = (found.size[0] + 2 * MARGIN, found.size[1] + 2 * MARGIN)
+    picture = svg.drawing(size, inner, title=drawing.title, desc=drawing.desc, class_="network")
+    return scroller(picture, drawing.title)
+
+
+def beside(picture: Html, *notes: Html) -> Html:
+    """Return a drawing with notes beside it, or below it where there is no room."""
+    return element("div", picture, element("div", *notes), class_="beside")
+
+
+def network_html(nodes: Sequence[str], edges: Sequence[Edge], *, title: str, facts: str) -> Html:
+    """Return a plain drawing below a sentence about it."""
+    listed = "; ".join(f"{visible(a)} to {visible(b)}" for a, b in edges)
+    drawing = Drawing(nodes=nodes, edges=edges, title=title, desc=f"{facts}. Edges from parent to child: {listed}.")
+    return join(element("p", element("b", title), f": {facts}"), graph_html(drawing))
+
+
+def quilt_legend(protected: str, *, quilt: frozenset[str], near: frozenset[str], remote: frozenset[str]) -> Html:
+    """Return the sides of a Markov quilt in the colours of a drawing."""
+    return legend(
+        [
+            ("protected", "protected (double border)", {protected}),
+            ("quilt", "quilt (thick border), the shield", quilt),
+            ("near", "near (thin border), not shielded", near - {protected}),
+            ("remote", "remote (dashed border), behind the quilt", remote),
+        ]
+    )
+
+
+def legend(entries: Sequence[tuple[str, str, Collection[str]]]) -> Html:
+    """Return what the roles mean: for every (role, meaning, nodes) a swatch, the meaning and the nodes."""
+    rows = (
+        element(
+            "li", element("span", class_=f"swatch {role}"), element("span", element("b", meaning), ": ", names(nodes))
+        )
+        for role, meaning, nodes in entries
+    )
+    return element("ul", *rows, class_="legend")
+
+
+def _width(name: str, note: str) -> float:
+    label = _label(name)
+    return max(48.0, sum(map(_letter_width, label)) + 20, 0.8 * LETTER * width(note) + 20)
+
+
+def _letter_width(letter: str) -> float:
+    if letter in "MWmw@%":
+        return WIDEST
+    return (CAPITAL if letter.isupper() else LETTER) * width(letter)
+
+
+def _label(name: str) -> str:
+    return shorten(visible(name), LONGEST_LABEL)
+
+
+def _ports(drawing: Drawing, widths: Mapping[str, float], found: Layout, end: int) -> dict[Edge, Point]:
+    """Return where every edge touches its parent (end 0) or its child (end 1): side by side, without crossing."""
+    ports: dict[Edge, Point] = {}
+    for name in drawing.nodes:
+        x, y = found.centres[name]
+        here = [edge for edge in drawing.edges if edge[end] == name]
+        here.sort(key=lambda edge: _next(found, edge, end))
+        step = min(18.0, (widths[name] - 16) / max(1, len(here)))
+        for k, edge in enumerate(here):
+            ports[edge] = (x + (k - (len(here) - 1) / 2) * step, y + HEIGHT * (0.5 - end))
+    return ports
+
+
+def _next(found: Layout, edge: Edge, end: int) -> float:
+    """Return how far right an edge goes on from its end."""
+    points = (found.centres[edge[0]], *found.routes[edge], found.centres[edge[1]])
+    return points[1 if end == 0 else -2][0]
+
+
+def _edge(points: Sequence[Point], strong: bool) -> Html:
+    kind = "edge path" if strong else "edge"
+    (x, y) = points[-1]
+    line = svg.curve((*points[:-1], (x, y - 5)), kind)
+    return join(line, svg.arrowhead((x, y), f"{kind} head"))
+
+
+def _node(name: str, centre: Point, wide: float, drawing: Drawing) -> Html:
+    role, note = drawing.roles.get(name, "plain"), drawing.notes.get(name, "")
+    x, y = centre
+    corner = (x - wide / 2, y - HEIGHT / 2)
+    parts = [svg.rect(corner, (wide, HEIGHT), "box", radius=6)]
+    if role == "protected":  # a second border, so that it is found without colours
+        parts.append(svg.rect((corner[0] + 3, corner[1] + 3), (wide - 6, HEIGHT - 6), "inner", radius=4))
+    parts.append(svg.text((x, y + (-1 if note else 5)), _label(name), "label"))
+    if note:
+        parts.append(svg.text((x, y + 13), note, "note"))
+    shown = visible(name) + (f": {role}" if role != "plain" else "") + (f", {note}" if note else "")
+    return svg.group(*parts, class_=f"node {role}", title=shown)

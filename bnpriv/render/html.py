@@ -1,0 +1,240 @@
+"""HTML that cannot be broken out of: text is escaped unless it was built here."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import final
+
+from bnpriv.render.text import Json, shorten, visible
+
+VOID = frozenset({"br", "hr", "input", "meta"})
+LONGEST_NAME = 40
+
+PERCENT = re.compile("([0-9]) %")
+"""A number stays on one line with its sign."""
+
+
+@final
+class Html(str):
+    """Markup that may stand in a page as it is; everything else is text, and is escaped."""
+
+    __slots__ = ()
+
+
+def escape(text: str) -> Html:
+    """Return text as markup; markup stays as it is.
+
+    Examples
+    --------
+    >>> print(escape('<script>"&'))
+    &lt;script&gt;&quot;&amp;
+    """
+    return text if isinstance(text, Html) else Html(PERCENT.sub(r"\1&nbsp;%", html.escape(visible(text))))
+
+
+def join(*parts: str) -> Html:
+    """Return the parts one after the other, escaped unless they are markup."""
+    return Html("".join(map(escape, parts)))
+
+
+def element(tag: str, *children: str, **attributes: str | float | bool | None) -> Html:
+    """Return an element; children and the values of attributes are escaped.
+
+    Parameters
+    ----------
+    tag : str
+        Its name.
+    *children : str or Html
+        Text, which is escaped, or markup.
+    **attributes : str, float, bool or None
+        ``class_`` stands for ``class`` and ``stroke_width`` for ``stroke-width``; True is an attribute without a
+        value, and None or False no attribute at all.
+
+    Examples
+    --------
+    >>> print(element("p", "a < b", element("br"), class_="x", title='"', hidden=False))
+    <p class="x" title="&quot;">a &lt; b<br></p>
+    """
+    opened = "".join(_attribute(name, value) for name, value in attributes.items())
+    if tag in VOID:
+        return Html(f"<{tag}{opened}>")
+    return Html(f"<{tag}{opened}>{join(*children)}</{tag}>")
+
+
+def _attribute(name: str, value: str | float | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = name.rstrip("_").replace("_", "-")
+    if value is True:
+        return f" {name}"
+    shown = value if isinstance(value, str) else f"{value:.6g}"
+    return f' {name}="{html.escape(visible(shown))}"'
+
+
+def name(text: str, most: int = LONGEST_NAME) -> Html:
+    """Return a name in its own direction; a long one is shortened and shows itself in full to whoever points at it.
+
+    Examples
+    --------
+    >>> print(name("sat"))
+    <bdi class="name">sat</bdi>
+    """
+    plain = visible(text)
+    short = shorten(plain, most)
+    return element("bdi", short, class_="name", title=None if short == plain else plain)
+
+
+def names(texts: Iterable[str], most: int = 12, nothing: str = "none") -> Html:
+    """Return names in a row, sorted; after `most` of them, how many more there are, which can be unfolded."""
+    every = [name(text) for text in sorted(texts)]
+    if not every:
+        return element("span", nothing, class_="nothing")
+    shown = listed(every[:most])
+    if len(every) <= most:
+        return shown
+    more = element("summary", f"and {len(every) - most} more")
+    return join(shown, " ", element("details", more, listed(every[most:]), class_="more"))
+
+
+def listed(parts: Sequence[str]) -> Html:
+    """Return the parts in a row, with commas between them."""
+    return Html(", ".join(map(escape, parts)))
+
+
+def code(text: str) -> Html:
+    """Return a query or a call as code."""
+    return element("code", element("bdi", text))
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, *, numbers: Sequence[int] = (), class_: str = ""
+) -> Html:
+    """Return a table that scrolls inside itself where the page is too narrow.
+
+    Parameters
+    ----------
+    header : sequence of str
+        One heading per column; the first cell of every row is the heading of the row.
+    rows : iterable of sequence of str
+        Text or markup.
+    caption : str
+        What the table shows.
+    numbers : sequence of int
+        The columns that are set flush right.
+    class_ : str
+        Class of the table.
+    """
+    right = ["number" if k in numbers else None for k in range(len(header))]
+    head = [element("th", cell, scope="col", class_=side) for cell, side in zip(header, right, strict=True)]
+    body = [
+        element(
+            "tr",
+            *(
+                element("td" if k else "th", cell, scope=None if k else "row", class_=right[k])
+                for k, cell in enumerate(row)
+            ),
+        )
+        for row in rows
+    ]
+    return captioned(caption, element("thead", element("tr", *head)), element("tbody", *body), class_=class_ or None)
+
+
+def captioned(caption: str, *rows: Html, class_: str | None) -> Html:
+    """Return a table in a box that scrolls; its caption is shown above the box, where it does not scroll away."""
+    inner = element("table", element("caption", caption, class_="unseen"), *rows, class_=class_)
+    shown = element("p", caption, class_="caption", aria_hidden="true")
+    return join(shown, scroller(inner, caption))
+
+
+def scroller(inner: Html, label: str) -> Html:
+    """Return a box that scrolls sideways by itself, with the keyboard too."""
+    return element("div", inner, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def section(title: str, *children: str, id_: str | None = None) -> Html:
+    """Return a section with its heading."""
+    return element("section", element("h2", title), *children, id=id_)
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Html:
+    """Return questions with their answers."""
+    pairs = (element("div", element("dt", question), element("dd", answer)) for question, answer in rows)
+    return element("dl", *pairs, class_="facts")
+
+
+def badge(text: str, tone: str) -> Html:
+    """Return a word in a box; `tone` is good, fair, poor or plain."""
+    return element("span", text, class_=f"badge {tone}")
+
+
+def paragraphs(text: str) -> Html:
+    """Return lines of text as paragraphs."""
+    return join(*(element("p", line) for line in text.splitlines()))
+
+
+def items(texts: Iterable[str]) -> Html:
+    """Return a list."""
+    return element("ul", *(element("li", text) for text in texts))
+
+
+def data_block(id_: str, value: Json | Sequence[object]) -> Html:
+    """Return values for the page's script, as JSON that cannot end its own element."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
+    for letter in "<>&":  # they occur in strings only, where JSON allows this spelling
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return element("script", Html(text), type="application/json", id=id_)
+
+
+@cache
+def style() -> str:
+    """Return the style of all pages and fragments; it touches nothing outside elements of the class bnpriv."""
+    return files("bnpriv.render").joinpath("page.css").read_text(encoding="utf-8")
+
+
+def fragment(*body: str) -> Html:
+    """Return what a notebook shows: the body with its style, without any script."""
+    return element("div", element("style", Html(style())), *body, class_="bnpriv fragment")
+
+
+def page(title: str, *body: str, script: str = "") -> Html:
+    """Return a whole page that loads nothing and runs no script but `script`, whatever its texts hold.
+
+    Parameters
+    ----------
+    title : str
+        Its title.
+    *body : str or Html
+        Text or markup.
+    script : str
+        JavaScript of ours, not of a user.
+    """
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"'sha256-{digest}'" if script else "'none'"
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'; form-action 'none'"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", Html(f"body{{margin:0}}\n{style()}")),
+    )
+    main = element("div", element("main", *body), class_="bnpriv page")
+    last = element("script", Html(script)) if script else Html()
+    return Html(f"<!doctype html>\n{element('html', head, element('body', main, last), lang='en')}\n")
+
+
+def write(text: str, path: str | Path | None) -> str:
+    """Return a page, and write it to a file if there is one."""
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return str(text)

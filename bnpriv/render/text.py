@@ -1,0 +1,200 @@
+"""Plain text for numbers, names, sets and tables, harmless in a terminal; knows nothing of the domain."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+Json = Mapping[str, object]
+
+JOINERS = frozenset("\u200c\u200d")
+"""Invisible, but part of the spelling of Persian, Indic and emoji words."""
+
+ISOLATE, POP = "\u2068", "\u2069"
+"""Between these two a text keeps its own direction and leaves that of the line alone."""
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "|", "%")
+"""A cell that starts with one of these may be run as a formula by a spreadsheet."""
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """Return a number for people: a few digits, thousands separated, never in scientific notation when it is readable.
+
+    Examples
+    --------
+    >>> number_text(12345.678), number_text(0.00123456), number_text(float("inf"))
+    ('12,346', '0.001235', 'infinite')
+    """
+    if math.isinf(value):
+        return "infinite" if value > 0 else "minus infinite"
+    if value == 0:
+        return "0"
+    if 1000 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def percent_text(share: float) -> str:
+    """Return a share in percent; what is not quite all or nothing does not look like it.
+
+    Examples
+    --------
+    >>> percent_text(0.23197), percent_text(0.99999), percent_text(0.00001), percent_text(1.0), percent_text(5.4)
+    ('23 %', 'over 99.9 %', 'under 0.1 %', '100 %', '540 %')
+    """
+    percent = 100 * share
+    if 0 < percent < 0.1:
+        return "under 0.1 %"
+    if 99.9 < percent < 100:
+        return "over 99.9 %"
+    digits = 1 if percent < 10 or 99 < percent < 100 else 0
+    shown = f"{percent:,.{digits}f}"
+    return f"{shown.removesuffix('.0')} %"
+
+
+def visible(text: str) -> str:
+    r"""Return a text with everything in it made visible that could steer a terminal or deceive a reader.
+
+    Control characters, escape sequences, line breaks, changes of direction and invisible characters come out as in a
+    Python string; letters of every script stay.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[31m\nb\u202ec"))
+    a\x1b[31m\nb\u202ec
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if _is_plain(letter) else _spelled(letter) for letter in text)
+
+
+def _is_plain(letter: str) -> bool:
+    # Space separators are no letters to isprintable(), apart from the space itself, but they do no harm.
+    return letter.isprintable() or letter in JOINERS or unicodedata.category(letter) == "Zs"
+
+
+def _spelled(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def shorten(text: str, most: int = 40) -> str:
+    """Return a text of at most `most` characters; the middle goes, because names often differ at their ends.
+
+    Examples
+    --------
+    >>> shorten("a rather long name of a column", 15)
+    'a rath...column'
+    """
+    if len(text) <= most:
+        return text
+    head = (most - 2) // 2
+    return f"{text[:head]}...{text[len(text) - (most - 3 - head) :].lstrip()}"
+
+
+def isolated(text: str) -> str:
+    """Return a text that holds letters written from right to left so that it does not reorder what stands around it."""
+    if any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in text):
+        return f"{ISOLATE}{text}{POP}"
+    return text
+
+
+def name_text(name: str, most: int = 40) -> str:
+    """Return a name for a line of text: harmless and not too long."""
+    return shorten(visible(name), most)
+
+
+def set_text(names: Iterable[str]) -> str:
+    """Return names between braces, sorted.
+
+    Examples
+    --------
+    >>> set_text({"sat", "height"})
+    '{height, sat}'
+    """
+    return "{" + ", ".join(visible(name) for name in sorted(names)) + "}"
+
+
+def some_text(names: Collection[str], most: int = 6) -> str:
+    """Return at most `most` names between braces, sorted, and how many more there are.
+
+    Examples
+    --------
+    >>> some_text({"a", "b", "c", "d"}, most=2)
+    '{a, b, and 2 more}'
+    """
+    shown = [name_text(name, 24) for name in sorted(names)[:most]]
+    if len(names) > most:
+        shown.append(f"and {len(names) - most} more")
+    return "{" + ", ".join(shown) + "}"
+
+
+def and_text(words: Sequence[str]) -> str:
+    """Return words in a row.
+
+    Examples
+    --------
+    >>> and_text(["a"]), and_text(["a", "b"]), and_text(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def lines_text(lines: Iterable[str]) -> str:
+    """Return lines below each other; a line break inside one of them cannot pass for a line of ours."""
+    return "\n".join(visible(line) for line in lines)
+
+
+def width(text: str) -> int:
+    """Return how many columns a terminal needs for a text.
+
+    Examples
+    --------
+    >>> width("abc"), width("\u6771\u4eac"), width("\u2068\u05d0\u2069")
+    (3, 4, 1)
+    """
+    return sum(_columns(letter) for letter in text)
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.combining(letter) or unicodedata.category(letter) == "Cf":
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def table_text(header: Sequence[str], rows: Iterable[Sequence[str]], widest: int = 60) -> str:
+    """Return a table in aligned columns; a cell is shortened to `widest` characters.
+
+    Examples
+    --------
+    >>> print(table_text(["quilt", "nats"], [["{sat}", "1.39"], ["{}", "0"]]))
+    quilt  nats
+    {sat}  1.39
+    {}     0
+    """
+    cells = [[isolated(shorten(visible(cell), widest)) for cell in row] for row in (header, *rows)]
+    widths = [max(width(row[k]) for row in cells) for k in range(len(header))]
+    padded = [[cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)] for row in cells]
+    return "\n".join("  ".join(row).rstrip() for row in padded)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
+    """Return a table as CSV in which no text is taken for a formula; numbers stay numbers.
+
+    Examples
+    --------
+    >>> print(csv_text(["column", "nats"], [["=cmd()", -1.5], ["a, b", 2.0]]), end="")
+    column,nats
+    '=cmd(),-1.5
+    "a, b",2.0
+    """
+    return "".join(",".join(_csv_cell(cell) for cell in row) + "\n" for row in (header, *rows))
+
+
+def _csv_cell(cell: str | float) -> str:
+    if not isinstance(cell, str):
+        return repr(cell)
+    text = visible(cell)
+    # An apostrophe in front makes a spreadsheet read text.
+    text = f"'{text}" if text.lstrip(" ").startswith(FORMULA) else text
+    return '"' + text.replace('"', '""') + '"' if any(letter in text for letter in ',;"\n') else text

@@ -1,0 +1,155 @@
+"""What a report looks for: columns, quilts and edges that matter for each protected attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import final
+
+from bnpriv.errors import Refusal, SizeError
+from bnpriv.evidence import influences
+from bnpriv.frameworks import Framework
+from bnpriv.influence import Influence, influence_of
+from bnpriv.mechanisms import Calibration, Decision
+from bnpriv.mechanisms.quilt import scales
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.planner import Plan
+from bnpriv.queries.base import Query
+from bnpriv.queries.sensitivity import column_sensitivity
+from bnpriv.quilts import MarkovQuilt, markov_quilts
+from bnpriv.reports.edges import edge_effects, leak_path
+from bnpriv.reports.values import PRIORS, AttributeReport, Belief, NoiseOfQuilt, RankedQuilt, belief, decision_for
+from bnpriv.secrets import SecretPair
+
+MOST_QUILTS = 200
+"""Quilts that are looked at; a dense network has too many to count."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A query to a framework, with its calibration by quilts if an epsilon was given."""
+
+    framework: Framework
+    query: Query
+    calibration: Calibration | None
+
+
+def attribute_report(
+    network: DiscreteNetwork,
+    protected: str,
+    pairs: tuple[SecretPair, ...],
+    limit: int,
+    question: Question | None = None,
+    asked: Influence | None = None,
+) -> AttributeReport:
+    """Return what is known about one protected attribute; `asked` is what the query's columns tell about it."""
+    alone = [influence_of(network, (name,), protected, pairs) for name in network.attributes if name != protected]
+    alone.sort(key=lambda influence: (-float(influence), sorted(influence.columns)))
+    rows, more = _ranked(network, protected, pairs, limit, question)
+    asked = asked or (alone[0] if alone else None)
+    edges, more_edges = ((), 0) if asked is None or float(asked) == 0 else edge_effects(asked)
+    return AttributeReport(
+        protected=protected,
+        pairs=pairs,
+        columns=tuple(alone),
+        quilts=rows,
+        more=more,
+        asked=asked,
+        path=() if asked is None or float(asked) == 0 else leak_path(asked),
+        edges=edges,
+        more_edges=more_edges,
+        is_queried=question is not None and protected in question.query.columns,
+    )
+
+
+def query_influences(framework: Framework, query: Query) -> Mapping[str, Influence]:
+    """Return what the queried columns together tell about each protected attribute, itself left out.
+
+    Raises
+    ------
+    RefusedError
+        If the framework has no influences, or a queried column is outside the model.
+    """
+    evidence = influences(framework)
+    if isinstance(evidence, Refusal):
+        raise evidence.error()
+    refusal = evidence.covers(query.columns)
+    if refusal is not None:
+        raise refusal.error()
+    told: dict[str, Influence] = {}
+    for name in framework.secrets:
+        # Evidence answers for the frontier alone, which carries it all; the report is about the queried columns.
+        asked = query.columns.intersection(framework.network.attributes) - {name}
+        told[name] = replace(evidence.influence(asked, name), columns=asked)
+    return told
+
+
+def beliefs(attributes: Sequence[AttributeReport], plan: Plan | None) -> tuple[Belief, ...]:
+    """Return how far beliefs move: by the calibrated answer, and by the columns themselves."""
+    guarantee = plan.best.guarantee if plan is not None and plan.calibrations else None
+    return tuple(
+        Belief(
+            prior=prior,
+            answer=None if guarantee is None else guarantee.belief(prior),
+            columns={row.protected: belief(prior, row.told) for row in attributes},
+        )
+        for prior in PRIORS
+    )
+
+
+def model_assumptions(network: DiscreteNetwork) -> tuple[str, ...]:
+    """Return what every number of a report leans on."""
+    models = "The observer's beliefs are those of the declared model"
+    if network.models > 1:
+        models = f"The observer's beliefs are those of one of the {network.models} declared models"
+    return (
+        f"{models}; somebody who knows more, for example the state of another attribute, holds another model.",
+        "No dependence is missing from the network: an edge too many costs accuracy, an edge too few costs privacy.",
+        "The network was not learned from the table that is to be protected.",
+    )
+
+
+def _ranked(
+    network: DiscreteNetwork, protected: str, pairs: tuple[SecretPair, ...], limit: int, question: Question | None
+) -> tuple[tuple[RankedQuilt, ...], int | None]:
+    """Return the quilts to be shown, the least telling first, and how many there are besides."""
+    found = list(islice(markov_quilts(network, protected), MOST_QUILTS + 1))
+    counted = len(found) <= MOST_QUILTS
+    rows = [RankedQuilt(quilt=quilt, influence=_influence(network, quilt, pairs)) for quilt in found[:MOST_QUILTS]]
+    rows.sort(key=lambda row: (row.nats, len(row.quilt.quilt), sorted(row.quilt.quilt)))
+    shown = rows[:limit]
+    decision = None if question is None else decision_for(question.calibration, protected)
+    if decision is not None and all(row.quilt != decision.quilt for row in shown):
+        # The quilt that the mechanism uses is always shown; it need not be a minimal separator.
+        shown.append(RankedQuilt(quilt=decision.quilt, influence=_influence(network, decision.quilt, pairs)))
+        shown.sort(key=lambda row: row.nats)
+    left = sum(row.quilt not in {line.quilt for line in shown} for row in rows)
+    if question is not None:
+        shown = [_with_noise(row, question, decision) for row in shown]
+    return tuple(shown), left if counted else None
+
+
+def _influence(network: DiscreteNetwork, quilt: MarkovQuilt, pairs: tuple[SecretPair, ...]) -> Influence | None:
+    try:
+        return influence_of(network, quilt.quilt, quilt.protected, pairs)
+    except SizeError:
+        return None
+
+
+def _with_noise(row: RankedQuilt, question: Question, decision: Decision | None) -> RankedQuilt:
+    if question.calibration is None:
+        return row
+    if decision is not None and decision.quilt == row.quilt:
+        noise = NoiseOfQuilt(
+            queried_near=decision.queried_near, sensitivity=decision.sensitivity, scale=decision.scale, wins=True
+        )
+        return RankedQuilt(quilt=row.quilt, influence=row.influence, noise=noise)
+    near = question.query.columns & row.quilt.near
+    sensitivity = column_sensitivity(question.query, near, question.framework.schema)
+    scale = float("inf")
+    if row.influence is not None:
+        scale = float(scales(sensitivity.upper, row.influence.values, question.calibration.epsilon).max())
+    noise = NoiseOfQuilt(queried_near=near, sensitivity=sensitivity, scale=scale, wins=False)
+    return RankedQuilt(quilt=row.quilt, influence=row.influence, noise=noise)

@@ -1,0 +1,244 @@
+"""The pages in a real browser: the slider computes what the mechanism computes, and every width is readable."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.render.text import number_text, percent_text
+from bnpriv.reports.values import belief
+from tests import oracles
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None,
+    reason="no chromium with chromedriver on the PATH: apt-get install chromium chromium-driver",
+)
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=900,900",
+)  # fmt: skip
+TALL = bp.count(bp.col("height") > 180)
+BOTH = bp.stack(TALL, bp.count(bp.col("sat") >= 1200))
+HOSTILE = ("<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\u05e9\u05dc\u05d5\u05dd", "x" * 200)
+
+
+class Browser:
+    """Chromium with what the tests do with it."""
+
+    def __init__(self, driver, folder: Path) -> None:
+        self.driver = driver
+        self.folder = folder
+
+    def show(self, page: str, *, width: int = 900, scheme: str = "light") -> None:
+        file = self.folder / "page.html"
+        file.write_text(page, encoding="utf-8")
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        )
+        self.driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        )
+        self.driver.get(file.as_uri())
+        assert self.driver.get_log("browser") == []
+
+    def ask(self, script: str, *arguments: object):
+        return self.driver.execute_script(script, *arguments)
+
+    def text(self, id_: str) -> str:
+        return self.ask("return document.getElementById(arguments[0]).textContent", id_)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in FLAGS:
+        options.add_argument(flag)
+    # named here, so that nothing is looked for elsewhere
+    service = webdriver.ChromeService(DRIVER, env={**os.environ, "SE_OFFLINE": "true"})
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        yield Browser(driver, tmp_path_factory.mktemp("pages"))
+    finally:
+        driver.quit()
+
+
+@pytest.fixture(scope="module")
+def student() -> bp.DistributionalAttributePrivacy:
+    return bp.example("student")
+
+
+def random_framework(names: tuple[str, ...], *, models: int = 3) -> bp.DistributionalAttributePrivacy:
+    drawn = oracles.random_network(np.random.default_rng(11), len(names), models=models, deterministic=0.0)
+    name = dict(zip(drawn.attributes, names, strict=True))
+    network = DiscreteNetwork.from_tables(
+        {name[a]: drawn.probabilities(a) for a in drawn.attributes},
+        states={name[a]: drawn.states[a] for a in drawn.attributes},
+        parents={name[a]: [name[b] for b in drawn.graph.parents[a]] for a in drawn.attributes},
+    )
+    schema = bp.Schema(records=1000, columns={column: bp.Real(0, 1) for column in names})
+    return bp.DistributionalAttributePrivacy(network, schema, names[:2], source="random numbers")
+
+
+@pytest.fixture(scope="module")
+def cases(student) -> dict[str, tuple[bp.DistributionalAttributePrivacy, bp.Query]]:
+    drawn = random_framework(tuple("abcdefgh"))
+    weights = {name: 0.5 + k for k, name in enumerate("acdgh")}
+    return {
+        "no noise": (student, TALL),
+        "two numbers": (student, BOTH),
+        "two protected, three models": (drawn, bp.linear(weights)),
+        "hostile names": (random_framework(HOSTILE), bp.stack(*(bp.mean(name) for name in HOSTILE[1:]))),
+    }
+
+
+CASES = ("no noise", "two numbers", "two protected, three models", "hostile names")
+EPSILONS = ("0.05", "0.2", "0.2331", "0.5", "0.77", "1", "1.3", "2", "2.026", "3.7", "8")
+
+
+def assert_shows(
+    browser: Browser, framework: bp.DistributionalAttributePrivacy, query: bp.Query, epsilon: float
+) -> None:
+    """What the page shows is what the mechanism computes, to the digits that are shown."""
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=epsilon)
+    assert browser.text("out-scale") == number_text(calibration.scale)
+    assert browser.text("out-verdict") == str(calibration.useful)
+    assert browser.text("out-belief") == f"at most {percent_text(belief(0.1, epsilon))}"
+    if calibration.scale:
+        error = browser.text("out-error")
+        assert error.startswith(f"{number_text(calibration.expected_error)} in the mean")
+        assert error.endswith(f"at most {number_text(calibration.quantile(0.95))}")
+    else:
+        assert browser.text("out-error") == "none"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_typing_an_epsilon(browser: Browser, cases, case: str) -> None:
+    framework, query = cases[case]
+    browser.show(bp.influence_report(framework, query, 1.0).to_html())
+    assert_shows(browser, framework, query, 1.0)
+    field = browser.driver.find_element("id", "epsilon-number")
+    for epsilon in EPSILONS:
+        field.clear()
+        field.send_keys(epsilon)
+        assert_shows(browser, framework, query, float(epsilon))
+    assert browser.driver.get_log("browser") == []
+
+
+def test_moving_the_slider(browser: Browser, cases) -> None:
+    framework, query = cases["two protected, three models"]
+    browser.show(bp.influence_report(framework, query, 0.9).to_html())
+    slider = browser.driver.find_element("id", "epsilon")
+    seen = set()
+    for key in ("\ue012", "\ue012", "\ue011", "\ue014", "\ue014", "\ue010"):  # left, left, home, right, right, end
+        slider.send_keys(key)
+        epsilon = float(browser.ask("return document.getElementById('epsilon-number').value"))
+        seen.add(epsilon)
+        assert_shows(browser, framework, query, epsilon)
+        assert slider.get_attribute("aria-valuetext") == f"epsilon {epsilon:g}"
+    assert {0.01, 10.0} <= seen
+    assert len(seen) == 6
+
+
+def test_the_bar_is_to_scale(browser: Browser, student) -> None:
+    browser.show(bp.influence_report(student, BOTH, 1.0).to_html())
+    field = browser.driver.find_element("id", "epsilon-number")
+    for epsilon in ("0.5", "1.9", "2.02"):
+        field.clear()
+        field.send_keys(epsilon)
+        calibration = bp.MarkovQuiltMechanism().calibrate(student, BOTH, epsilon=float(epsilon))
+        span, reach = (
+            browser.ask("return document.getElementById(arguments[0]).getBoundingClientRect().width", part)
+            for part in ("bar-span", "bar-reach")
+        )
+        assert reach / span == pytest.approx(2 * calibration.quantile(0.95) / 10_000, rel=0.02)
+
+
+@pytest.mark.parametrize("nonsense", ["0", "-1", "", "e"])
+def test_nonsense_changes_nothing(browser: Browser, student, nonsense: str) -> None:
+    browser.show(bp.influence_report(student, BOTH, 1.0).to_html())
+    before = browser.text("out-scale")
+    field = browser.driver.find_element("id", "epsilon-number")
+    field.clear()
+    field.send_keys(nonsense)
+    assert browser.text("out-scale") == before
+    assert browser.driver.get_log("browser") == []
+
+
+@pytest.fixture(scope="module")
+def pages(cases) -> dict[str, str]:
+    framework, query = cases["two numbers"]
+    hostile, asked = cases["hostile names"]
+    plan = bp.plan(framework, query, 1.0, delta=1e-6)
+    return {
+        "report": bp.influence_report(framework, query, 1.0).to_html(),
+        "report of a network": bp.influence_report(framework.network, protect="income").to_html(),
+        "report with hostile names": bp.influence_report(hostile, asked, 1.0).to_html(),
+        "plan": plan.to_html(),
+        "calibration": plan.best.to_html(),
+        "release": bp.release(plan.best, bp.example_data("student")).to_html(),
+    }
+
+
+PAGES = ("report", "report of a network", "report with hostile names", "plan", "calibration", "release")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 900, 1400])
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_scrolls_sideways(browser: Browser, pages, page: str, width: int, scheme: str) -> None:
+    browser.show(pages[page], width=width, scheme=scheme)
+    assert browser.ask("return document.documentElement.scrollWidth") <= width
+    ground = browser.ask("return getComputedStyle(document.querySelector('.bnpriv')).backgroundColor")
+    red = int(ground.removeprefix("rgb(").split(",")[0])
+    assert red > 200 if scheme == "light" else red < 60
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_load_nothing_and_run_nothing_of_a_name(browser: Browser, pages, page: str) -> None:
+    browser.show(pages[page])
+    assert browser.ask("return performance.getEntriesByType('resource').length") == 0
+    assert browser.ask("return document.images.length + document.links.length") == 0
+    assert browser.ask("return document.scripts.length") == (2 if page.startswith("report") and page != PAGES[1] else 0)
+    # an alert would have made every question above fail
+
+
+def test_every_part_has_text_large_enough(browser: Browser, pages) -> None:
+    browser.show(pages["report"], width=360)
+    smallest = browser.ask(
+        "return Math.min(...[...document.querySelectorAll('p, li, td, th, dd, dt, h1, h2, h3, code')]"
+        ".map((part) => parseFloat(getComputedStyle(part).fontSize)))"
+    )
+    assert smallest >= 12
+
+
+def test_labels_fit_their_boxes(browser: Browser) -> None:
+    names = ("HYPOVOLEMIA", "ERRLOWOUTPUT", "WWWWWWWWWWWW", "iiiiiii", "mostly_lower_case", "\u6771\u4eac\u90fd", "a")
+    browser.show(bp.influence_report(random_framework(names, models=1).network, protect=names[0]).to_html())
+    overflowing = browser.ask(
+        "return [...document.querySelectorAll('svg .node')].filter((node) => node.querySelector('.label')"
+        ".getBBox().width > node.querySelector('.box').getBBox().width - 4).map((node) => node.textContent)"
+    )
+    assert overflowing == []
+
+
+def test_paper_shows_everything_but_the_slider(browser: Browser, pages) -> None:
+    browser.show(pages["report"])
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    shown = browser.ask("return getComputedStyle(document.querySelector('.slider')).display")
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert shown == "none"
+    assert len(browser.driver.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000
