@@ -16,6 +16,7 @@ from bnpriv.errors import BnprivError, FileError, QueryError
 from bnpriv.planner import plan as make_plan
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
+from bnpriv.render.text import visible
 from bnpriv.reports import influence_report
 from bnpriv.simulation import simulate as make_up
 
@@ -133,7 +134,7 @@ def main() -> None:
     try:
         app()
     except BnprivError as error:
-        print(f"refused: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"refused: {visible(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(REFUSED)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
     """What each mechanism would do for one query.
 
@@ -81,6 +81,10 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return comparison_fragment(self.calibrations, self.refusals)
+
+    def __repr__(self) -> str:
+        names = ", ".join(str(calibration.mechanism) for calibration in self.calibrations)
+        return f"Plan({names or 'no mechanism'})"
 
     def __str__(self) -> str:
         rows = [

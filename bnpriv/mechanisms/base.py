@@ -134,7 +134,7 @@ class Mechanism(ABC):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Calibration:
     """Noise fitted to one query, with its guarantee and the reasons; can be printed, stored and recomputed.
 
@@ -285,6 +285,9 @@ class Calibration:
 
     def __str__(self) -> str:
         return self.explain()
+
+    def __repr__(self) -> str:
+        return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, scale={self.scale:g})"
 
 
 def _mechanism(record: Record) -> Mechanism:

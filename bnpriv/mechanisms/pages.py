@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.verdict import (
     LEVEL,
+    PRIORS,
     TONES,
     arithmetic_text,
     brief_text,
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from bnpriv.mechanisms.base import Calibration, Mechanism
 
     Refusals = Sequence[tuple[Mechanism, Refusal]]
-
-PRIORS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def calibration_page(calibration: Calibration) -> Html:

@@ -78,7 +78,8 @@ class MarkovQuiltMechanism(Mechanism):
             epsilon=epsilon,
             common=self.common_quilt,
         )
-        decisions = sorted((search.decide(name) for name in evidence.secrets), key=lambda d: -d.scale)
+        found = (search.decide(name) for name in evidence.secrets)
+        decisions = sorted(found, key=lambda decision: (-decision.scale, -decision.influence.upper))
         scale = decisions[0].scale
         dimension = query.dimension(framework.schema)
         certificate = Certificate(

@@ -15,6 +15,9 @@ TONES = {"exact": "good", "sharp": "good", "useful": "good", "coarse": "fair", "
 
 LEVEL = 0.95
 
+PRIORS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
+"""The beliefs of which a page says how far they can move."""
+
 
 def verdict_text(calibration: Calibration) -> str:
     """Return the verdict on the answer, as the end of a sentence that begins with the query."""
@@ -71,7 +74,7 @@ def brief_text(calibration: Calibration) -> str:
     noise = f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)}"
     worst = next((found for found in calibration.certificate.decisions if isinstance(found, Decision)), None)
     if worst is None:
-        return f"{noise}."
+        return f"{noise}. {reason_text(calibration)}".rstrip()
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
     return f"{noise}, to hide {hidden}, which can move the answer by {number_text(worst.sensitivity.upper)}."
 

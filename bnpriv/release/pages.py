@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.mechanisms import Calibration
-from bnpriv.mechanisms.pages import calibration_facts, calibration_sections, guarantee_quote
+from bnpriv.mechanisms.pages import calibration_facts, calibration_sections, guarantee_quote, verdict_badge
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render.bars import interval_bar, interval_legend
 from bnpriv.render.html import Html, code, element, fragment, join, page, section, table
@@ -45,6 +45,7 @@ def release_page(calibration: Calibration, numbers: Sequence[ShownNumber], missi
         element("p", "bnpriv release", class_="kicker"),
         element("h1", code(str(calibration.query))),
         _numbers(calibration, numbers),
+        _worth(calibration),
         element("p", INTRO, class_="soft"),
         calibration_facts(calibration),
         section("The guarantee", guarantee_quote(calibration)),
@@ -56,7 +57,12 @@ def release_page(calibration: Calibration, numbers: Sequence[ShownNumber], missi
 def release_fragment(calibration: Calibration, numbers: Sequence[ShownNumber]) -> Html:
     """Return what a notebook shows of a release."""
     title = element("h1", code(str(calibration.query)))
-    return fragment(title, _numbers(calibration, numbers), guarantee_quote(calibration))
+    return fragment(title, _numbers(calibration, numbers), _worth(calibration), guarantee_quote(calibration))
+
+
+def _worth(calibration: Calibration) -> Html:
+    """Return whether the numbers say anything: a published number looks like one."""
+    return element("p", verdict_badge(calibration), " ", str(calibration.useful))
 
 
 def _numbers(calibration: Calibration, numbers: Sequence[ShownNumber]) -> Html:

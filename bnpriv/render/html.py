@@ -175,11 +175,6 @@ def badge(text: str, tone: str) -> Html:
     return element("span", text, class_=f"badge {tone}")
 
 
-def paragraphs(text: str) -> Html:
-    """Return lines of text as paragraphs."""
-    return join(*(element("p", line) for line in text.splitlines()))
-
-
 def items(texts: Iterable[str]) -> Html:
     """Return a list."""
     return element("ul", *(element("li", text) for text in texts))

@@ -13,13 +13,14 @@ from bnpriv.frameworks import Framework
 from bnpriv.influence import Influence, influence_of
 from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.mechanisms.quilt import scales
+from bnpriv.mechanisms.verdict import PRIORS
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.quilts import MarkovQuilt, markov_quilts
 from bnpriv.reports.edges import edge_effects, leak_path
-from bnpriv.reports.values import PRIORS, AttributeReport, Belief, NoiseOfQuilt, RankedQuilt, belief, decision_for
+from bnpriv.reports.values import AttributeReport, Belief, NoiseOfQuilt, RankedQuilt, belief, decision_for
 from bnpriv.secrets import SecretPair
 
 MOST_QUILTS = 200

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class InfluenceReport:
     """What leaks about each protected attribute and, for a query, what noise it needs and why.
 
@@ -82,6 +82,10 @@ class InfluenceReport:
     def text(self) -> str:
         """Return the whole report as plain text."""
         return report_text(self)
+
+    def __repr__(self) -> str:
+        names = ", ".join(report.protected for report in self.attributes)
+        return f"InfluenceReport({names})"
 
     def __str__(self) -> str:
         return self.text

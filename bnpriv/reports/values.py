@@ -14,9 +14,6 @@ from bnpriv.planner import Plan
 from bnpriv.quilts import MarkovQuilt
 from bnpriv.secrets import SecretPair
 
-PRIORS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
-"""The beliefs of which a report says how far they can move."""
-
 Edge = tuple[str, str]
 
 

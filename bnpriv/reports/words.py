@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from bnpriv.influence import Influence
+from bnpriv.mechanisms.usefulness import LIMITS
 from bnpriv.mechanisms.verdict import reason_text, share_text, verdict_text
 from bnpriv.render.text import and_text, name_text, number_text, percent_text, some_text
 from bnpriv.reports.curves import scale_at
@@ -13,6 +14,9 @@ from bnpriv.reports.values import AttributeReport, belief, quilt_calibration
 
 if TYPE_CHECKING:
     from bnpriv.reports.influence_report import InfluenceReport
+
+LIMIT = {verdict: share for share, verdict in LIMITS}["useful"]
+"""The largest share of its range by which a useful answer errs."""
 
 WORDS = (
     ("nat", "The unit of influence: log odds move by at most this much. 0.1 nats is a factor 1.1 on the odds, 1 nat a "
@@ -48,7 +52,7 @@ def lead(report: InfluenceReport) -> str:
     if report.plan is not None and report.plan.calibrations:
         best = report.plan.best
         if best.useful.verdict == "exact":
-            ten = belief(0.1, max(row.told for row in report.attributes))
+            ten = belief(0.1, min(best.epsilon, max(row.told for row in report.attributes)))
             return f"{reason_text(best)} A belief of 10 % becomes at most {percent_text(ten)}."
         return " ".join(part for part in (share_text(best), advice_text(report)) if part)
     if report.query is not None:
@@ -61,13 +65,13 @@ def lead(report: InfluenceReport) -> str:
 
 def advice_text(report: InfluenceReport) -> str:
     """Return from which epsilon on the answer would be useful, where it is not."""
-    best = None if report.plan is None or not report.plan.calibrations else report.plan.best
-    if best is None or report.curves is None or best is not quilt_calibration(report.plan):
+    by_quilts = quilt_calibration(report.plan)
+    if report.plan is None or by_quilts is None or report.curves is None:
         return ""
-    useful, scale = best.useful, best.scale
-    if useful.verdict not in ("coarse", "drowned"):
+    useful = by_quilts.useful
+    if not {useful.verdict, report.plan.best.useful.verdict} <= {"coarse", "drowned"}:
         return ""
-    enough = useful_from(report, scale * 0.1 / useful.share)
+    enough = useful_from(report, by_quilts.scale * LIMIT / useful.share)
     if enough is None:
         return "No epsilon below 20 makes this answer useful: ask something else, such as a query of fewer columns."
     return f"It would be useful from epsilon {number_text(enough, 2)} on."

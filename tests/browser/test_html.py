@@ -238,7 +238,7 @@ def test_labels_fit_their_boxes(browser: Browser) -> None:
 def test_paper_shows_everything_but_the_slider(browser: Browser, pages) -> None:
     browser.show(pages["report"])
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    shown = browser.ask("return getComputedStyle(document.querySelector('.slider')).display")
+    shown = browser.ask("return getComputedStyle(document.getElementById('slider-section')).display")
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert shown == "none"
     assert len(browser.driver.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000

@@ -1,0 +1,116 @@
+"""The tutorials run in a fresh kernel, and what is stored in them is what comes out, and nothing of a machine."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from tutorials.execute import METADATA, execute, notebooks
+
+PATHS = [Path(path) for path in notebooks()]
+MOST_BYTES = 400_000
+
+VALUE = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?|\b(?:inf|True|False|exact|sharp|useful|coarse|drowned)\b")
+HIDDEN = re.compile(
+    r"(?<![\w.:/<>-])/(?:home|root|work|tmp|usr|opt|var|etc|mnt|private|Users|Volumes)/"  # a path of this machine
+    r"|\b[A-Za-z]:\\\w"
+    r"|file://"
+    r"| at 0x[0-9a-f]{6,}"  # where something lies in memory
+    r"|\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d"  # when it was run
+)
+
+every = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+
+
+def code_cells(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def texts(cell: Any) -> Iterator[str]:
+    """Everything in the outputs of a cell that is no picture."""
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            yield output.text
+        for kind, content in output.get("data", {}).items():
+            if kind != "image/png":
+                yield content if isinstance(content, str) else json.dumps(content)
+
+
+def printed(cell: Any) -> str:
+    return "".join(out.text for out in cell.outputs if out.output_type == "stream" and out.name == "stdout")
+
+
+def checked(notebook: Any) -> dict[str, list[str]]:
+    """The numbers and verdicts that the cells tagged "check" print."""
+    return {
+        cell.id: VALUE.findall(printed(cell))
+        for cell in code_cells(notebook)
+        if "check" in cell.metadata.get("tags", ())
+    }
+
+
+def test_there_are_two() -> None:
+    assert [path.name for path in PATHS] == ["01-model-and-report.ipynb", "02-release.ipynb"]
+
+
+@every
+def test_it_runs_and_the_stored_numbers_come_out_again(path: Path) -> None:
+    stored = checked(nbformat.read(path, as_version=4))
+    assert len(stored) >= 5
+    assert all(stored.values()), "a cell tagged check prints nothing to be checked"
+    assert checked(execute(path)) == stored  # a cell that raises ends it here
+
+
+@every
+def test_the_outputs_are_stored(path: Path) -> None:
+    cells = code_cells(nbformat.read(path, as_version=4))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1)), "run tutorials/execute.py"
+    for cell in cells:
+        assert not any(out.output_type == "error" or out.get("name") == "stderr" for out in cell.outputs), cell.id
+    shown = [cell for cell in cells if cell.outputs]
+    assert len(shown) > 0.8 * len(cells)
+    assert any("image/png" in out.get("data", {}) for cell in cells for out in cell.outputs)
+    assert path.stat().st_size < MOST_BYTES
+
+
+@every
+def test_nothing_of_the_machine_is_stored(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    assert notebook.metadata == METADATA
+    for cell in notebook.cells:
+        assert set(cell.metadata) <= {"tags"}, cell.id
+        assert not HIDDEN.search(cell.source), cell.id
+    for cell in code_cells(notebook):
+        for text in texts(cell):
+            found = HIDDEN.search(text)
+            assert found is None, f"{cell.id}: {text[max(0, found.start() - 40) : found.end() + 40]!r}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/tmp/env/lib/python3.11/site-packages/tqdm/auto.py:21: TqdmWarning",
+        "PosixPath('/home/me/bnpriv/models/clinic/patients.parquet')",
+        r"C:\Users\me\patients.parquet",
+        "<object at 0x7f3a5c0d>",
+        "run at 2025-01-31 12:00",
+    ],
+)
+def test_what_must_not_be_stored_is_recognized(text: str) -> None:
+    assert HIDDEN.search(text)
+
+
+@pytest.mark.parametrize("text", ["</td></tr>", "http://www.w3.org/2000/svg", "../models/clinic/README.md", "5 / 2"])
+def test_what_may_be_stored_is_let_through(text: str) -> None:
+    assert not HIDDEN.search(text)
+
+
+def test_numbers_and_verdicts_are_read_as_they_are_printed() -> None:
+    text = "drowned: scale 20,054.5, inf nats, 6.5e-07, 10% and {a: 60, b: -3}"
+    assert VALUE.findall(text) == ["drowned", "20,054.5", "inf", "6.5e-07", "10", "60", "-3"]
