@@ -1,4 +1,4 @@
-"""Where randomness comes from: exact discrete noise from the operating system, behind a two-method protocol."""
+"""Where randomness comes from: exact discrete noise from the operating system, behind a small protocol."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError
+
+NoiseLaw = Literal["laplace", "gaussian", "discrete_laplace"]
 
 
 class Sampler(Protocol):
@@ -23,6 +25,10 @@ class Sampler(Protocol):
 
     def gaussian(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
         """Return `values` plus normal noise of standard deviation `scale`."""
+        ...
+
+    def discrete_laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        """Return whole `values` plus whole-number noise of probability proportional to ``exp(-|k| / scale)``."""
         ...
 
 
@@ -88,8 +94,29 @@ class SecureSampler:
         """
         return _noisy("gaussian", values, scale)
 
+    def discrete_laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        """Return whole `values` plus independent whole-number noise.
 
-def _noisy(law: Literal["laplace", "gaussian"], values: Sequence[float], scale: float) -> tuple[float, ...]:
+        Parameters
+        ----------
+        values : sequence of float
+            Exact answers; whole and below 2^53 in size.
+        scale : float
+            Scale in the answers' unit; finite and above 0.
+
+        Returns
+        -------
+        tuple of float, shape (len(values),)
+
+        Raises
+        ------
+        ParameterError
+            If a value is not whole or the scale is not finite and above 0.
+        """
+        return _noisy("discrete_laplace", values, scale)
+
+
+def _noisy(law: NoiseLaw, values: Sequence[float], scale: float) -> tuple[float, ...]:
     from opendp import domains, measurements, metrics
     from opendp.mod import enable_features
 
@@ -105,6 +132,10 @@ def _noisy(law: Literal["laplace", "gaussian"], values: Sequence[float], scale: 
     enable_features("contrib")
     # its functions carry partial types only
     domain, measure, metric = cast(Any, domains), cast(Any, measurements), cast(Any, metrics)
+    if law == "discrete_laplace":
+        whole = [int(value) for value in exact]
+        counts = domain.vector_domain(domain.atom_domain(T="i64"))
+        return tuple(float(k) for k in measure.make_laplace(counts, metric.l1_distance(T="i64"), scale=scale)(whole))
     numbers = domain.vector_domain(domain.atom_domain(T=float, nan=False))
     if law == "laplace":
         measurement = measure.make_laplace(numbers, metric.l1_distance(T=float), scale=scale)

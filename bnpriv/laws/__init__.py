@@ -2,6 +2,6 @@
 
 from bnpriv.laws.atoms import Atoms, mixture
 from bnpriv.laws.normal import Normal
-from bnpriv.laws.sums import n_fold
+from bnpriv.laws.sums import add, n_fold
 
-__all__ = ["Atoms", "Normal", "mixture", "n_fold"]
+__all__ = ["Atoms", "Normal", "add", "mixture", "n_fold"]

@@ -1,0 +1,167 @@
+"""The privacy curve of two laws with finitely many atoms on the line, once Laplace noise is added.
+
+Between neighbouring atoms both output densities are of the form A exp(w/b) + B exp(-w/b), so that their ratio is
+monotone there and constant beyond the ends: the largest log ratio is reached at an atom, and the difference
+p - exp(eps) q changes sign at most once between neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.factors import FloatArray
+from bnpriv.laws import Atoms
+
+SPAN = 64.0
+"""Atoms further apart than this many scales are summed in separate blocks, which keeps the rounding error small."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LaplacePair:
+    """Two laws on the line over the union of their atoms.
+
+    Parameters
+    ----------
+    atoms : ndarray of shape (K,)
+        Strictly increasing.
+    first, second : ndarray of shape (K,)
+        Log masses, -inf where a law has none.
+    error : float
+        Largest absolute error of a log mass.
+    """
+
+    atoms: FloatArray
+    first: FloatArray
+    second: FloatArray
+    error: float
+
+    @classmethod
+    def of(cls, f: Atoms, g: Atoms) -> LaplacePair:
+        """Put two laws of dimension 1 on one support."""
+        atoms = np.union1d(f.support, g.support)
+        logs = [np.full(atoms.shape, -np.inf), np.full(atoms.shape, -np.inf)]
+        for law, values in zip((f, g), logs, strict=True):
+            values[np.searchsorted(atoms, law.support)] = law.logs
+        return cls(atoms, logs[0], logs[1], max(f.error, g.error))
+
+    def epsilon(self, scale: float) -> float:
+        """Return the largest absolute log ratio of the two output densities, rounded up.
+
+        Parameters
+        ----------
+        scale : float
+            Scale of the Laplace noise; 0 for none.
+
+        Returns
+        -------
+        float
+            In nats; infinite without noise where one law alone has an atom.
+        """
+        if scale == 0:
+            with np.errstate(invalid="ignore"):
+                gaps = np.abs(self.first - self.second)
+            return float(np.max(gaps)) + 2 * self.error + UNIT_ROUNDOFF * _size(self.first, self.second)
+        p, lost_p = _smoothed(self.atoms, self.first, scale)
+        q, lost_q = _smoothed(self.atoms, self.second, scale)
+        return float(np.max(np.abs(p - q))) + 2 * self.error + lost_p + lost_q
+
+    def delta(self, scale: float, epsilon: float) -> float:
+        """Return the larger hockey-stick divergence of the two directions at `epsilon`, rounded up.
+
+        Parameters
+        ----------
+        scale : float
+            Scale of the Laplace noise; 0 for none.
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            The least delta for which both directions are (epsilon, delta)-private.
+        """
+        p, q = np.exp(self.first), np.exp(self.second)
+        ratio = math.exp(epsilon)
+        worst = max(_excess(self.atoms, p - ratio * q, scale), _excess(self.atoms, q - ratio * p, scale))
+        # every mass carries a relative error, and each of the sums over atoms rounds once per atom
+        return worst + (1 + ratio) * (math.expm1(self.error) + 8 * UNIT_ROUNDOFF * (self.atoms.size + 8))
+
+
+def _smoothed(atoms: FloatArray, logs: FloatArray, scale: float) -> tuple[FloatArray, float]:
+    """Return log sum_j exp(logs_j - |w - x_j| / scale) at every atom w, and a bound on the error."""
+    left = _from_left(atoms, logs, scale)
+    right = _from_left(-atoms[::-1], logs[::-1], scale)[::-1]
+    beyond = np.append(right[1:] - np.diff(atoms) / scale, -np.inf)
+    total = np.logaddexp(left, beyond)
+    # Each step rounds a number of this size once, and a partial sum keeps at most the error of the sums before it.
+    steps = min(atoms.size, _most_in_a_block(atoms, scale)) + 3.0 * _blocks(atoms, scale)
+    return total, UNIT_ROUNDOFF * (steps + 8) * (_size(logs) + SPAN + 8)
+
+
+def _from_left(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
+    """Return log sum over x_j <= w of exp(logs_j - (w - x_j) / scale) at every atom w."""
+    place = np.floor((atoms - atoms[0]) / (SPAN * scale))
+    starts = np.flatnonzero(np.diff(place, prepend=-1.0))
+    result = np.empty_like(logs)
+    carried, at = -math.inf, atoms[0]
+    for start, end in zip(starts, np.append(starts[1:], atoms.size), strict=True):
+        rise = (atoms[start:end] - atoms[start]) / scale
+        block = logs[start:end] + rise
+        block[0] = np.logaddexp(block[0], carried - (atoms[start] - at) / scale)
+        result[start:end] = np.logaddexp.accumulate(block) - rise
+        carried, at = float(result[end - 1]), atoms[end - 1]
+    return result
+
+
+def _blocks(atoms: FloatArray, scale: float) -> int:
+    return int(min(atoms.size, (atoms[-1] - atoms[0]) // (SPAN * scale) + 1))
+
+
+def _most_in_a_block(atoms: FloatArray, scale: float) -> int:
+    place = np.floor((atoms - atoms[0]) / (SPAN * scale))
+    return int(np.max(np.diff(np.append(np.flatnonzero(np.diff(place, prepend=-1.0)), atoms.size))))
+
+
+def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> float:
+    """Return the integral of the positive part of a signed measure after Laplace noise."""
+    if scale == 0:
+        return float(np.sum(np.maximum(masses, 0.0)))
+    left = _signed_from_left(atoms, masses, scale)
+    right = _signed_from_left(-atoms[::-1], masses[::-1], scale)[::-1]
+    tails = 0.5 * (max(right[0], 0.0) + max(left[-1], 0.0))
+    a, b, gaps = left[:-1], right[1:], np.diff(atoms) / scale
+    return tails + float(np.sum(_between(a, b, gaps)))
+
+
+def _signed_from_left(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
+    result = np.empty_like(masses)
+    total, decay = 0.0, np.exp(-np.diff(atoms, prepend=atoms[0]) / scale)
+    for k in range(masses.size):
+        total = total * decay[k] + masses[k]
+        result[k] = total
+    return result
+
+
+def _between(a: FloatArray, b: FloatArray, gaps: FloatArray) -> FloatArray:
+    """Integrate the positive part of (a exp(-s) + b exp(s - gap)) / 2 over s from 0 to each gap."""
+
+    def integral(low: FloatArray, high: FloatArray) -> FloatArray:
+        return 0.5 * (a * (np.exp(-low) - np.exp(-high)) + b * (np.exp(high - gaps) - np.exp(low - gaps)))
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # a exp(-s) = -b exp(s - gap) at exp(2 s) = -a / b * exp(gap)
+        change = 0.5 * (np.log(-a / b) + gaps)
+    change = np.where((a * b < 0) & np.isfinite(change), np.clip(change, 0.0, gaps), 0.0)
+    before, after = integral(np.zeros_like(gaps), change), integral(change, gaps)
+    return np.maximum(before, 0.0) + np.maximum(after, 0.0)
+
+
+def _size(*logs: FloatArray) -> float:
+    """Return the largest absolute value of a finite log."""
+    return max(float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0)) for values in logs)
