@@ -1,6 +1,18 @@
-"""What mechanisms ask of a framework: structural evidence (influences), never the notion itself."""
+"""What mechanisms ask of a framework: influences or laws, never the notion itself."""
 
 from bnpriv.evidence.base import Influences
+from bnpriv.evidence.constraints import Constraint, Law, LawPair, Laws, RecordPair
 from bnpriv.evidence.distributional import DistributionalInfluences, influences
+from bnpriv.evidence.laws import laws
 
-__all__ = ["DistributionalInfluences", "Influences", "influences"]
+__all__ = [
+    "Constraint",
+    "DistributionalInfluences",
+    "Influences",
+    "Law",
+    "LawPair",
+    "Laws",
+    "RecordPair",
+    "influences",
+    "laws",
+]

@@ -1,8 +1,16 @@
 """The privacy notions: who must not learn what, from which tables, under which models. Values that compute nothing."""
 
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.guarantee import Guarantee
+from bnpriv.frameworks.pairs import DistributionPrivacy
 
-Framework = DistributionalAttributePrivacy
+Framework = DistributionalAttributePrivacy | DatasetAttributePrivacy | DistributionPrivacy
 
-__all__ = ["DistributionalAttributePrivacy", "Framework", "Guarantee"]
+__all__ = [
+    "DatasetAttributePrivacy",
+    "DistributionPrivacy",
+    "DistributionalAttributePrivacy",
+    "Framework",
+    "Guarantee",
+]

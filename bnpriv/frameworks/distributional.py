@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import final
@@ -10,6 +9,7 @@ from typing import final
 from bnpriv import checks
 from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.errors import FrameworkError
+from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.schema import Schema
 from bnpriv.secrets import Protect, SecretPair, secrets_of
@@ -98,20 +98,23 @@ class DistributionalAttributePrivacy:
         laws = column_laws(self.laws or {}, self.schema, self.network.states, independent)
         object.__setattr__(self, "column_laws", laws)
 
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Return the protected attributes."""
+        return tuple(self.secrets)
+
+    @property
+    def models(self) -> int:
+        """Return how many models the adversary may hold."""
+        return self.network.models
+
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""
-        digest = hashlib.sha256()
         columns = sorted(self.schema.columns.items())
         secrets = [(name, [str(pair) for pair in chosen]) for name, chosen in sorted(self.secrets.items())]
-        facts = (self.notion, self.source, self.schema.records, columns, secrets, sorted(self.independent))
-        digest.update(repr(facts).encode())
-        if self.column_laws:
-            digest.update(repr(sorted(self.column_laws.items())).encode())
-        for name in sorted(self.network.attributes):
-            table = self.network.tables[name]
-            digest.update(repr((table.axes, table.values.shape, self.network.states[name])).encode())
-            digest.update(table.values.tobytes())
-        return digest.hexdigest()
+        laws = sorted(self.column_laws.items())
+        facts = (self.notion, self.source, self.schema.records, columns, secrets, sorted(self.independent), laws)
+        return fingerprint(facts, (self.network,))
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())

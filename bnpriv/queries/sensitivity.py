@@ -24,6 +24,7 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.clusters import Cluster, Extent, clusters, combined
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.diameters import Norm
+from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.queries.records import Problem, problem, scale_of, tabulate
 from bnpriv.schema import Schema
@@ -118,6 +119,8 @@ def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDA
     >>> lower.tolist(), upper.tolist()
     ([-1.0, 0.0], [1.0, 1.0])
     """
+    if isinstance(query, GivenAnswer):
+        return np.full(query.size, -math.inf), np.full(query.size, math.inf)
     if isinstance(query, Custom):
         _check_columns(query, schema)
         low, high = query.span or (-math.inf, math.inf)

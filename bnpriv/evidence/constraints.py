@@ -1,0 +1,107 @@
+"""Law evidence: the laws of an answer that a guarantee must keep alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from bnpriv.bound import Kind
+from bnpriv.errors import Refusal
+from bnpriv.laws import Atoms, Normal
+
+Law = Atoms | Normal
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LawPair:
+    """The laws of the answer given the two secrets of a pair; both directions count.
+
+    Parameters
+    ----------
+    pair : str
+        The two secrets in words.
+    first, second : Atoms or Normal
+        In the unit of the answer, up to a shift that both share.
+    kind : {"exact", "certified", "estimate"}
+    """
+
+    pair: str
+    first: Law
+    second: Law
+    kind: Kind = "exact"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecordPair:
+    """Two laws of what one record adds, and how many independent records change from one to the other.
+
+    Parameters
+    ----------
+    pair : str
+        The secrets that are furthest apart, in words.
+    first, second : Atoms
+    distance : int
+        At least 1.
+    """
+
+    pair: str
+    first: Atoms
+    second: Atoms
+    distance: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Constraint:
+    """What one protected attribute asks under one model: by the per-record rule, by exact laws, or by either.
+
+    Parameters
+    ----------
+    protected : str
+        The protected attribute.
+    model : int
+        The index in Theta.
+    record : RecordPair or None
+        None where the answer is no sum of records that a secret changes one by one.
+    pairs : sequence of LawPair, or Refusal
+        The exact laws, or why they are not computed.
+    served : frozenset of int, optional
+        Which of the chosen pairs of secrets are possible under the model; None for all.
+    """
+
+    protected: str
+    model: int
+    record: RecordPair | None
+    pairs: Sequence[LawPair] | Refusal
+    served: frozenset[int] | None = None
+
+
+class Laws(Protocol):
+    """The laws of one query's answer under the secrets of a framework."""
+
+    @property
+    def dimension(self) -> int:
+        """Return how many numbers the answer has."""
+        ...
+
+    @property
+    def rounding(self) -> float:
+        """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
+        ...
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Return the pairs that are no constraint, with the reason."""
+        ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must hold outside the library."""
+        ...
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return one constraint per protected attribute and model."""
+        ...

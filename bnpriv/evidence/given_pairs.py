@@ -1,0 +1,91 @@
+"""Law evidence of distribution privacy: the laws are given, or follow from record networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv.errors import BnprivError, Refusal
+from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair
+from bnpriv.evidence.dataset import INDEPENDENT_RECORDS, network_record_law
+from bnpriv.evidence.sums import repeated, rounding_of, too_large
+from bnpriv.frameworks import DistributionPrivacy
+from bnpriv.laws import Atoms, Normal
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.queries.base import Query
+from bnpriv.queries.given import GivenAnswer
+from bnpriv.queries.normal_form import normal_form
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GivenLaws:
+    """Constraints that were declared pair by pair."""
+
+    found: tuple[Constraint, ...]
+    dimension: int
+    rounding: float
+    assumptions: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return one constraint per pair."""
+        return self.found
+
+
+def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws | Refusal:
+    """Return the laws, or why they cannot be computed."""
+    if framework.of_records:
+        return _of_records(framework, query or framework.query)
+    if query is not None and query != framework.query and not isinstance(query, GivenAnswer):
+        return Refusal(
+            required="the laws describe the answer of the framework's own query",
+            found="another query" if framework.query is not None else "a query, but the framework has none",
+            remedy="Pass query=... to DistributionPrivacy, or declare record networks, which serve any query.",
+        )
+    found: list[Constraint] = []
+    dimension = 1
+    for k, (first, second) in enumerate(framework.pairs):
+        assert isinstance(first, (Atoms, Normal))
+        assert isinstance(second, (Atoms, Normal))
+        dimension = first.dimension
+        pair = LawPair(pair=f"pair {k}", first=first, second=second)
+        found.append(Constraint(protected="the distribution", model=k, record=None, pairs=(pair,)))
+    rounding = 0.0
+    if framework.query is not None:
+        rounding = rounding_of(normal_form(framework.query, framework.schema))
+    return GivenLaws(tuple(found), dimension, rounding, ("The declared laws are those of the answer.",))
+
+
+def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaws | Refusal:
+    if query is None or isinstance(query, GivenAnswer):
+        return Refusal(required="record networks need a query", found="none", remedy="Pass the query to be released.")
+    form = normal_form(query, framework.schema)
+    found: list[Constraint] = []
+    for k, (first, second) in enumerate(framework.pairs):
+        assert isinstance(first, DiscreteNetwork)
+        assert isinstance(second, DiscreteNetwork)
+        missing = query.columns.difference(first.attributes, ()) | query.columns.difference(second.attributes)
+        if missing:
+            return Refusal(
+                required="every queried column must be a node of both record networks",
+                found=", ".join(sorted(missing)),
+                remedy="Add it to the networks.",
+            )
+        laws = [network_record_law(network, framework.schema, query) for network in (first, second)]
+        label = f"pair {k}"
+        record = RecordPair(pair=label, first=laws[0], second=laws[1], distance=framework.schema.records)
+        exact = _exact(label, laws[0], laws[1], framework.schema.records)
+        found.append(Constraint(protected="the distribution", model=k, record=record, pairs=exact))
+    return GivenLaws(tuple(found), len(form.matrix), rounding_of(form), (INDEPENDENT_RECORDS,))
+
+
+def _exact(label: str, first: Atoms, second: Atoms, n: int) -> tuple[LawPair, ...] | Refusal:
+    for law in (first, second):
+        refusal = too_large(law, n)
+        if refusal is not None:
+            return refusal
+    try:
+        return (LawPair(pair=label, first=repeated(first, n), second=repeated(second, n)),)
+    except BnprivError as error:
+        return Refusal(required=error.required, found=error.found, remedy=error.remedy)

@@ -1,0 +1,187 @@
+"""Law evidence of distributional attribute privacy: the answer's law is a mixture over the queried parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from bnpriv.checks import listing
+from bnpriv.errors import BnprivError, Refusal
+from bnpriv.evidence.constraints import Constraint, LawPair
+from bnpriv.evidence.records import Cells, cuts_of, law_cells, record_law, summed_exactly
+from bnpriv.evidence.sums import mixture_of, repeated, rounding_of, too_large
+from bnpriv.factors import FloatArray
+from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.inference import joint_law
+from bnpriv.laws import Atoms
+from bnpriv.networks import State
+from bnpriv.queries.base import Query
+from bnpriv.queries.normal_form import NormalForm, normal_form
+from bnpriv.secrets import SecretPair
+
+MOST_CONFIGURATIONS = 10_000
+"""Configurations of the queried parameters over which the law of the answer is mixed."""
+
+COLUMNS_BY_LAW = (
+    "Given all parameters the columns are independent, and the records of a column are independent draws from the "
+    "law declared for its parameter."
+)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ParameterLaws:
+    """The laws of an answer given the parameter of a protected column."""
+
+    framework: DistributionalAttributePrivacy
+    form: NormalForm
+    columns: tuple[str, ...]
+    _answers: dict[tuple[int, ...], Atoms] = field(default_factory=dict[tuple[int, ...], Atoms])
+
+    @property
+    def dimension(self) -> int:
+        """Return how many numbers the answer has."""
+        return len(self.form.matrix)
+
+    @property
+    def rounding(self) -> float:
+        """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
+        return rounding_of(self.form)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must hold outside the library."""
+        return (COLUMNS_BY_LAW,)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Return the pairs that are no constraint under a model because a secret has probability zero."""
+        return tuple(
+            f"{name}: {pair} in model {model}, a secret has probability zero"
+            for name, pairs in self.framework.secrets.items()
+            for model in range(self.framework.network.models)
+            for pair in _one_way(pairs)
+            if not all(self._possible(name, side, model) for side in (pair.first, pair.second))
+        )
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return one constraint per protected attribute and model."""
+        return self._constraints
+
+    @cached_property
+    def _constraints(self) -> tuple[Constraint, ...]:
+        found: list[Constraint] = []
+        for name, pairs in self.framework.secrets.items():
+            for model in range(self.framework.network.models):
+                laws = self._pairs(name, pairs, model)
+                if isinstance(laws, Refusal) or laws:
+                    found.append(Constraint(protected=name, model=model, record=None, pairs=laws))
+        return tuple(found)
+
+    def _pairs(self, name: str, pairs: tuple[SecretPair, ...], model: int) -> tuple[LawPair, ...] | Refusal:
+        try:
+            return tuple(
+                LawPair(pair=str(pair), first=first, second=second)
+                for pair in _one_way(pairs)
+                if (first := self._answer(name, pair.first, model)) is not None
+                and (second := self._answer(name, pair.second, model)) is not None
+            )
+        except BnprivError as error:
+            return Refusal(required=error.required, found=error.found, remedy=error.remedy)
+
+    def _possible(self, name: str, side: frozenset[State], model: int) -> bool:
+        return bool(np.isfinite(self._side(name, (), side, model)).any())
+
+    def _side(self, name: str, others: tuple[str, ...], side: frozenset[State], model: int) -> FloatArray:
+        """Return log P(others, name in side), summed over the side, with one axis per other."""
+        law = joint_law(self.framework.network, (name, *others))
+        values = law.values[min(model, law.values.shape[0] - 1)]
+        states = self.framework.network.states[name]
+        rows = [k for k, state in enumerate(states) if state in side]
+        return np.logaddexp.reduce(values[rows], axis=0)
+
+    def _answer(self, name: str, side: frozenset[State], model: int) -> Atoms | None:
+        """Return the law of the answer given that the parameter of `name` is in `side`; None if it never is."""
+        nodes = [column for column in self.columns if column in self.framework.network.graph.parents]
+        others = tuple(column for column in nodes if column != name)
+        if name in nodes:
+            law = joint_law(self.framework.network, (name, *others))
+            values = law.values[min(model, law.values.shape[0] - 1)].copy()
+            states = self.framework.network.states[name]
+            values[[k for k, state in enumerate(states) if state not in side]] = -np.inf
+            axes = (name, *others)
+        else:
+            values, axes = self._side(name, others, side, model), others
+        total = np.logaddexp.reduce(values.ravel())
+        if not np.isfinite(total):
+            return None
+        weights = np.exp(values - total)
+        cells = [index for index in np.ndindex(weights.shape) if weights[index] > 0]
+        laws = [self._given(dict(zip(axes, index, strict=True))) for index in cells]
+        return mixture_of(np.array([weights[index] for index in cells]), laws)
+
+    def _given(self, states: Mapping[str, int]) -> Atoms:
+        """Return the law of the answer given the states of the queried parameters."""
+        key = tuple(states.get(column, 0) for column in self.columns)
+        if key not in self._answers:
+            cells = {c: self._cells(c, k) for c, k in zip(self.columns, key, strict=True)}
+            one = record_law(self.form, cells, np.ones((1,) * len(cells)))
+            refusal = too_large(one, self.form.schema.records)
+            if refusal is not None:
+                raise refusal.error()
+            self._answers[key] = repeated(one, self.form.schema.records)
+        return self._answers[key]
+
+    def _cells(self, column: str, state: int) -> Cells:
+        laws = self.framework.column_laws[column]
+        whole = law_cells(laws, cuts_of(self.form, column))
+        return Cells(whole.values, whole.masses[[state]])
+
+
+def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> ParameterLaws | Refusal:
+    """Return the laws, or why they cannot be computed."""
+    form = normal_form(query, framework.schema)
+    columns = tuple(sorted(query.columns))
+    missing = [name for name in columns if name not in framework.column_laws]
+    if missing:
+        return Refusal(
+            required="the law of every queried column must be declared for each state of its parameter",
+            found=f"none for {listing(missing)}",
+            remedy="Pass laws={column: {state: scipy.stats.norm(165, 8), ...}}, or write [laws.COLUMN.STATE].",
+        )
+    for name in columns:
+        if not summed_exactly(form, name, framework.column_laws[name]):
+            return Refusal(
+                required=f"the sum of {name!r} needs the exact law of its values",
+                found="a density",
+                remedy="Count the column instead, or use MarkovQuiltMechanism.",
+            )
+    states = framework.network.states
+    size = math.prod(len(states[name]) for name in columns if name in states)
+    if size > MOST_CONFIGURATIONS:
+        return Refusal(
+            required=f"the queried parameters may have at most {MOST_CONFIGURATIONS:,} configurations",
+            found=f"{size:,}",
+            remedy="Query fewer columns at once.",
+        )
+    evidence = ParameterLaws(framework, form, columns)
+    if not evidence.constraints():
+        return Refusal(
+            required="some pair of secrets must have positive probability",
+            found="none in any model",
+            remedy="Correct the table of the protected attribute, or choose other secrets.",
+        )
+    return evidence
+
+
+def _one_way(pairs: tuple[SecretPair, ...]) -> list[SecretPair]:
+    """Return each pair in one direction: distances and curves look both ways."""
+    kept: dict[frozenset[frozenset[State]], SecretPair] = {}
+    for pair in pairs:
+        kept.setdefault(frozenset({pair.first, pair.second}), pair)
+    return list(kept.values())

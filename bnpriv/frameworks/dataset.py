@@ -1,0 +1,121 @@
+"""Dataset attribute privacy: hide a property of a protected column of this very table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from bnpriv import checks
+from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
+from bnpriv.errors import FrameworkError, SecretError
+from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.properties import Secret
+from bnpriv.schema import Schema
+
+
+@final
+@dataclass(frozen=True)
+class DatasetAttributePrivacy:
+    """Hide a property of a protected column of this table, such as how many patients have a disease.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        How the columns of one record depend on each other, of level "records"; several models are the class Theta.
+        A node's states are the values of its column, or bins of them with a law declared in `laws`.
+    schema : Schema
+        The columns of the table and the number of records.
+    protect : mapping from str to Secret
+        For every protected column the property that is hidden, and which values of it must not be told apart.
+    source : str
+        Where the model comes from; printed in every certificate. It must not be the data to be released.
+    laws : mapping, optional
+        For a column whose states are bins: its law inside each of them.
+
+    Raises
+    ------
+    FrameworkError
+        If the network is not of level "records".
+    SecretError
+        If nothing is protected, or a secret is about another column.
+
+    Notes
+    -----
+    Definition 3 of Zhang, Ohrimenko, Cummings, "Attribute Privacy" (FAccT 2022): records are independent draws.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> network = DiscreteNetwork.from_tables(
+    ...     {"ill": [0.9, 0.1], "smokes": [[0.8, 0.4], [0.2, 0.6]]},
+    ...     states={"ill": ["no", "yes"], "smokes": ["no", "yes"]},
+    ...     parents={"smokes": ["ill"]},
+    ...     level="records",
+    ... )
+    >>> yes_or_no = bp.Categorical(["no", "yes"])
+    >>> schema = Schema(records=1000, columns={"ill": yes_or_no, "smokes": yes_or_no})
+    >>> hidden = bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=20))
+    >>> DatasetAttributePrivacy(network, schema, {"ill": hidden}, source="a textbook").protected
+    ('ill',)
+    """
+
+    network: DiscreteNetwork
+    schema: Schema
+    protect: Mapping[str, Secret]
+    source: str = field(kw_only=True)
+    laws: DeclaredLaws | None = field(default=None, kw_only=True, repr=False, compare=False)
+    column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
+
+    notion = "dataset attribute privacy"
+
+    def __post_init__(self) -> None:
+        if self.network.level != "records":
+            raise FrameworkError(
+                "dataset attribute privacy needs a network of level 'records'",
+                found=f"level {self.network.level!r}",
+                remedy="Declare the network of the columns of one record.",
+            )
+        checks.text("source", self.source, error=FrameworkError)
+        if not isinstance(self.protect, Mapping) or not self.protect:
+            raise SecretError(
+                "protect maps protected columns to secrets",
+                found="nothing" if not self.protect else f"a {type(self.protect).__name__}",
+                remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
+            )
+        object.__setattr__(self, "protect", dict(self.protect))
+        for name, secret in self.protect.items():
+            _check_secret(name, secret, self.network, self.schema)
+        laws = column_laws(self.laws or {}, self.schema, self.network.states, ())
+        object.__setattr__(self, "column_laws", laws)
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Return the protected columns."""
+        return tuple(self.protect)
+
+    @property
+    def models(self) -> int:
+        """Return how many models the adversary may hold."""
+        return self.network.models
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that a calibration depends on."""
+        secrets = [(name, str(secret)) for name, secret in sorted(self.protect.items())]
+        facts = (self.notion, self.source, self.schema, secrets, sorted(self.column_laws.items()))
+        return fingerprint(facts, (self.network,))
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint())
+
+
+def _check_secret(name: str, secret: Secret, network: DiscreteNetwork, schema: Schema) -> None:
+    checks.member("a protected column", name, network.attributes, error=SecretError)
+    checks.member("a protected column", name, schema.columns, error=SecretError)
+    if not isinstance(secret, Secret) or secret.column != name:
+        raise SecretError(
+            f"the secret of {name!r} must be a property of that column",
+            found=f"a {type(secret).__name__}" if not isinstance(secret, Secret) else f"one of {secret.column!r}",
+            remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
+        )

@@ -1,0 +1,149 @@
+"""Distribution privacy: hide which of two distributions the table comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+from bnpriv import checks
+from bnpriv.errors import FrameworkError
+from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.laws import Atoms, Normal
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.queries.base import Query
+from bnpriv.schema import Categorical, Schema
+
+Side = Atoms | Normal | DiscreteNetwork
+
+NO_TABLE = Schema(records=1, columns={"answer": Categorical(["known by its laws alone"])})
+"""Stands for the table where laws of an answer are declared without one."""
+
+
+@final
+@dataclass(frozen=True)
+class DistributionPrivacy:
+    """Hide which of two distributions the table was drawn from, for every declared pair.
+
+    Parameters
+    ----------
+    pairs : sequence of (law, law) or (network, network)
+        Either laws of one query's answer, or record networks (level "records", one model each), from which the law of
+        any query's answer follows.
+    query : Query, optional
+        The query whose answer the laws describe; without it the framework can be analysed, not released.
+    schema : Schema, optional
+        Needed for record networks, and to release.
+    source : str
+        Where the distributions come from; printed in every certificate.
+
+    Raises
+    ------
+    FrameworkError
+        If there is no pair, the two sides of a pair are not of one kind, or record networks come without a schema.
+
+    Notes
+    -----
+    Definition 2.2 of Chen, Ohrimenko, "Protecting Global Properties of Datasets with Distribution Privacy Mechanisms"
+    (AISTATS 2023).
+
+    Examples
+    --------
+    >>> pair = (Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))
+    >>> DistributionPrivacy([pair], source="a textbook").models
+    1
+    """
+
+    pairs: Sequence[tuple[Side, Side]]
+    query: Query | None = None
+    schema: Schema = NO_TABLE
+    source: str = field(kw_only=True)
+
+    notion = "distribution privacy"
+
+    def __post_init__(self) -> None:
+        checks.text("source", self.source, error=FrameworkError)
+        object.__setattr__(self, "pairs", tuple((first, second) for first, second in self.pairs))
+        if not self.pairs:
+            raise FrameworkError("a pair of distributions is needed", found="none", remedy="Give pairs of laws.")
+        for first, second in self.pairs:
+            _check_pair(first, second)
+        if (
+            len({isinstance(first, DiscreteNetwork) for first, _ in self.pairs}) > 1
+            or len({first.dimension for first, _ in self.pairs if not isinstance(first, DiscreteNetwork)}) > 1
+        ):
+            raise FrameworkError(
+                "all pairs must be laws of one answer, or all must be record networks",
+                found="some of each, or several dimensions",
+                remedy="Declare a framework for each answer.",
+            )
+        if (self.of_records or self.query is not None) and self.schema is NO_TABLE:
+            raise FrameworkError(
+                "record networks, and a query, need a schema",
+                found="none",
+                remedy="Pass schema=Schema(records=..., columns=...).",
+            )
+
+    @property
+    def of_records(self) -> bool:
+        """Return whether the pairs are record networks rather than laws of an answer."""
+        return isinstance(self.pairs[0][0], DiscreteNetwork)
+
+    @property
+    def dimension(self) -> int:
+        """Return how many numbers the declared laws are about; 1 for record networks."""
+        first = self.pairs[0][0]
+        return 1 if isinstance(first, DiscreteNetwork) else first.dimension
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Return what is protected, in words."""
+        return ("the distribution",)
+
+    @property
+    def models(self) -> int:
+        """Return the number of pairs."""
+        return len(self.pairs)
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that a calibration depends on."""
+        sides = [side for pair in self.pairs for side in pair]
+        laws = [_facts(side) for side in sides if not isinstance(side, DiscreteNetwork)]
+        networks = [side for side in sides if isinstance(side, DiscreteNetwork)]
+        return fingerprint((self.notion, self.source, str(self.query), self.schema, laws), networks)
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint())
+
+
+def _facts(law: Atoms | Normal) -> object:
+    if isinstance(law, Atoms):
+        return ("atoms", law.support.tolist(), law.logs.tolist(), law.error)
+    return ("normal", law.mean.tolist(), law.covariance.tolist())
+
+
+def _check_pair(first: Side, second: Side) -> None:
+    alike = type(first) is type(second) and isinstance(first, (Atoms, Normal, DiscreteNetwork))
+    if not alike:
+        raise FrameworkError(
+            "the two sides of a pair must both be Atoms, both Normal, or both networks",
+            found=f"{type(first).__name__} and {type(second).__name__}",
+            remedy="Give two laws of one query's answer, or two networks of one record.",
+        )
+    if isinstance(first, DiscreteNetwork) or isinstance(second, DiscreteNetwork):
+        assert isinstance(first, DiscreteNetwork)
+        assert isinstance(second, DiscreteNetwork)
+        for network in (first, second):
+            if network.level != "records" or network.models != 1:
+                raise FrameworkError(
+                    "a distribution is a network of level 'records' with one model",
+                    found=f"level {network.level!r} with {network.models} models",
+                    remedy="Give one pair per model.",
+                )
+        return
+    if first.dimension != second.dimension:
+        raise FrameworkError(
+            "the two laws of a pair must have one dimension",
+            found=f"{first.dimension} and {second.dimension}",
+            remedy="Give laws of one query's answer.",
+        )
