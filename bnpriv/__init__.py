@@ -27,14 +27,23 @@ from bnpriv.errors import (
     SizeError,
 )
 from bnpriv.evidence import influences
-from bnpriv.frameworks import DistributionalAttributePrivacy, Guarantee
+from bnpriv.laws import Atoms, Normal
+from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy, Guarantee
 
 # analyse
 from bnpriv.analysis import Comparison, Leaks, Tradeoff, compare, leaks, tradeoff
 from bnpriv.influence import Influence, influence_matrix, max_influence
 
 # calibrate
-from bnpriv.mechanisms import Calibration, Certificate, ColumnMechanism, MarkovQuiltMechanism, Mechanism
+from bnpriv.mechanisms import (
+    Calibration,
+    Certificate,
+    ColumnMechanism,
+    MarkovQuiltMechanism,
+    Mechanism,
+    TightMechanism,
+    WassersteinMechanism,
+)
 from bnpriv.networks import DiscreteNetwork, model_class
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.planner import Plan, plan
@@ -62,12 +71,14 @@ from bnpriv.release import Release, release
 from bnpriv.reports import InfluenceReport, influence_report
 from bnpriv.model_check import ModelCheck, check_model
 from bnpriv.schema import Categorical, Integer, Real, Schema
+from bnpriv.properties import Secret, apart
 from bnpriv.secrets import SecretPair, pairs
 from bnpriv.simulation import Rehearsal, rehearse, simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Atoms",
     "BnprivError",
     "Bound",
     "Calibration",
@@ -77,8 +88,10 @@ __all__ = [
     "ColumnMechanism",
     "Comparison",
     "DataError",
+    "DatasetAttributePrivacy",
     "DeclarationError",
     "DiscreteNetwork",
+    "DistributionPrivacy",
     "DistributionalAttributePrivacy",
     "FileError",
     "FrameworkError",
@@ -96,6 +109,7 @@ __all__ = [
     "ModelCheck",
     "NetworkError",
     "NoNoise",
+    "Normal",
     "ParameterError",
     "Plan",
     "Query",
@@ -107,11 +121,15 @@ __all__ = [
     "Release",
     "Schema",
     "SchemaError",
+    "Secret",
     "SecretError",
     "SecretPair",
     "SeparationError",
     "SizeError",
+    "TightMechanism",
     "Tradeoff",
+    "WassersteinMechanism",
+    "apart",
     "check_model",
     "col",
     "column_sensitivity",

@@ -55,8 +55,9 @@ def checked(notebook: Any) -> dict[str, list[str]]:
     }
 
 
-def test_there_are_two() -> None:
-    assert [path.name for path in PATHS] == ["01-model-and-report.ipynb", "02-release.ipynb"]
+def test_all_are_there() -> None:
+    names = ["01-model-and-report.ipynb", "02-release.ipynb", "03-dataset-properties.ipynb"]
+    assert [path.name for path in PATHS] == names
 
 
 @every

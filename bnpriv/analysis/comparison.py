@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence import influences
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.planner import Plan, plan
 from bnpriv.plotting import axes, label
@@ -35,7 +35,7 @@ class Comparison:
 
     Parameters
     ----------
-    frameworks : (Framework, Framework)
+    frameworks : (DistributionalAttributePrivacy, DistributionalAttributePrivacy)
         A and B.
     query : Query
     epsilon : float
@@ -48,7 +48,7 @@ class Comparison:
         In what the frameworks differ, in words; empty if in nothing that matters here.
     """
 
-    frameworks: tuple[Framework, Framework]
+    frameworks: tuple[DistributionalAttributePrivacy, DistributionalAttributePrivacy]
     query: Query
     epsilon: float
     plans: tuple[Plan, Plan]
@@ -137,12 +137,17 @@ class Comparison:
         return self._sheet.html
 
 
-def compare(framework_a: Framework, framework_b: Framework, query: Query, epsilon: float = 1.0) -> Comparison:
+def compare(
+    framework_a: DistributionalAttributePrivacy,
+    framework_b: DistributionalAttributePrivacy,
+    query: Query,
+    epsilon: float = 1.0,
+) -> Comparison:
     """Set two frameworks side by side for one query: what leaks, the best mechanism, its error, and why.
 
     Parameters
     ----------
-    framework_a, framework_b : Framework
+    framework_a, framework_b : DistributionalAttributePrivacy
         For example with two networks, or with other secrets.
     query : Query
         What is to be released.
@@ -184,7 +189,7 @@ def compare(framework_a: Framework, framework_b: Framework, query: Query, epsilo
     )
 
 
-def _told(framework: Framework, query: Query) -> dict[str, float]:
+def _told(framework: DistributionalAttributePrivacy, query: Query) -> dict[str, float]:
     evidence = influences(framework)
     if isinstance(evidence, Refusal) or evidence.covers(query.columns) is not None:
         return dict.fromkeys(framework.secrets, math.inf)
@@ -216,7 +221,7 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-def _differences(a: Framework, b: Framework, query: Query) -> Iterator[str]:
+def _differences(a: DistributionalAttributePrivacy, b: DistributionalAttributePrivacy, query: Query) -> Iterator[str]:
     facts = {
         "notion": (a.notion, b.notion),
         "protected": (listing(a.secrets), listing(b.secrets)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.evidence import influences
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, influence_of
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.plotting import axes, label
@@ -161,12 +161,12 @@ class Leaks:
         return self._sheet.html
 
 
-def leaks(model: DiscreteNetwork | Framework, query: Query) -> Leaks:
+def leaks(model: DiscreteNetwork | DistributionalAttributePrivacy, query: Query) -> Leaks:
     """Find out which attributes a query talks about, and how much.
 
     Parameters
     ----------
-    model : DiscreteNetwork or Framework
+    model : DiscreteNetwork or DistributionalAttributePrivacy
         A network; a framework adds columns that are declared independent, and the pairs of secrets that it protects.
     query : Query
         What is to be asked.

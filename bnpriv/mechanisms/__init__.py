@@ -3,11 +3,18 @@
 from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.mechanisms.certificate import Certificate, Decision
 from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.mechanisms.tight import TightMechanism
 from bnpriv.mechanisms.usefulness import Usefulness
+from bnpriv.mechanisms.wasserstein import WassersteinMechanism
 
 STANDARD: tuple[Mechanism, ...] = (
     MarkovQuiltMechanism(),
+    TightMechanism(),
+    TightMechanism(noise="gaussian"),
+    WassersteinMechanism(),
+    WassersteinMechanism(noise="gaussian"),
     ColumnMechanism(),
     ColumnMechanism(noise="gaussian"),
 )
@@ -19,7 +26,10 @@ __all__ = [
     "Certificate",
     "ColumnMechanism",
     "Decision",
+    "LawDecision",
     "MarkovQuiltMechanism",
     "Mechanism",
+    "TightMechanism",
     "Usefulness",
+    "WassersteinMechanism",
 ]

@@ -11,14 +11,16 @@ from typing import ClassVar, cast, final
 
 from bnpriv import checks
 from bnpriv.bound import Bound
+from bnpriv.discrete_noise import DiscreteLaplace
 from bnpriv.errors import CertificateError, QueryError, Refusal
-from bnpriv.frameworks import Framework, Guarantee
+from bnpriv.frameworks import DistributionPrivacy, Framework, Guarantee
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise import Gaussian, Laplace, Noise
 from bnpriv.queries.base import Query
+from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Json, number_text
@@ -58,11 +60,12 @@ class Mechanism(ABC):
             If epsilon or delta is out of range.
         """
         epsilon, delta = checks.epsilon(epsilon), checks.delta(delta)
-        if query is None:
+        asked = own_query(framework) if query is None else query
+        if asked is None:
             return Refusal(
                 required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
             )
-        return self._refusal(framework, query, epsilon, delta)
+        return self._refusal(framework, asked, epsilon, delta)
 
     def calibrate(
         self, framework: Framework, query: Query | None = None, *, epsilon: float, delta: float = 0.0
@@ -92,21 +95,22 @@ class Mechanism(ABC):
             If the query does not fit the schema.
         """
         refusal = self.supports(framework, query, epsilon=epsilon, delta=delta)
-        if refusal is not None or query is None:
+        asked = own_query(framework) if query is None else query
+        if refusal is not None or asked is None:
             raise cast(Refusal, refusal).error()
-        noise, certificate, spent = self._calibrated(framework, query, float(epsilon), float(delta))
+        noise, certificate, spent = self._calibrated(framework, asked, float(epsilon), float(delta))
         guarantee = Guarantee(
             epsilon=float(epsilon),
             delta=spent,
-            protected=tuple(framework.secrets),
-            models=framework.network.models,
+            protected=framework.protected,
+            models=framework.models,
             source=framework.source,
             kind=certificate.kind,
         )
         return Calibration(
             mechanism=self,
             framework=framework,
-            query=query,
+            query=asked,
             epsilon=float(epsilon),
             delta=float(delta),
             noise=noise,
@@ -131,6 +135,13 @@ class Mechanism(ABC):
         usual = type(self)().options()
         named = [f"{name}={value!r}" for name, value in self.options().items() if value != usual[name]]
         return f"{type(self).__name__}({', '.join(named)})"
+
+
+def own_query(framework: Framework) -> Query | None:
+    """Return the query that a framework is about, or None if it leaves the query open."""
+    if not isinstance(framework, DistributionPrivacy) or framework.of_records:
+        return framework.query if isinstance(framework, DistributionPrivacy) else None
+    return framework.query or GivenAnswer(size=framework.dimension)
 
 
 @final
@@ -165,7 +176,7 @@ class Calibration:
     @property
     def scale(self) -> float:
         """Return the scale of the noise in the answer's unit; 0.0 when none is needed."""
-        return self.noise.scale if isinstance(self.noise, (Laplace, Gaussian)) else 0.0
+        return self.noise.scale if isinstance(self.noise, (Laplace, Gaussian, DiscreteLaplace)) else 0.0
 
     @property
     def expected_error(self) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.bound import Bound, Kind, weakest
+from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.quilts import MarkovQuilt
 from bnpriv.render import Json, number_text, set_text
 from bnpriv.secrets import SecretPair
@@ -44,6 +45,11 @@ class Decision:
     influence: Bound
     sensitivity: Bound
     scale: float
+
+    @property
+    def kind(self) -> Kind:
+        """Return how well the influence is known."""
+        return self.influence.kind
 
     @property
     def text(self) -> str:
@@ -93,8 +99,9 @@ class Certificate:
         The theorem with its source.
     claim : str
         The file in docs/claims that proves it.
-    decisions : tuple of Decision
-        One per protected attribute, the one that needs the most noise first; empty for mechanisms without quilts.
+    decisions : tuple of Decision or LawDecision
+        What decided the noise: one per protected attribute, or per attribute and model for laws, the one that needs the
+        most noise first; empty for mechanisms that need no model.
     sensitivity : Bound
         Column sensitivity that the noise hides.
     source : str
@@ -111,7 +118,7 @@ class Certificate:
 
     theorem: str
     claim: str
-    decisions: tuple[Decision, ...]
+    decisions: tuple[Decision | LawDecision, ...]
     sensitivity: Bound
     source: str
     assumptions: tuple[str, ...]
@@ -122,7 +129,7 @@ class Certificate:
     @property
     def kind(self) -> Kind:
         """Return how well the numbers behind the noise are known."""
-        return weakest((self.sensitivity.kind, *(decision.influence.kind for decision in self.decisions)))
+        return weakest((self.sensitivity.kind, *(decision.kind for decision in self.decisions)))
 
     def to_json(self) -> Json:
         """Return the certificate as plain values."""

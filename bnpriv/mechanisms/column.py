@@ -14,9 +14,16 @@ from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
+from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import column_sensitivity
 
 Law = Literal["laplace", "gaussian"]
+
+NO_QUERY = Refusal(
+    required="column sensitivity needs a query",
+    found="laws of an answer alone",
+    remedy="Pass query=... and schema=... to the framework, or use WassersteinMechanism or TightMechanism.",
+)
 
 
 @final
@@ -59,6 +66,8 @@ class ColumnMechanism(Mechanism):
         checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        if isinstance(query, GivenAnswer):
+            return NO_QUERY
         if self.noise == "laplace":
             return None
         if delta == 0:
@@ -72,8 +81,9 @@ class ColumnMechanism(Mechanism):
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
-        sensitivity = column_sensitivity(query, query.columns, framework.schema, 1 if self.noise == "laplace" else 2)
-        dimension = query.dimension(framework.schema)
+        schema = framework.schema
+        sensitivity = column_sensitivity(query, query.columns, schema, 1 if self.noise == "laplace" else 2)
+        dimension = query.dimension(schema)
         noise: Noise
         spent = 0.0
         if sensitivity.upper == 0:

@@ -9,7 +9,7 @@ from typing import final
 
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import influences
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, influence_of
 from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.mechanisms.quilt import scales
@@ -32,7 +32,7 @@ MOST_QUILTS = 200
 class Question:
     """A query to a framework, with its calibration by quilts if an epsilon was given."""
 
-    framework: Framework
+    framework: DistributionalAttributePrivacy
     query: Query
     calibration: Calibration | None
 
@@ -65,7 +65,7 @@ def attribute_report(
     )
 
 
-def query_influences(framework: Framework, query: Query) -> Mapping[str, Influence]:
+def query_influences(framework: DistributionalAttributePrivacy, query: Query) -> Mapping[str, Influence]:
     """Return what the queried columns together tell about each protected attribute, itself left out.
 
     Raises

@@ -10,7 +10,7 @@ from typing import final
 
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Influences, influences
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.mechanisms.quilt import LEAST_MARGIN
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -86,7 +86,7 @@ def scale_at(curves: Iterable[Curve], epsilon: float) -> float:
     return max(curve.scale(epsilon) for curve in curves)
 
 
-def noise_curves(framework: Framework, query: Query) -> tuple[Curve, ...] | None:
+def noise_curves(framework: DistributionalAttributePrivacy, query: Query) -> tuple[Curve, ...] | None:
     """Return the curves whose largest value is the scale of the noise at every epsilon, None when there are too many.
 
     A pair of secrets that never needs more noise than another is left out.
@@ -109,7 +109,11 @@ def noise_curves(framework: Framework, query: Query) -> tuple[Curve, ...] | None
 
 
 def _of(
-    evidence: Influences, framework: Framework, query: Query, name: str, known: dict[frozenset[str], float]
+    evidence: Influences,
+    framework: DistributionalAttributePrivacy,
+    query: Query,
+    name: str,
+    known: dict[frozenset[str], float],
 ) -> Iterator[Curve]:
     told: list[tuple[frozenset[str], float, Sequence[Sequence[float]]]] = []
     for near in _near_sets(query.columns.intersection(evidence.network.attributes), name):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.planner import Plan, plan
@@ -144,7 +144,7 @@ _COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
 
 
 def influence_report(
-    model: DiscreteNetwork | Framework,
+    model: DiscreteNetwork | DistributionalAttributePrivacy,
     query: Query | None = None,
     epsilon: float | None = None,
     *,
@@ -155,7 +155,7 @@ def influence_report(
 
     Parameters
     ----------
-    model : DiscreteNetwork or Framework
+    model : DiscreteNetwork or DistributionalAttributePrivacy
         A network, with `protect`; or a framework, with an optional `query` and `epsilon`.
     query : Query, optional
         What is to be released from a framework.
@@ -205,7 +205,9 @@ def influence_report(
     return _framework_report(model, query, epsilon, limit)
 
 
-def _framework_report(framework: Framework, query: Query | None, epsilon: float | None, limit: int) -> InfluenceReport:
+def _framework_report(
+    framework: DistributionalAttributePrivacy, query: Query | None, epsilon: float | None, limit: int
+) -> InfluenceReport:
     made = None if query is None or epsilon is None else plan(framework, query, epsilon)
     asked: Mapping[str, Influence] = {} if query is None else query_influences(framework, query)
     question = (

@@ -14,7 +14,7 @@ from bnpriv import checks
 from bnpriv.errors import Refusal, RefusedError, SecretError
 from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.noise import Noise
 from bnpriv.plotting import axes, label
 from bnpriv.queries.normal_form import normal_form
@@ -149,7 +149,7 @@ class Rehearsal:
             f"Half of the answers err by at most {number_text(float(half))}, 19 of 20 by at most "
             f"{number_text(float(most))} (calibrated: {number_text(calibration.quantile(0.95))})."
         )
-        model = "" if calibration.framework.network.models == 1 else f", model {self.model}"
+        model = "" if calibration.framework.models == 1 else f", model {self.model}"
         return Sheet(
             caption=f"Rehearsal of {calibration.query} at epsilon {calibration.epsilon:g}: {draws:,} made-up answers "
             f"each for {self.protected} {self.pair}{model}; {size}.",
@@ -270,8 +270,9 @@ def _framework(calibration: Calibration) -> DistributionalAttributePrivacy:
 
 def _deciding(calibration: Calibration) -> tuple[str, SecretPair, int]:
     """Return the attribute, pair and model that decided the noise, or that the queried columns tell most about."""
-    if calibration.certificate.decisions:
-        decision = calibration.certificate.decisions[0]
+    by_quilts = (found for found in calibration.certificate.decisions if isinstance(found, Decision))
+    decision = next(by_quilts, None)
+    if decision is not None:
         return decision.protected, decision.pair, decision.model
     evidence = influences(calibration.framework)
     if isinstance(evidence, Refusal):
@@ -311,6 +312,11 @@ class _NumpySampler:
 
     def gaussian(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
         return tuple((np.asarray(values) + self.random.normal(0.0, scale, len(values))).tolist())
+
+    def discrete_laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        p = -np.expm1(-1 / scale)
+        drawn = self.random.geometric(p, len(values)) - self.random.geometric(p, len(values))
+        return tuple((np.asarray(values) + drawn).tolist())
 
 
 def _noisy(exact: Floats, noise: Noise, random: np.random.Generator) -> Floats:

@@ -33,8 +33,9 @@ PROMISED = frozenset(
 
 CONSTRUCTED = frozenset(
     {
-        "Categorical", "ColumnMechanism", "DistributionalAttributePrivacy", "Integer", "MarkovQuiltMechanism", "Real",
-        "Schema",
+        "Atoms", "Categorical", "ColumnMechanism", "DatasetAttributePrivacy", "DistributionPrivacy",
+        "DistributionalAttributePrivacy", "Integer", "MarkovQuiltMechanism", "Normal", "Real", "Schema", "Secret",
+        "TightMechanism", "WassersteinMechanism",
     }
 )  # fmt: skip
 """The classes that users call themselves."""

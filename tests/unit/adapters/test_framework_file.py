@@ -11,8 +11,17 @@ from bnpriv.adapters import framework_file
 from bnpriv.adapters.files import read_network
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.errors import BnprivError, FileError, FrameworkError, NetworkError, QueryError, SchemaError, SecretError
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+)
 from bnpriv.networks import DiscreteNetwork
+from bnpriv.properties import Secret, apart
+from bnpriv.queries.parser import parse_query
 from bnpriv.schema import Categorical, Integer, Real
+from bnpriv.secrets import pairs
 
 pytestmark = pytest.mark.usefixtures("one_grammar")
 
@@ -68,8 +77,14 @@ def write(folder: Path, text: str = TEXT, network: str = NETWORK, name: str = "f
     return path
 
 
+def network_of(framework: Framework) -> DiscreteNetwork:
+    assert not isinstance(framework, DistributionPrivacy)
+    return framework.network
+
+
 def test_reads_everything(tmp_path: Path) -> None:
     framework = read_framework(write(tmp_path))
+    assert isinstance(framework, DistributionalAttributePrivacy)
     assert framework.source == "public census 2020"
     assert framework.schema.records == 1000
     assert framework.schema.columns == {
@@ -90,12 +105,13 @@ def test_reads_everything(tmp_path: Path) -> None:
 def test_all_pairs_by_default_and_several_attributes(tmp_path: Path) -> None:
     text = TEXT.replace('pairs = [["low", "high"], ["low", ["middle", "high"]]]', "[protect.sat]")
     framework = read_framework(str(write(tmp_path, text)))
+    assert isinstance(framework, DistributionalAttributePrivacy)
     assert {name: len(chosen) for name, chosen in framework.secrets.items()} == {"income": 6, "sat": 2}
 
 
 def test_defaults(tmp_path: Path) -> None:
     short = TEXT.replace('level = "parameters"\nnormalize = false\n', "").split("[queries]")[0]
-    assert read_framework(write(tmp_path, short)).network.level == "parameters"
+    assert network_of(read_framework(write(tmp_path, short))).level == "parameters"
     assert read_queries(tmp_path / "framework.toml") == {}
 
 
@@ -103,7 +119,7 @@ def test_normalize(tmp_path: Path) -> None:
     off = NETWORK.replace("0.7, 0.3", "0.7, 0.3000001")
     with pytest.raises(NetworkError, match=r"framework\.toml, \[network\]: .*normalize=True"):
         read_framework(write(tmp_path, network=off))
-    assert read_framework(write(tmp_path, TEXT.replace("false", "true"), off)).network.models == 1
+    assert read_framework(write(tmp_path, TEXT.replace("false", "true"), off)).models == 1
 
 
 def test_network_below_the_folder(tmp_path: Path) -> None:
@@ -125,7 +141,7 @@ PROTECT = TEXT[TEXT.index("[protect.income]") : TEXT.index("[queries]")]
 
 REFUSED: dict[str, tuple[str, str, type[BnprivError], str]] = {
     "no notion": ('notion = "distributional"', "", FileError, "notion must be a text; found none"),
-    "another notion": ("distributional", "dataset", FileError, "found 'dataset'"),
+    "another notion": ("distributional", "causal", FileError, "found 'causal'"),
     "no source": ('source = "public census 2020"', "", FileError, "source must be a text; found none"),
     "an empty source": ("public census 2020", "", FileError, "an empty string"),
     "a source that is no text": ('"public census 2020"', "2020", FileError, "found a int"),
@@ -196,6 +212,104 @@ def test_refused(tmp_path: Path, case: str) -> None:
     assert words in str(refused.value)
     assert "framework.toml" in str(refused.value) or error is FileError
     assert refused.value.__cause__ is None
+
+
+DATASET = """
+notion = "dataset"
+source = "a survey of other places"
+
+[network]
+file = "network.bif"
+level = "records"
+
+[records]
+count = 200
+
+[columns.income]
+type = "categorical"
+categories = ["low", "middle", "high"]
+
+[columns.sat]
+type = "integer"
+lower = 400
+upper = 1600
+
+[protect.income]
+property = "count(income == \\"high\\")"
+at_most = 50
+
+[laws.sat.weak]
+normal = [950, 180]
+
+[laws.sat.strong]
+normal = [1150, 180]
+
+[queries]
+"high scores" = "count(sat >= 1200)"
+"""
+HIGH = parse_query('count(income == "high")')
+
+
+def dataset(folder: Path, text: str = DATASET) -> DatasetAttributePrivacy:
+    framework = read_framework(write(folder, text))
+    assert isinstance(framework, DatasetAttributePrivacy)
+    return framework
+
+
+def test_a_property_of_the_table(tmp_path: Path) -> None:
+    framework = dataset(tmp_path)
+    assert framework.network.level == "records"
+    assert framework.schema.records == 200
+    assert framework.source == "a survey of other places"
+    assert framework.protect == {"income": Secret(HIGH, pairs=apart(at_most=50))}
+    assert set(framework.column_laws) == {"sat"}
+    assert len(framework.column_laws["sat"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "chosen"),
+    [
+        ("", None),
+        ("at_most = 1.5", apart(at_most=1.5)),
+        ("pairs = [[40, 50], [40, [60, 70]]]", pairs((40, 50), (40, [60, 70]))),
+    ],
+)
+def test_the_pairs_of_a_property(tmp_path: Path, line: str, chosen: object) -> None:
+    assert dataset(tmp_path, DATASET.replace("at_most = 50", line)).protect["income"].pairs == chosen
+
+
+def test_the_level_of_a_dataset_is_records_by_default(tmp_path: Path) -> None:
+    assert dataset(tmp_path, DATASET.replace('level = "records"', "")).network.level == "records"
+
+
+REFUSED_DATASET: dict[str, tuple[str, str, type[BnprivError], str]] = {
+    "the other level": ('"records"', '"parameters"', FrameworkError, "level 'records'"),
+    "no property": ("property =", "# property =", FileError, "[protect.income]: property must be a text; found none"),
+    "a property that is no text": ('"count(income == \\"high\\")"', "3", FileError, "property must be a text"),
+    "a broken property": ('\\"high\\")"', '"', BnprivError, "[protect.income]"),
+    "a property of another kind": ('"count(income == \\"high\\")"', '"moments(sat)"', BnprivError, "[protect.income]"),
+    "a property of another column": ('income == \\"high\\"', "sat > 1200", SecretError, "a property of that column"),
+    "both": ("at_most = 50", "at_most = 50\npairs = [[1, 2]]", FileError, "[protect.income]: values are chosen by"),
+    "no distance": ("at_most = 50", "at_most = 0", BnprivError, "at_most"),
+    "a distance that is no number": ("at_most = 50", 'at_most = "far"', BnprivError, "at_most"),
+    "a misspelt key": ("at_most = 50", "atmost = 50", FileError, "Did you mean 'at_most'?"),
+    "pairs that are no list": ("at_most = 50", "pairs = 3", FileError, "Write pairs = [[40, 50]"),
+    "a side that is a table": ("at_most = 50", "pairs = [[1, {a = 1}]]", FileError, "a value or a list of values"),
+    "an independent column": ("upper = 1600", "upper = 1600\nindependent = true", FileError, "unknown 'independent'"),
+    "nothing protected": (
+        DATASET[DATASET.index("[protect") : DATASET.index("[laws")], "[protect]\n", SecretError, "protect maps",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED_DATASET)
+def test_refused_in_a_dataset(tmp_path: Path, case: str) -> None:
+    old, new, error, words = REFUSED_DATASET[case]
+    assert old in DATASET
+    with pytest.raises(error) as refused:
+        read_framework(write(tmp_path, DATASET.replace(old, new, 1)))
+    assert words in str(refused.value)
+    assert "framework.toml" in str(refused.value)
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

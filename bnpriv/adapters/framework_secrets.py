@@ -1,0 +1,56 @@
+"""The sections ``[protect.NAME]`` of a framework file."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none
+from bnpriv.networks.discrete import State
+from bnpriv.properties import Apart, Secret, apart
+from bnpriv.queries.parser import parse_query
+from bnpriv.secrets import SecretPairs, Side, pairs
+
+_STATES = ('pairs = [["low", "high"], ["low", ["middle", "high"]]]', "a state or a list of states", "Name states.")
+_VALUES = ("pairs = [[40, 50], [40, [60, 70]]]", "a value or a list of values", "Name values of the property.")
+
+
+def secret_of_parameter(part: Part) -> SecretPairs | None:
+    """Return which states of a parameter must not be told apart; None for all."""
+    part.only(("pairs",))
+    return _pairs(part, *_STATES)
+
+
+def secret_of_table(part: Part) -> Secret:
+    """Return the property of a column that is hidden, and which of its values must not be told apart."""
+    part.only(("property", "at_most", "pairs"))
+    if "at_most" in part.values and "pairs" in part.values:
+        raise part.refusal(
+            "values are chosen by at_most or by pairs", found="both", remedy="Keep one of them, or neither for all."
+        )
+    with part.named():
+        return Secret(parse_query(part.string("property")), pairs=_apart(part) or _pairs(part, *_VALUES))
+
+
+def _apart(part: Part) -> Apart | None:
+    return apart(at_most=part.need("at_most")) if "at_most" in part.values else None
+
+
+def _pairs(part: Part, example: str, members: str, remedy: str) -> SecretPairs | None:
+    if "pairs" not in part.values:
+        return None
+    listed = listed_or_none(part.values["pairs"])
+    couples = [listed_or_none(pair) for pair in listed or ()]
+    if listed is None or any(pair is None or len(pair) != 2 for pair in couples):
+        raise part.refusal(
+            "pairs must be a list of pairs of secrets", found="something else", remedy=f"Write {example}."
+        )
+
+    def side(given: object) -> Side:
+        several = listed_or_none(given)
+        chosen = [given] if several is None else several
+        if not all(isinstance(each, (str, int, float, bool)) for each in chosen):
+            raise part.refusal(f"a secret must be {members}", found=kind_of(given), remedy=remedy)
+        return frozenset(cast("list[State]", chosen))
+
+    with part.named():
+        return pairs(*((side(pair[0]), side(pair[1])) for pair in couples if pair))

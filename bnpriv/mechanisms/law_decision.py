@@ -1,0 +1,124 @@
+"""What decided the noise of a mechanism that works on the laws of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from bnpriv.bound import Bound, Kind
+from bnpriv.errors import LawError
+from bnpriv.evidence import Law
+from bnpriv.factors import FloatArray
+from bnpriv.laws import Atoms
+from bnpriv.plotting import axes
+from bnpriv.render import Json, number_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+POINTS = 400
+"""Points of a drawn density."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LawDecision:
+    """What decided the noise for one protected attribute under one model.
+
+    Parameters
+    ----------
+    protected : str
+        The protected attribute.
+    pair : str
+        The secrets that need the most noise.
+    model : int
+        The index in Theta.
+    rule : str
+        How the noise was found, in words.
+    distance : Bound or None
+        How far mass must move between the two laws; None for rules that need no distance.
+    kind : {"exact", "certified", "estimate"}
+    scale : float
+        Noise scale that this needs.
+    noise : {"laplace", "gaussian", "discrete_laplace"}
+    first, second : Atoms or Normal
+        The two laws that decided it: of the answer, or of what one record adds.
+    """
+
+    protected: str
+    pair: str
+    model: int
+    rule: str
+    distance: Bound | None
+    kind: Kind
+    scale: float
+    noise: str
+    first: Law
+    second: Law
+
+    @property
+    def text(self) -> str:
+        """Return the decision in a sentence."""
+        far = "" if self.distance is None else f", mass moves by at most {number_text(self.distance.upper)}"
+        noise = "no noise is needed" if self.scale == 0 else f"scale {number_text(self.scale)}"
+        return f"{self.protected} ({self.pair}, model {self.model}): {self.rule}{far}; {noise}."
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the two laws that decided the noise, as bars, and their densities with the noise, as lines.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        LawError
+            If the laws are not on the line with finitely many atoms.
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        first, second = self.first, self.second
+        if not (isinstance(first, Atoms) and isinstance(second, Atoms) and first.dimension == 1):
+            raise LawError(
+                "only laws of one number with finitely many atoms are drawn",
+                found=f"{type(first).__name__} in dimension {first.dimension}",
+                remedy="Look at to_json() instead.",
+            )
+        drawn = axes(ax)
+        for law, colour, name in ((first, "tab:blue", "first"), (second, "tab:orange", "second")):
+            drawn.vlines(law.support, 0, law.probabilities, color=colour, alpha=0.5, label=f"{name} secret, exact")
+            if self.scale > 0:
+                grid, density = _noisy_density(law, self.scale, self.noise)
+                drawn.plot(grid, density, color=colour, label=f"{name} secret, with noise")
+        drawn.set_xlabel("answer, up to a shift")
+        drawn.set_ylabel("probability, or density with noise")
+        drawn.set_title(f"{self.protected}: {self.pair}, model {self.model}")
+        drawn.legend()
+        return drawn
+
+    def to_json(self) -> Json:
+        """Return the decision as plain values."""
+        return {
+            "protected": self.protected,
+            "pair": self.pair,
+            "model": self.model,
+            "rule": self.rule,
+            "distance": None if self.distance is None else self.distance.upper,
+            "kind": self.kind,
+            "scale": self.scale,
+        }
+
+
+def _noisy_density(law: Atoms, scale: float, noise: str) -> tuple[FloatArray, FloatArray]:
+    """Return the density of a law with noise on a grid around its atoms."""
+    grid = np.linspace(float(law.support[0]) - 3 * scale, float(law.support[-1]) + 3 * scale, POINTS)
+    z = (grid[:, None] - law.support[None, :]) / scale
+    kernel = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) if noise == "gaussian" else 0.5 * np.exp(-np.abs(z))
+    return grid, kernel / scale @ law.probabilities

@@ -1,0 +1,35 @@
+"""The certificate of the mechanisms that work on the laws of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bnpriv.bound import Bound
+from bnpriv.evidence import Laws
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.queries.base import Query
+
+
+def law_certificate(
+    framework: Framework,
+    query: Query,
+    evidence: Laws,
+    decisions: Sequence[LawDecision],
+    *,
+    theorem: str,
+    claim: str,
+) -> Certificate:
+    """Return why noise from the laws of the answer is enough; `decisions` start with the one that needs the most."""
+    worst = decisions[0]
+    return Certificate(
+        theorem=theorem,
+        claim=claim,
+        decisions=tuple(decisions),
+        sensitivity=worst.distance or Bound(0.0, 0.0),
+        source=framework.source,
+        assumptions=(*evidence.assumptions, *query.assumptions),
+        dropped=evidence.dropped,
+        zero_noise_reason=None if worst.scale else "; ".join(decision.text for decision in decisions),
+    )

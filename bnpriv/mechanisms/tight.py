@@ -1,0 +1,305 @@
+"""Tight calibration: the least noise of a family whose privacy curve, computed from the laws, meets the budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+import numpy as np
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, weakest
+from bnpriv.discrete_noise import DiscreteLaplace
+from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta, too_many_atoms
+from bnpriv.divergences.laplace import LaplacePair
+from bnpriv.divergences.product import MOST_CELLS, grid_size, product_laplace_epsilon
+from bnpriv.errors import ParameterError, Refusal, SizeError
+from bnpriv.evidence import Constraint, LawPair, Laws, RecordPair, laws
+from bnpriv.frameworks import Framework
+from bnpriv.laws import Atoms
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import large_delta_refusal
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.laws_certificate import law_certificate
+from bnpriv.mechanisms.search import least_scale
+from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.queries.base import Query
+
+Law = Literal["laplace", "gaussian", "discrete_laplace"]
+
+_NOISE = {"laplace": Laplace, "gaussian": Gaussian, "discrete_laplace": DiscreteLaplace}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TightMechanism(Mechanism):
+    """Laplace or Gaussian noise, as little as the privacy curve of the laws of the answer allows.
+
+    Parameters
+    ----------
+    noise : {"laplace", "gaussian", "discrete_laplace"}
+        Gaussian noise needs delta above 0; discrete Laplace noise needs an answer of whole numbers, and stays pure.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If `noise` is none of these.
+
+    Notes
+    -----
+    docs/claims/tight.md. Never more noise than `WassersteinMechanism` on the same laws, often far less. Sums of records
+    use the per-record rule: calibrating the change of one record calibrates that of k of them, for any number of
+    records and any dimension.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> from bnpriv.laws import Atoms
+    >>> pair = (Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))
+    >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
+    >>> bp.TightMechanism().calibrate(framework, epsilon=0.5).scale
+    0.0
+    """
+
+    noise: Law = "laplace"
+    large_delta: bool = False
+    claim: ClassVar[str] = "tight.md"
+
+    def __post_init__(self) -> None:
+        checks.member("noise", self.noise, tuple(_NOISE), error=ParameterError)
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        evidence = laws(framework, query)
+        if isinstance(evidence, Refusal):
+            return evidence
+        refusal = noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
+        if refusal is not None:
+            return refusal
+        found = (_unsupported(constraint, evidence, self.noise) for constraint in evidence.constraints())
+        return next((refusal for refusal in found if refusal is not None), None)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        evidence = laws(framework, query)
+        if isinstance(evidence, Refusal):
+            raise evidence.error()
+        budget = 0.0 if self.noise == "discrete_laplace" else delta
+        search = _Search(noise=self.noise, epsilon=epsilon, delta=budget, rounding=evidence.rounding)
+        decisions = sorted((search.decide(c) for c in evidence.constraints()), key=lambda d: -d.scale)
+        certificate = law_certificate(
+            framework,
+            query,
+            evidence,
+            decisions,
+            theorem="Tight calibration from the privacy curve of the laws of the answer",
+            claim=self.claim,
+        )
+        scale, spent = decisions[0].scale, delta if search.used_delta else 0.0
+        if scale == 0:
+            return NoNoise(evidence.dimension), certificate, spent
+        return _NOISE[self.noise](scale, evidence.dimension), certificate, spent
+
+
+def noise_refusal(noise: str, framework: Framework, delta: float, *, large_delta: bool) -> Refusal | None:
+    """Return why a law of noise does not go with delta, or None if it does."""
+    if noise == "gaussian" and delta == 0:
+        return Refusal(
+            required="Gaussian noise needs delta above 0",
+            found="delta 0",
+            remedy="Pass a delta well below one over the number of records, or use Laplace noise.",
+        )
+    return None if large_delta or delta == 0 else large_delta_refusal(framework, delta)
+
+
+def _unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal | None:
+    """Return why neither rule serves a constraint, or None if one does."""
+    if noise == "discrete_laplace" and (evidence.rounding > 0 or not _whole(constraint)):
+        return Refusal(
+            required="discrete Laplace noise needs an answer of whole numbers",
+            found="fractions",
+            remedy="Use Laplace noise, or ask for a count.",
+        )
+    if constraint.record is not None and noise != "gaussian":
+        return _grid_refusal(constraint.record)
+    if isinstance(constraint.pairs, Refusal):
+        return constraint.pairs
+    if evidence.dimension > 1:
+        return Refusal(
+            required="several numbers at once are calibrated record by record, with Laplace noise",
+            found=f"{evidence.dimension} numbers" + (" and Gaussian noise" if noise == "gaussian" else ""),
+            remedy="Use WassersteinMechanism, or ask for one number.",
+        )
+    if not all(isinstance(law, Atoms) for pair in constraint.pairs for law in (pair.first, pair.second)):
+        return Refusal(
+            required="tight calibration needs laws with finitely many atoms",
+            found="a normal law",
+            remedy="Use WassersteinMechanism.",
+        )
+    most = max(_atoms(pair) for pair in constraint.pairs)
+    if noise == "gaussian" and too_many_atoms(most):
+        return Refusal(
+            required="the curve with Gaussian noise is computed for laws with few atoms",
+            found=f"{most:,} atoms",
+            remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
+        )
+    return None
+
+
+def _grid_refusal(record: RecordPair) -> Refusal | None:
+    """Return why the curve of one record takes too large a grid, or None if it does not."""
+    if record.first.dimension == 1 or grid_size(record.first, record.second) <= MOST_CELLS:
+        return None
+    return Refusal(
+        required=f"the grid of one record's answer may have at most {MOST_CELLS:,} points times atoms",
+        found=f"{grid_size(record.first, record.second):,} for {record.first.dimension} numbers",
+        remedy="Ask for fewer numbers at once, or use WassersteinMechanism.",
+    )
+
+
+def _whole(constraint: Constraint) -> bool:
+    """Return whether all atoms that decide a constraint are whole numbers."""
+    laws_of = [] if constraint.record is None else [constraint.record.first, constraint.record.second]
+    if not isinstance(constraint.pairs, Refusal):
+        laws_of += [law for pair in constraint.pairs for law in (pair.first, pair.second) if isinstance(law, Atoms)]
+    return all(bool(np.all(law.points == np.rint(law.points))) for law in laws_of)
+
+
+@dataclass(kw_only=True)
+class _Search:
+    """The least scale for each constraint: the better of the per-record rule and the exact laws."""
+
+    noise: Law
+    epsilon: float
+    delta: float
+    rounding: float
+    used_delta: bool = False
+
+    def decide(self, constraint: Constraint) -> LawDecision:
+        """Return what one constraint needs."""
+        found: list[LawDecision] = []
+        if constraint.record is not None and self.noise != "gaussian":
+            found.append(self._by_record(constraint, constraint.record))
+        if not isinstance(constraint.pairs, Refusal) and _on_line(constraint.pairs):
+            found.append(self._by_laws(constraint, constraint.pairs))
+        best = min(found, key=lambda decision: decision.scale)
+        self.used_delta |= self.delta > 0 and best.rule != RECORD_RULE
+        return best
+
+    def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
+        """Calibrate one record to epsilon / k: only pure guarantees add up over records."""
+        one = record_loss(record)
+
+        def loss(scale: float) -> float:
+            return record.distance * one(scale) * (1 + 4 * UNIT_ROUNDOFF) + self._rounding_loss(scale)
+
+        return LawDecision(
+            protected=constraint.protected,
+            pair=record.pair,
+            model=constraint.model,
+            rule=RECORD_RULE,
+            distance=None,
+            kind="exact",
+            scale=least_scale(loss, self.epsilon, _width(record)),
+            noise=self.noise,
+            first=record.first,
+            second=record.second,
+        )
+
+    def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair]) -> LawDecision:
+        scale, worst = 0.0, pairs[0]
+        for pair in pairs:
+            loss, budget = self._curve(pair)
+            if scale == 0 or not loss(scale) <= budget:
+                needed = least_scale(loss, budget, max(scale, _span(pair)))
+                if needed > scale or pair is pairs[0]:
+                    scale, worst = max(scale, needed), pair
+        return LawDecision(
+            protected=constraint.protected,
+            pair=worst.pair,
+            model=constraint.model,
+            rule="the curve of the two laws of the answer",
+            distance=None,
+            kind=weakest(pair.kind for pair in pairs),
+            scale=scale,
+            noise=self.noise,
+            first=worst.first,
+            second=worst.second,
+        )
+
+    def _curve(self, pair: LawPair) -> tuple[Callable[[float], float], float]:
+        """Return the loss of a pair as a function of the scale, and what it may be."""
+        f, g = pair.first, pair.second
+        assert isinstance(f, Atoms)
+        assert isinstance(g, Atoms)
+        line = LaplacePair.of(f, g)
+        if self.noise == "gaussian":
+            return self._gaussian(f, g, line), self.delta
+        if self.delta > 0:
+            return lambda b: line.delta(b, max(0.0, self.epsilon - self._rounding_loss(b))), self.delta
+        return lambda b: line.epsilon(b) + self._rounding_loss(b), self.epsilon
+
+    def _rounding_loss(self, scale: float) -> float:
+        """Return what rounding the answer costs in epsilon; nothing without noise, where equal answers stay equal."""
+        return self.rounding / scale if scale else 0.0
+
+    def _gaussian(self, f: Atoms, g: Atoms, line: LaplacePair) -> Callable[[float], float]:
+        """Return an upper bound of delta for Gaussian noise, infinite where it cannot be computed."""
+
+        def loss(scale: float) -> float:
+            if scale == 0:
+                return line.delta(0.0, self.epsilon)
+            try:
+                # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
+                return gaussian_mixture_delta(f, g, scale, self.epsilon) + (1 + math.exp(self.epsilon)) * (
+                    self._rounding_loss(scale)
+                )
+            except SizeError:
+                return math.inf
+
+        return loss
+
+
+RECORD_RULE = "the curve of one record"
+
+
+def record_loss(record: RecordPair) -> Callable[[float], float]:
+    """Return the pure loss of one record as a function of the scale of Laplace noise."""
+    if record.first.dimension == 1:
+        return LaplacePair.of(record.first, record.second).epsilon
+
+    def loss(scale: float) -> float:
+        if scale > 0:
+            return product_laplace_epsilon(record.first, record.second, scale)
+        same = record.first.points.shape == record.second.points.shape and bool(
+            np.all(record.first.points == record.second.points)
+        )
+        if not same:
+            return math.inf
+        return float(np.max(np.abs(record.first.logs - record.second.logs))) + record.first.error + record.second.error
+
+    return loss
+
+
+def _atoms(pair: LawPair) -> int:
+    laws_of = [law for law in (pair.first, pair.second) if isinstance(law, Atoms)]
+    return len(np.unique(np.concatenate([law.points for law in laws_of]), axis=0)) if laws_of else 0
+
+
+def _on_line(pairs: Sequence[LawPair]) -> bool:
+    return all(isinstance(law, Atoms) and law.dimension == 1 for pair in pairs for law in (pair.first, pair.second))
+
+
+def _span(pair: LawPair) -> float:
+    assert isinstance(pair.first, Atoms)
+    assert isinstance(pair.second, Atoms)
+    return max(1e-9, float(np.ptp(np.concatenate([pair.first.points, pair.second.points]))))
+
+
+def _width(record: RecordPair) -> float:
+    return max(1e-9, float(np.ptp(np.concatenate([record.first.points, record.second.points]), axis=0).max()))
