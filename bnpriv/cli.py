@@ -12,8 +12,8 @@ import typer
 
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.starter import starter
-from bnpriv.errors import BnprivError, FileError, FrameworkError, QueryError
-from bnpriv.frameworks import DistributionalAttributePrivacy, Framework
+from bnpriv.errors import BnprivError, FileError, QueryError
+from bnpriv.frameworks import of_parameters
 from bnpriv.planner import plan as make_plan
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
@@ -58,7 +58,7 @@ def report(
     """Show what the columns, and a query, tell about the protected attributes."""
     with _working("computing influences"):
         asked = None if query is None else _query(framework, query)
-        made = influence_report(_of_parameters(read_framework(framework), "report"), asked, epsilon)
+        made = influence_report(of_parameters(read_framework(framework), "a report"), asked, epsilon)
         text = str(made)
     if html is not None:
         _write(html, made.to_html())
@@ -116,7 +116,7 @@ def simulate(
     if output.suffix not in (".parquet", ".csv"):
         raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
     with _working("drawing records"):
-        table = make_up(_of_parameters(read_framework(framework), "simulate"), records, seed=seed)
+        table = make_up(of_parameters(read_framework(framework), "a made-up table"), records, seed=seed)
         try:
             _save(table, output)
         except OSError as error:
@@ -150,16 +150,6 @@ def _working(what: str) -> Generator[None]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         progress.add_task(what, total=None)
         yield
-
-
-def _of_parameters(framework: Framework, command: str) -> DistributionalAttributePrivacy:
-    if not isinstance(framework, DistributionalAttributePrivacy):
-        raise FrameworkError(
-            f"`{command}` needs the notion 'distributional'",
-            found=framework.notion,
-            remedy="Use `plan`, which shows what a query needs under any notion.",
-        )
-    return framework
 
 
 def _query(framework: Path, text: str) -> Query:

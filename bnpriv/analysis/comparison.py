@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence import influences
-from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.planner import Plan, plan
 from bnpriv.plotting import axes, label
@@ -176,7 +176,7 @@ def compare(
     protected: income in A, gender in B.
     """
     epsilon = checks.epsilon(epsilon)
-    both = (framework_a, framework_b)
+    both = (of_parameters(framework_a, "a comparison"), of_parameters(framework_b, "a comparison"))
     plans = tuple(plan(framework, query, epsilon) for framework in both)
     told = tuple(_told(framework, query) for framework in both)
     return Comparison(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.evidence import influences
-from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.influence import Influence, influence_of
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.plotting import axes, label
@@ -195,6 +195,8 @@ def leaks(model: DiscreteNetwork | DistributionalAttributePrivacy, query: Query)
     >>> [(row.attribute, round(row.nats, 3)) for row in found.rows][:2]
     [('height', inf), ('weight', 2.032)]
     """
+    if not isinstance(model, DiscreteNetwork):
+        of_parameters(model, "the leak of a query")
     if isinstance(model, DiscreteNetwork):
         network, chosen = model, dict[str, Sequence[SecretPair]]()
         strange = sorted(query.columns.difference(network.attributes))

@@ -16,7 +16,7 @@ from bnpriv.column_laws import ColumnLaw
 from bnpriv.errors import BnprivError, Refusal, SecretError
 from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair
 from bnpriv.evidence.records import cuts_of, law_cells, record_law, state_cells, summed_exactly
-from bnpriv.evidence.sums import mixture_of, rounding_of, sum_law, too_large
+from bnpriv.evidence.sums import canonical, denominators, mixture_of, rounding_of, sum_law, too_large
 from bnpriv.factors import FloatArray
 from bnpriv.frameworks import DatasetAttributePrivacy
 from bnpriv.inference import joint_law
@@ -139,12 +139,13 @@ def constraint(
 ) -> Constraint | None:
     """Return what one secret asks under one model; None when it has one possible value."""
     both = record_law_of(framework, stack(secret.property, query), model)
+    units = denominators(normal_form(query, framework.schema))
     values = np.unique(both.points[:, 0])
     if values.size == 1:
         return None
     if values.size == 2:
-        return _of_count(framework, name, secret, model, both)
-    return _of_sum(framework, name, secret, model, both)
+        return _of_count(framework, name, secret, model, both, units)
+    return _of_sum(framework, name, secret, model, both, units)
 
 
 def record_law_of(framework: DatasetAttributePrivacy, query: Query, model: int) -> Atoms:
@@ -185,7 +186,9 @@ def _given(both: Atoms, value: float) -> Atoms:
     return Atoms.from_logs(both.points[kept, 1:], logs - total, 2 * both.error)
 
 
-def _of_count(framework: DatasetAttributePrivacy, name: str, secret: Secret, model: int, both: Atoms) -> Constraint:
+def _of_count(
+    framework: DatasetAttributePrivacy, name: str, secret: Secret, model: int, both: Atoms, units: FloatArray
+) -> Constraint:
     """A secret that is a number of records: the two laws of one record, and how many records may change."""
     low, high = np.unique(both.points[:, 0]).tolist()
     n = framework.schema.records
@@ -199,7 +202,7 @@ def _of_count(framework: DatasetAttributePrivacy, name: str, secret: Secret, mod
         protected=name,
         model=model,
         record=record,
-        pairs=_exact_pairs(counts, secret, pairs, first, second, both),
+        pairs=_exact_pairs(counts, secret, pairs, first, second, both, units),
         served=served,
     )
 
@@ -275,6 +278,7 @@ def _exact_pairs(
     first: Atoms,
     second: Atoms,
     both: Atoms,
+    units: FloatArray,
 ) -> Sequence[LawPair] | Refusal:
     """Return the exact laws of the answer given the two secrets of every pair, where that is cheap."""
     listed = counts.listed(secret, pairs)
@@ -297,7 +301,8 @@ def _exact_pairs(
 
     def given(members: frozenset[int]) -> Atoms:
         for s in members:
-            known.setdefault(s, sum_law(first, s, second, counts.n - s))
+            if s not in known:
+                known[s] = canonical(sum_law(first, s, second, counts.n - s), units)
         chosen = sorted(members)
         weights = np.exp(logs[chosen] - np.logaddexp.reduce(logs[chosen]))
         return mixture_of(weights, [known[s] for s in chosen])
@@ -321,7 +326,9 @@ def _text(members: frozenset[int], counts: _Counts) -> str:
     return side_text(frozenset(f"{counts.low + counts.unit * s:g}" for s in members))
 
 
-def _of_sum(framework: DatasetAttributePrivacy, name: str, secret: Secret, model: int, both: Atoms) -> Constraint:
+def _of_sum(
+    framework: DatasetAttributePrivacy, name: str, secret: Secret, model: int, both: Atoms, units: FloatArray
+) -> Constraint:
     """A secret that is a sum of several values: the joint law of secret and answer, cut at every value."""
     n = framework.schema.records
     refusal = too_large(both, n)
@@ -330,7 +337,7 @@ def _of_sum(framework: DatasetAttributePrivacy, name: str, secret: Secret, model
     total, shift = n_fold(both, n), _shift(framework, secret)
     chosen = _chosen(np.unique(total.points[:, 0]), secret, shift)
     served = frozenset(chosen) if isinstance(secret.pairs, SecretPairs) else None
-    pairs = _cut(total, list(chosen.values()), shift)
+    pairs = _cut(total, list(chosen.values()), shift, units)
     return Constraint(protected=name, model=model, record=None, pairs=pairs, served=served)
 
 
@@ -355,7 +362,7 @@ def _chosen(values: FloatArray, secret: Secret, shift: float) -> dict[int, tuple
 
 
 def _cut(
-    total: Atoms, chosen: Sequence[tuple[frozenset[float], frozenset[float]]], shift: float
+    total: Atoms, chosen: Sequence[tuple[frozenset[float], frozenset[float]]], shift: float, units: FloatArray
 ) -> Sequence[LawPair] | Refusal:
     """Return the laws of the answer given the two sides of every pair."""
     if len(chosen) > MOST_PAIRS:
@@ -364,7 +371,9 @@ def _cut(
             found=f"{len(chosen):,}",
             remedy="Choose pairs with bnpriv.pairs or bnpriv.apart.",
         )
-    known: Mapping[frozenset[float], Atoms] = {side: _given_any(total, side) for pair in chosen for side in pair}
+    known: Mapping[frozenset[float], Atoms] = {
+        side: canonical(_given_any(total, side), units) for pair in chosen for side in pair
+    }
     return tuple(
         LawPair(
             pair=" against ".join(side_text(frozenset(f"{v + shift:g}" for v in side)) for side in (a, b)),

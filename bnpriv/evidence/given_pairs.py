@@ -8,13 +8,13 @@ from typing import final
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair
 from bnpriv.evidence.dataset import INDEPENDENT_RECORDS, network_record_law
-from bnpriv.evidence.sums import repeated, rounding_of, too_large
+from bnpriv.evidence.sums import canonical, denominators, repeated, rounding_of, too_large
 from bnpriv.frameworks import DistributionPrivacy
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
-from bnpriv.queries.normal_form import normal_form
+from bnpriv.queries.normal_form import NormalForm, normal_form
 
 
 @final
@@ -75,17 +75,19 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
         laws = [network_record_law(network, framework.schema, query) for network in (first, second)]
         label = f"pair {k}"
         record = RecordPair(pair=label, first=laws[0], second=laws[1], distance=framework.schema.records)
-        exact = _exact(label, laws[0], laws[1], framework.schema.records)
+        exact = _exact(label, laws[0], laws[1], form)
         found.append(Constraint(protected="the distribution", model=k, record=record, pairs=exact))
     return GivenLaws(tuple(found), len(form.matrix), rounding_of(form), (INDEPENDENT_RECORDS,))
 
 
-def _exact(label: str, first: Atoms, second: Atoms, n: int) -> tuple[LawPair, ...] | Refusal:
+def _exact(label: str, first: Atoms, second: Atoms, form: NormalForm) -> tuple[LawPair, ...] | Refusal:
+    n, units = form.schema.records, denominators(form)
     for law in (first, second):
         refusal = too_large(law, n)
         if refusal is not None:
             return refusal
     try:
-        return (LawPair(pair=label, first=repeated(first, n), second=repeated(second, n)),)
+        sums = [canonical(repeated(law, n), units) for law in (first, second)]
+        return (LawPair(pair=label, first=sums[0], second=sums[1]),)
     except BnprivError as error:
         return Refusal(required=error.required, found=error.found, remedy=error.remedy)

@@ -14,7 +14,7 @@ from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.records import Cells, cuts_of, law_cells, record_law, summed_exactly
-from bnpriv.evidence.sums import mixture_of, repeated, rounding_of, too_large
+from bnpriv.evidence.sums import canonical, denominators, mixture_of, repeated, rounding_of, too_large
 from bnpriv.factors import FloatArray
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.inference import joint_law
@@ -134,7 +134,7 @@ class ParameterLaws:
             refusal = too_large(one, self.form.schema.records)
             if refusal is not None:
                 raise refusal.error()
-            self._answers[key] = repeated(one, self.form.schema.records)
+            self._answers[key] = canonical(repeated(one, self.form.schema.records), denominators(self.form))
         return self._answers[key]
 
     def _cells(self, column: str, state: int) -> Cells:

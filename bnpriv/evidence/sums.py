@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -33,6 +34,23 @@ def sum_law(first: Atoms, count: int, second: Atoms, other: int) -> Atoms:
     """Return the law of the sum of `count` draws of one law and `other` draws of a second, all independent."""
     parts = [repeated(law, draws) for law, draws in ((first, count), (second, other)) if draws]
     return parts[0] if len(parts) == 1 else add(parts[0], parts[1])
+
+
+def denominators(form: NormalForm) -> FloatArray:
+    """Return for every output a whole number of which it is a fraction, up to a shift that all answers share."""
+    return np.array([float(math.lcm(*(weight.denominator for weight in row))) for row in form.matrix])
+
+
+def canonical(law: Atoms, units: FloatArray) -> Atoms:
+    """Return the same law with equal answers as equal doubles: whole numbers over `units`, divided once.
+
+    Sums that were rounded on different roads would split an atom in two, and so hide that no noise is needed.
+    """
+    whole = np.rint(law.points * units)
+    if not (np.abs(whole) < 2.0**52).all():
+        return law
+    points = whole / units
+    return Atoms.from_logs(points[:, 0] if law.dimension == 1 else points, law.logs, law.error)
 
 
 def mixture_of(weights: FloatArray, laws: Sequence[Atoms]) -> Atoms:

@@ -1,7 +1,7 @@
 """The privacy notions: who must not learn what, from which tables, under which models. Values that compute nothing."""
 
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy, of_parameters
 from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.frameworks.pairs import DistributionPrivacy
 
@@ -13,4 +13,5 @@ __all__ = [
     "DistributionalAttributePrivacy",
     "Framework",
     "Guarantee",
+    "of_parameters",
 ]

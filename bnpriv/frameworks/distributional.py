@@ -118,3 +118,20 @@ class DistributionalAttributePrivacy:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())
+
+
+def of_parameters(framework: object, what: str) -> DistributionalAttributePrivacy:
+    """Return a framework if it is about the parameters of columns, which `what` needs.
+
+    Raises
+    ------
+    FrameworkError
+        If it is of another notion.
+    """
+    if isinstance(framework, DistributionalAttributePrivacy):
+        return framework
+    raise FrameworkError(
+        f"{what} needs a framework of distributional attribute privacy",
+        found=f"a {type(framework).__name__}",
+        remedy="Use `plan`, which shows what a query needs under any notion.",
+    )

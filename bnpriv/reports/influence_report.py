@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError
-from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.influence import Influence
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.planner import Plan, plan
@@ -202,6 +202,7 @@ def influence_report(
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
+    of_parameters(model, "a report")
     return _framework_report(model, query, epsilon, limit)
 
 

@@ -13,7 +13,7 @@ from bnpriv.checks import listing
 from bnpriv.column_laws import ColumnLaw
 from bnpriv.errors import FrameworkError, ParameterError, SecretError
 from bnpriv.factors import LogTable, marginal
-from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.networks import DiscreteNetwork, State
 from bnpriv.schema import Column, Integer, Real
 
@@ -86,7 +86,7 @@ def simulate(
     """
     import pandas as pd
 
-    schema = framework.schema
+    schema = of_parameters(framework, "a made-up table").schema
     require_laws(framework, schema.columns)
     count = schema.records if records is None else checks.whole("records", records, remedy="Ask for at least one row.")
     random = np.random.default_rng(checks.whole("seed", seed, least=0))

@@ -417,3 +417,12 @@ def test_a_value_that_is_impossible_in_one_model_alone(chosen) -> None:
 def test_exact_laws_of_a_count_over_two_thousand_records() -> None:
     framework = dataset(bp.Secret(ILL, pairs=bp.pairs((500, 510))), records=2000)
     assert bp.TightMechanism(noise="gaussian").supports(framework, COUGH, epsilon=1, delta=1e-6) is None
+
+
+@pytest.mark.parametrize(
+    "ask", [bp.influence_report, bp.simulate, lambda f: bp.leaks(f, ILL), lambda f: bp.compare(f, f, ILL)]
+)
+def test_what_needs_parameters_says_so(ask) -> None:
+    framework = dataset(bp.Secret(ILL, pairs=bp.apart(at_most=1)))
+    with pytest.raises(FrameworkError, match="distributional attribute privacy"):
+        ask(framework)

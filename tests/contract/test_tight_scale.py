@@ -1,0 +1,70 @@
+"""Tight calibration on thousands of random pairs of laws: enough, not more than enough, never more than Wasserstein."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.divergences.laplace import LaplacePair
+from bnpriv.errors import Refusal
+from bnpriv.evidence import laws
+from tests import oracles
+
+PAIRS = 2000
+
+
+def random_pair(rng: np.random.Generator) -> tuple[bp.Atoms, bp.Atoms]:
+    """Draw two laws on few whole numbers; sometimes with tiny masses, sometimes on different atoms."""
+    sides = []
+    for _ in range(2):
+        size = int(rng.integers(1, 7))
+        support = rng.choice(12, size=size, replace=False)
+        masses = rng.dirichlet(np.full(size, rng.choice([0.05, 1.0, 20.0])))
+        sides.append(bp.Atoms(support, masses / masses.sum()))
+    return sides[0], sides[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_reaches_epsilon_and_never_passes_wasserstein(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    noisy = 0
+    for _ in range(PAIRS // 4):
+        pair, epsilon = random_pair(rng), float(rng.uniform(0.05, 4))
+        framework = bp.DistributionPrivacy([pair], source="a random draw")
+        tight = bp.TightMechanism().calibrate(framework, epsilon=epsilon).scale
+        wide = bp.WassersteinMechanism().calibrate(framework, epsilon=epsilon).scale
+        assert tight <= wide * (1 + 1e-9)
+        line = LaplacePair.of(*pair)
+        masses = np.exp(line.first), np.exp(line.second)
+        found = max(oracles.loss(line.atoms, *ways, tight) for ways in (masses, masses[::-1]))
+        assert found <= epsilon * (1 + 1e-9)
+        if tight > 0:
+            noisy += 1
+            assert found == pytest.approx(epsilon, abs=1e-9 * max(1.0, epsilon))
+    assert noisy > PAIRS // 8
+
+
+def test_equal_answers_are_equal_doubles() -> None:
+    """Sums of fractions on different roads would split atoms, and hide that no noise is needed."""
+    rng = np.random.default_rng(2)
+    network = bp.DiscreteNetwork.from_tables(
+        {
+            "s": [0.6, 0.4],
+            "a": rng.dirichlet([1.0, 1.0], size=2).T,
+            "b": rng.dirichlet([1.0, 1.0], size=2).T,
+        },
+        states={name: ["0", "1"] for name in "sab"},
+        parents={"a": ["s"], "b": ["s"]},
+        level="records",
+    )
+    schema = bp.Schema(records=6, columns={name: bp.Integer(0, 1) for name in "sab"})
+    secret = {"s": bp.Secret(bp.count(bp.col("s") == 1))}
+    framework = bp.DatasetAttributePrivacy(network, schema, secret, source="a fixture")
+    evidence = laws(framework, bp.linear({"a": 0.5, "b": 0.5}))
+    assert not isinstance(evidence, Refusal)
+    for constraint in evidence.constraints():
+        assert not isinstance(constraint.pairs, Refusal)
+        for pair in constraint.pairs:
+            union = np.union1d(pair.first.support, pair.second.support)
+            assert len(union) == 13
