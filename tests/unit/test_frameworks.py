@@ -419,10 +419,16 @@ def test_exact_laws_of_a_count_over_two_thousand_records() -> None:
     assert bp.TightMechanism(noise="gaussian").supports(framework, COUGH, epsilon=1, delta=1e-6) is None
 
 
-@pytest.mark.parametrize(
-    "ask", [bp.influence_report, bp.simulate, lambda f: bp.leaks(f, ILL), lambda f: bp.compare(f, f, ILL)]
-)
-def test_what_needs_parameters_says_so(ask) -> None:
+NEEDS_PARAMETERS = {
+    "a report": bp.influence_report,
+    "a made-up table": bp.simulate,
+    "the leak of a query": lambda framework: bp.leaks(framework, ILL),
+    "a comparison": lambda framework: bp.compare(framework, framework, ILL),
+}
+
+
+@pytest.mark.parametrize("what", NEEDS_PARAMETERS)
+def test_what_needs_parameters_says_so(what: str) -> None:
     framework = dataset(bp.Secret(ILL, pairs=bp.apart(at_most=1)))
-    with pytest.raises(FrameworkError, match="distributional attribute privacy"):
-        ask(framework)
+    with pytest.raises(bp.FrameworkError, match=f"{what} needs a framework of distributional attribute privacy"):
+        NEEDS_PARAMETERS[what](framework)
