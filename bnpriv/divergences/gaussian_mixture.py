@@ -22,7 +22,7 @@ STEPS = 500
 REACH = 12.0
 """Standard deviations beyond the outer atoms; what lies further out is counted in full."""
 
-MOST_TERMS = 2**27
+MOST_TERMS = 2**25
 """Grid points times atoms."""
 
 BLOCK = 2**20

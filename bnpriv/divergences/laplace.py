@@ -154,7 +154,7 @@ def _between(a: FloatArray, b: FloatArray, gaps: FloatArray) -> FloatArray:
     def integral(low: FloatArray, high: FloatArray) -> FloatArray:
         return 0.5 * (a * (np.exp(-low) - np.exp(-high)) + b * (np.exp(high - gaps) - np.exp(low - gaps)))
 
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # a exp(-s) = -b exp(s - gap) at exp(2 s) = -a / b * exp(gap)
         change = 0.5 * (np.log(-a / b) + gaps)
     change = np.where((a * b < 0) & np.isfinite(change), np.clip(change, 0.0, gaps), 0.0)

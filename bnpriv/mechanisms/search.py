@@ -10,7 +10,7 @@ PRECISION = 1e-13
 MOST_DOUBLINGS = 200
 
 
-def least_scale(loss: Callable[[float], float], budget: float, guess: float) -> float:
+def least_scale(loss: Callable[[float], float], budget: float, guess: float, precision: float = PRECISION) -> float:
     """Return a scale at which a loss that never grows with the scale is within a budget, and hardly a larger one.
 
     Parameters
@@ -21,6 +21,8 @@ def least_scale(loss: Callable[[float], float], budget: float, guess: float) -> 
         The loss that is allowed.
     guess : float
         Any positive scale to start from.
+    precision : float
+        How close, relative to itself, the scale must come to the least one.
 
     Returns
     -------
@@ -41,7 +43,7 @@ def least_scale(loss: Callable[[float], float], budget: float, guess: float) -> 
         low, high = high, 2 * high
     else:
         return float("inf")
-    while high - low > PRECISION * high:
+    while high - low > precision * high:
         middle = (low + high) / 2
         if loss(middle) <= budget:
             high = middle

@@ -24,11 +24,14 @@ from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.search import least_scale
+from bnpriv.mechanisms.search import PRECISION, least_scale
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 
 Law = Literal["laplace", "gaussian", "discrete_laplace"]
+
+GAUSSIAN_PRECISION = 1e-5
+"""Relative precision of a scale of Gaussian noise: its curve is a bound that is off by more, and slow to compute."""
 
 _NOISE = {"laplace": Laplace, "gaussian": Gaussian, "discrete_laplace": DiscreteLaplace}
 
@@ -216,7 +219,8 @@ class _Search:
         for pair in pairs:
             loss, budget = self._curve(pair)
             if scale == 0 or not loss(scale) <= budget:
-                needed = least_scale(loss, budget, max(scale, _span(pair)))
+                precision = GAUSSIAN_PRECISION if self.noise == "gaussian" else PRECISION
+                needed = least_scale(loss, budget, max(scale, _span(pair)), precision)
                 if needed > scale or pair is pairs[0]:
                     scale, worst = max(scale, needed), pair
         return LawDecision(
