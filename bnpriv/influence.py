@@ -8,15 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, Bound, Kind
-from bnpriv.errors import NetworkError, SecretError, SizeError
+from bnpriv.bound import Bound, Kind
+from bnpriv.errors import NetworkError, SecretError
 from bnpriv.explanation import explanation
-from bnpriv.factors import FloatArray, LogTable, log_sum_exp
-from bnpriv.inference import joint_law
+from bnpriv.factors import FloatArray
 from bnpriv.networks import DiscreteNetwork, Graph, State
+from bnpriv.ratios import RatioTables
 from bnpriv.render import html, number_text, set_text
 from bnpriv.render.text import visible
 from bnpriv.secrets import SecretPair, SecretPairs, all_pairs
@@ -177,7 +176,7 @@ def influence_of(
             remedy="Ask about the other columns; a column tells everything about itself.",
         )
     border = frontier(network.graph, protected, asked)
-    tables = _Tables.of(network, protected, border, pairs)
+    tables = RatioTables.of(network, protected, border, pairs)
     values = np.stack([np.broadcast_to(tables.ratios(pair), network.models) for pair in pairs], axis=1)
     if border:
         values = np.where(np.isfinite(values), np.maximum(values + tables.error, 0.0), values)
@@ -202,27 +201,6 @@ def frontier(graph: Graph, protected: str, columns: Iterable[str]) -> tuple[str,
     """Return the members of `columns` that the others do not separate from `protected`, sorted."""
     seen = frozenset(columns)
     return tuple(name for name in sorted(seen) if graph.open_path(protected, {name}, given=seen - {name}))
-
-
-def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """Split `columns` into parts that are independent of each other given `protected`.
-
-    They are the connected components of the moral graph of the ancestors once `protected` is deleted.
-    """
-    near = graph.moral((*columns, protected))
-    left = set(columns)
-    parts: list[tuple[str, ...]] = []
-    while left:
-        reached: set[str] = set()
-        todo = [min(left)]
-        while todo:
-            name = todo.pop()
-            if name not in reached and name != protected:
-                reached.add(name)
-                todo.extend(near[name])
-        parts.append(tuple(sorted(left & reached)))
-        left -= reached
-    return parts
 
 
 def influence_matrix(network: DiscreteNetwork, pairs: Mapping[str, SecretPairs] | None = None) -> pd.DataFrame:
@@ -272,90 +250,8 @@ def influence_matrix(network: DiscreteNetwork, pairs: Mapping[str, SecretPairs] 
     return pd.DataFrame.from_dict(cells, orient="index", columns=list(names))
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class _Tables:
-    """Log P(protected, part) for the parts of a frontier.
-
-    The parts are independent given a single state of the protected attribute, so that for pairs of single states the
-    log ratios add; given a set of states they are not, and one table of the whole frontier is needed: `for_sets`,
-    None when it would be too large.
-    """
-
-    states: tuple[State, ...]
-    prior: LogTable
-    for_points: tuple[LogTable, ...]
-    for_sets: tuple[LogTable, ...] | None
-
-    @classmethod
-    def of(
-        cls, network: DiscreteNetwork, protected: str, border: tuple[str, ...], pairs: Sequence[SecretPair]
-    ) -> _Tables:
-        split = independent_parts(network.graph, protected, border)
-        parts = tuple(joint_law(network, (protected, *part)) for part in split)
-        whole: tuple[LogTable, ...] | None = parts
-        if len(parts) > 1 and not all(pair.is_point for pair in pairs):
-            try:
-                whole = (joint_law(network, (protected, *border)),)
-            except SizeError:
-                whole = None
-        return cls(
-            states=network.states[protected],
-            prior=joint_law(network, (protected,)),
-            for_points=parts,
-            for_sets=whole,
-        )
-
-    def tables(self, pair: SecretPair) -> tuple[LogTable, ...] | None:
-        """Return the tables whose log ratios add for `pair`."""
-        return self.for_points if pair.is_point else self.for_sets
-
-    def ratios(self, pair: SecretPair) -> FloatArray:
-        """Return the influence per model; -inf where a secret has probability zero."""
-        tables = self.tables(pair)
-        if tables is None:
-            return self._largest_singleton(pair)
-        first, second = self.side(pair.first), self.side(pair.second)
-        total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
-        return np.where(self._impossible(first) | self._impossible(second), -np.inf, total)
-
-    def cells(self, table: LogTable, pair: SecretPair) -> FloatArray:
-        """Return log P(q | first) - log P(q | second) of shape (models, cells of q); -inf where P(q | first) = 0."""
-        flat = table.values.reshape(*table.values.shape[:2], -1)
-        above = self._given(flat, self.side(pair.first))
-        below = self._given(flat, self.side(pair.second))
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(above), -np.inf, above - below)
-
-    def side(self, secret: frozenset[State]) -> NDArray[np.intp]:
-        return np.array([k for k, state in enumerate(self.states) if state in secret], dtype=np.intp)
-
-    def _given(self, flat: FloatArray, side: NDArray[np.intp]) -> FloatArray:
-        with np.errstate(invalid="ignore"):
-            return log_sum_exp(flat[:, side], 1) - log_sum_exp(self.prior.values[:, side], 1)[:, np.newaxis]
-
-    def _impossible(self, side: NDArray[np.intp]) -> NDArray[np.bool_]:
-        return np.asarray(np.isneginf(self.prior.values[:, side]).all(axis=1))
-
-    def _largest_singleton(self, pair: SecretPair) -> FloatArray:
-        """Return the bound that a mixture is never more telling than the most telling pair of its members."""
-        singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
-        return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
-
-    @cached_property
-    def error(self) -> float:
-        """Return a bound on the rounding error of a sum of log ratios."""
-        total = 0.0
-        for table in dict.fromkeys((*self.for_points, *(self.for_sets or ()))):
-            finite = table.values[np.isfinite(table.values)]
-            largest = float(np.max(np.abs(finite), initial=0.0))
-            total += 2 * (table.error + self.prior.error)
-            total += UNIT_ROUNDOFF * (8 * largest + 8 * table.values.shape[1] + 64)
-        return total
-
-
 def _witness(
-    network: DiscreteNetwork, pairs: Sequence[SecretPair], values: FloatArray, tables: _Tables
+    network: DiscreteNetwork, pairs: Sequence[SecretPair], values: FloatArray, tables: RatioTables
 ) -> tuple[SecretPair | None, int, dict[str, State]]:
     """Return the pair, model and assignment that attain the maximum."""
     if bool(np.isneginf(values).all()):

@@ -182,7 +182,17 @@ def output_epsilon(case: Case, scale: float) -> float:
 
     Between neighbouring atoms the log ratio of two mixtures of Laplace laws is monotone, so the atoms decide.
     """
-    framework, worst = case.framework, 0.0
+    return max((loss(*laws, scale) for laws in answer_laws(case)), default=0.0)
+
+
+def output_delta(case: Case, scale: float, noise: str) -> float:
+    """Return the hockey-stick divergence of the released number at the case's epsilon, over all models and pairs."""
+    return max((excess(*laws, scale, case.epsilon, noise) for laws in answer_laws(case)), default=0.0)
+
+
+def answer_laws(case: Case) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the atoms of the answer with its masses under the two secrets of every pair that is a constraint."""
+    framework = case.framework
     rows = list(itertools.product((0, 1), repeat=len(case.queried)))
     answers = np.array([value(case.query, dict(zip(case.queried, row, strict=True))) for row in rows])
     atoms = np.unique(answers)
@@ -196,8 +206,7 @@ def output_epsilon(case: Case, scale: float) -> float:
                         laws[side] = _answer_law(case, law, protected, side, rows, answers, atoms)
                 first, second = laws[pair.first], laws[pair.second]
                 if first is not None and second is not None:
-                    worst = max(worst, loss(atoms, first, second, scale))
-    return worst
+                    yield atoms, first, second
 
 
 def _answer_law(case, law, protected, side, rows, answers, atoms) -> np.ndarray | None:
@@ -221,3 +230,18 @@ def loss(atoms: np.ndarray, first: np.ndarray, second: np.ndarray, scale: float)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(first > 0, np.log(first) - np.log(second), -np.inf)
     return float(ratio.max())
+
+
+def excess(atoms: np.ndarray, first: np.ndarray, second: np.ndarray, scale: float, epsilon: float, noise: str) -> float:
+    """Return the hockey-stick divergence of the two output laws by plain integration of the densities."""
+    if scale == 0:
+        return float(np.maximum(0, first - np.exp(epsilon) * second).sum())
+    edges = np.concatenate([[atoms[0] - 40 * scale], atoms, [atoms[-1] + 40 * scale]])
+    total = 0.0
+    for low, high in itertools.pairwise(edges):
+        x = np.linspace(low, high, 100_001)
+        z = (x[:, None] - atoms[None, :]) / scale
+        kernel = np.exp(-z * z / 2) / math.sqrt(2 * math.pi) if noise == "gaussian" else np.exp(-np.abs(z)) / 2
+        density = kernel / scale @ (first - np.exp(epsilon) * second)
+        total += float(np.trapezoid(np.maximum(density, 0), x))
+    return total

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.errors import ParameterError
+from bnpriv.factors import FloatArray
 
 FUNCTION_ERROR = 16 * UNIT_ROUNDOFF
 """Bound on the relative error of the logs of the normal distribution function, with the operations around them."""
+
+MOST_NEGATIVE = -700.0
+"""Below this level, whose exponential is no double of full precision, the curve is 1 to the last bit."""
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -93,3 +99,38 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         else:
             high = middle
     return low
+
+
+def gaussian_excess(mu: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """Return the privacy curve of many pairs of normal laws at levels of either sign, rounded up.
+
+    Parameters
+    ----------
+    mu : ndarray
+        Gaps of the means over the standard deviation, at least 0.
+    epsilon : ndarray
+        Finite or -inf; below 0 the curve is that of the event that nearly always happens.
+
+    Returns
+    -------
+    ndarray
+        Of the shape that both broadcast to; see `gaussian_delta`.
+
+    Examples
+    --------
+    >>> gaussian_excess(np.array([1.0, 0.0]), np.array([1.0, -1.0])).round(6).tolist()
+    [0.126937, 0.632121]
+    """
+    from scipy.special import log_ndtr
+
+    mu, epsilon = np.broadcast_arrays(mu, epsilon)
+    certain = epsilon < MOST_NEGATIVE
+    level = np.where(certain, 0.0, epsilon)
+    gap = np.where(mu == 0, 1.0, mu)
+    first, second = log_ndtr(gap / 2 - level / gap), log_ndtr(-gap / 2 - level / gap)
+    error = FUNCTION_ERROR * (np.abs(first) + np.abs(second) + np.abs(level))
+    with np.errstate(over="ignore", invalid="ignore"):
+        curve = -np.exp(first + error) * np.expm1(np.minimum(0.0, level + second - first) - error)
+    curve = np.where(np.isneginf(first), 0.0, curve)
+    flat = np.where(level < 0, -np.expm1(np.minimum(level, 0.0)) * (1 + FUNCTION_ERROR), 0.0)
+    return np.minimum(1.0, np.where(certain, 1.0, np.where(mu == 0, flat, curve)))

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from bnpriv.errors import Refusal
 from bnpriv.influence import Influence
+from bnpriv.losses import Losses
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.secrets import SecretPair
 
@@ -30,4 +31,8 @@ class Influences(Protocol):
 
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
+        ...
+
+    def losses(self, columns: frozenset[str], attribute: str) -> Losses:
+        """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""
         ...

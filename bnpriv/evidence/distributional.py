@@ -13,6 +13,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_of
+from bnpriv.losses import Losses, losses_of
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.secrets import SecretPair
 
@@ -53,6 +54,11 @@ class DistributionalInfluences:
         if key not in self._known:
             self._known[key] = influence_of(self.network, border, attribute, self.secrets[attribute])
         return self._known[key]
+
+    def losses(self, columns: frozenset[str], attribute: str) -> Losses:
+        """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""
+        border = frontier(self.network.graph, attribute, columns.intersection(self.network.attributes))
+        return losses_of(self.network, border, attribute, self.secrets[attribute])
 
 
 @singledispatch

@@ -11,6 +11,7 @@ from bnpriv.mechanisms.wasserstein import WassersteinMechanism
 
 STANDARD: tuple[Mechanism, ...] = (
     MarkovQuiltMechanism(),
+    MarkovQuiltMechanism(noise="gaussian"),
     TightMechanism(),
     TightMechanism(noise="gaussian"),
     WassersteinMechanism(),

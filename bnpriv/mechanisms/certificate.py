@@ -35,6 +35,9 @@ class Decision:
         Column sensitivity of the query for the near columns.
     scale : float
         Noise scale that this attribute needs.
+    excess : float, optional
+        With delta above 0: by how much (hockey-stick divergence) the quilt can pass `influence`, which is then what the
+        noise leaves of epsilon to it; None for a pure guarantee.
     """
 
     protected: str
@@ -45,6 +48,7 @@ class Decision:
     influence: Bound
     sensitivity: Bound
     scale: float
+    excess: float | None = None
 
     @property
     def kind(self) -> Kind:
@@ -54,16 +58,17 @@ class Decision:
     @property
     def text(self) -> str:
         """Return the decision in a sentence."""
+        passed = f", but for an excess of {self.excess:.3g}" if self.excess else ""
         if self.scale == 0 and not self.queried_near:
             return (
                 f"{self.protected}: the queried columns are all far: they tell at most "
-                f"{number_text(self.influence.upper)} nats about it, within the budget, so no noise is needed."
+                f"{number_text(self.influence.upper)} nats about it{passed}, within the budget, so no noise is needed."
             )
         trivial = not self.quilt.quilt
         spent = (
             "the trivial quilt: every queried column that is not separated from it is near"
             if trivial
-            else f"the quilt {set_text(self.quilt.quilt)} tells {number_text(self.influence.upper)} nats"
+            else f"the quilt {set_text(self.quilt.quilt)} tells {number_text(self.influence.upper)} nats{passed}"
         )
         return (
             f"{self.protected} ({self.pair}, model {self.model}): {spent}; noise hides {set_text(self.queried_near)}, "
@@ -85,6 +90,7 @@ class Decision:
             "sensitivity": self.sensitivity.upper,
             "sensitivity_kind": self.sensitivity.kind,
             "scale": self.scale,
+            "excess": self.excess,
         }
 
 

@@ -150,7 +150,7 @@ def _decision(decision: Decision, calibration: Calibration) -> Sequence[str]:
         names(decision.queried_near, nothing="nothing"),
         number_text(decision.sensitivity.upper),
         names(decision.quilt.quilt, nothing="none needed"),
-        number_text(decision.influence.upper),
+        number_text(decision.influence.upper) + (f", excess {decision.excess:.2g}" if decision.excess else ""),
         element("span", arithmetic_text(decision, calibration.epsilon), class_="calc"),
     )
 

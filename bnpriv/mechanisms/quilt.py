@@ -10,15 +10,18 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import Bound
-from bnpriv.errors import Refusal, SizeError
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, Bound
+from bnpriv.errors import ParameterError, Refusal, SizeError
 from bnpriv.evidence import Influences, influences
 from bnpriv.factors import FloatArray
 from bnpriv.frameworks import Framework
 from bnpriv.influence import Influence
+from bnpriv.losses import Law, Losses, largest_shift
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate, Decision
-from bnpriv.noise import Laplace, Noise, NoNoise
+from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.quilts import markov_quilt
@@ -37,18 +40,31 @@ COLUMNS_ASSUMPTION = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class MarkovQuiltMechanism(Mechanism):
-    """Laplace noise from the best Markov quilt for every protected attribute, model and pair of secrets.
+    """Noise from the best Markov quilt for every protected attribute, model and pair of secrets.
+
+    With delta above 0 a quilt may tell too much in rare states: the losses of quilt and noise are composed, and only
+    what passes epsilon counts, up to delta.
 
     Parameters
     ----------
     common_quilt : bool
         Use one quilt per protected attribute for all models and pairs, as published; never less noise.
+    noise : {"laplace", "gaussian"}
+        Laplace noise for the 1-norm; Gaussian noise for the 2-norm, which needs delta above 0.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If `noise` is neither.
 
     Notes
     -----
     Zhang, Ohrimenko, Cummings, "Attribute Privacy" (FAccT 2022), algorithm 3, with the optimal quilt of
     docs/claims/markov_quilt.md: for every protected attribute i, model and ordered pair, the least of
-    D_K F / (epsilon - e(A minus K | i)) over the subsets K of the queried columns A; then the largest of these.
+    D_K F / (epsilon - e(A minus K | i)) over the subsets K of the queried columns A; then the largest of these. With
+    delta above 0 see docs/claims/approximate_quilt.md.
 
     Examples
     --------
@@ -59,11 +75,19 @@ class MarkovQuiltMechanism(Mechanism):
     """
 
     common_quilt: bool = False
+    noise: Law = "laplace"
+    large_delta: bool = False
     claim: ClassVar[str] = "markov_quilt.md"
+
+    def __post_init__(self) -> None:
+        checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         evidence = influences(framework)
-        return evidence if isinstance(evidence, Refusal) else evidence.covers(query.columns)
+        if isinstance(evidence, Refusal):
+            return evidence
+        uncovered = evidence.covers(query.columns)
+        return uncovered or noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
 
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
@@ -71,20 +95,24 @@ class MarkovQuiltMechanism(Mechanism):
         evidence = influences(framework)
         if isinstance(evidence, Refusal):
             raise evidence.error()
+        laplace = self.noise == "laplace"
         search = _Search(
             evidence=evidence,
             queried=query.columns,
-            sensitivity=lambda near: column_sensitivity(query, near, framework.schema),
+            sensitivity=lambda near: column_sensitivity(query, near, framework.schema, 1 if laplace else 2),
             epsilon=epsilon,
+            delta=delta,
+            noise=self.noise,
             common=self.common_quilt,
         )
         found = (search.decide(name) for name in evidence.secrets)
         decisions = sorted(found, key=lambda decision: (-decision.scale, -decision.influence.upper))
         scale = decisions[0].scale
         dimension = query.dimension(framework.schema)
+        approximate = "Approximate Markov quilt mechanism" if delta else "Markov quilt mechanism"
         certificate = Certificate(
-            theorem="Markov quilt mechanism for attributes (Zhang, Ohrimenko, Cummings 2022) with the optimal quilt",
-            claim=self.claim,
+            theorem=f"{approximate} for attributes (Zhang, Ohrimenko, Cummings 2022) with the optimal quilt",
+            claim="approximate_quilt.md" if delta else self.claim,
             decisions=tuple(decisions),
             sensitivity=decisions[0].sensitivity,
             source=framework.source,
@@ -93,24 +121,32 @@ class MarkovQuiltMechanism(Mechanism):
             notes=tuple(dict.fromkeys(search.notes)),
             zero_noise_reason=None if scale else "; ".join(decision.text for decision in decisions),
         )
-        return (Laplace(scale, dimension) if scale else NoNoise(dimension)), certificate, 0.0
+        spent = delta if scale or any(decision.excess for decision in decisions) else 0.0
+        law = Laplace if laplace else Gaussian
+        return (law(scale, dimension) if scale else NoNoise(dimension)), certificate, spent
 
 
 @dataclass(kw_only=True)
 class _Search:
     """The search for the best near set K among the subsets of the queried columns, by branch and bound.
 
-    D_K grows with K, so sets come off a heap in the order of D_K; D_K / epsilon is the least scale that K or any
-    larger set can have, and the search ends when it passes the largest scale found so far.
+    D_K grows with K, so sets come off a heap in the order of D_K; D_K over the shift that is private where nothing is
+    told (epsilon, if delta = 0) is the least scale that K or any larger set can have, and the search ends when that
+    passes the largest scale found so far.
     """
 
     evidence: Influences
     queried: frozenset[str]
     sensitivity: Callable[[frozenset[str]], Bound]
     epsilon: float
+    delta: float
+    noise: Law
     common: bool
     notes: list[str] = field(default_factory=list[str])
     _known: dict[frozenset[str], Bound] = field(default_factory=dict[frozenset[str], Bound])
+    _shifts: dict[tuple[str, tuple[str, ...]], FloatArray] = field(
+        default_factory=dict[tuple[str, tuple[str, ...]], FloatArray]
+    )
 
     def decide(self, attribute: str) -> Decision:
         """Return the best near sets for one protected attribute, as the decision that needs the most noise."""
@@ -124,18 +160,45 @@ class _Search:
         return self._decision(attribute, best)
 
     def _offer(self, best: _Best, near: frozenset[str], influence: Influence) -> None:
-        scale = scales(self._sensitivity(near).upper, influence.values, self.epsilon)
+        scale = self._scales(near, influence)
+        if scale is None:
+            return
         if self.common:
             scale = np.full(scale.shape, scale.max())
         best.offer(near, scale, influence.values)
+
+    def _scales(self, near: frozenset[str], influence: Influence) -> FloatArray | None:
+        """Return the scale that `near` needs for every model and pair; None if its losses are too many to keep."""
+        moved = self._sensitivity(near).upper
+        if self.delta == 0:
+            return scales(moved, influence.values, self.epsilon)
+        key = (influence.protected, influence.frontier)
+        if key not in self._shifts:
+            losses = self._losses(influence)
+            if losses is None:
+                return None
+            self._shifts[key] = losses.shifts(self.epsilon, self.delta, self.noise)
+        return approximate_scales(moved, self._shifts[key])
+
+    def _losses(self, influence: Influence) -> Losses | None:
+        try:
+            return self.evidence.losses(frozenset(influence.frontier), influence.protected)
+        except SizeError:
+            self.notes.append("A quilt was passed over because its losses are too many to keep.")
+            return None
+
+    @property
+    def _most(self) -> float:
+        return self.epsilon if self.delta == 0 else largest_shift(self.epsilon, self.delta, self.noise)
 
     def _candidates(self, attribute: str, best: _Best) -> Iterator[frozenset[str]]:
         start = frozenset({attribute}) & self.queried
         free = sorted(self.queried - start)
         heap: list[tuple[float, int, tuple[int, ...], frozenset[str]]] = []
         heapq.heappush(heap, (self._sensitivity(start).upper, len(start), (), start))
+        most = self._most
         for _ in range(MOST_SETS):
-            if not heap or heap[0][0] / self.epsilon > float(best.scale.max()):
+            if not heap or heap[0][0] / most > float(best.scale.max()):
                 return
             _, _, added, near = heapq.heappop(heap)
             yield near
@@ -159,8 +222,11 @@ class _Search:
     def _decision(self, attribute: str, best: _Best) -> Decision:
         model, k, near = best.worst()
         influence = self.evidence.influence(self.queried - near, attribute)
-        value = float(influence.values[model, k])
+        value, excess = float(influence.values[model, k]), None
         low = max(0.0, value - 2 * influence.error) if influence.kind == "exact" and np.isfinite(value) else 0.0
+        if self.delta:
+            value, excess = self._split(influence, model, k)
+            low = value
         return Decision(
             protected=attribute,
             pair=influence.pairs[k],
@@ -170,7 +236,15 @@ class _Search:
             influence=Bound(low, value, influence.kind),
             sensitivity=self._sensitivity(near),
             scale=float(best.scale[model, k]),
+            excess=excess,
         )
+
+    def _split(self, influence: Influence, model: int, k: int) -> tuple[float, float]:
+        """Return what the noise leaves of epsilon to the quilt, and by how much the quilt passes that."""
+        shift = float(self._shifts[influence.protected, influence.frontier][model, k])
+        left = max(0.0, self.epsilon - shift) if self.noise == "laplace" else self.epsilon
+        losses = self.evidence.losses(frozenset(influence.frontier), influence.protected)
+        return left, float(losses.excess(left)[model, k])
 
 
 @dataclass(kw_only=True)
@@ -225,6 +299,18 @@ def scales(sensitivity: float, influence: FloatArray, epsilon: float) -> FloatAr
         margin = (epsilon - influence) * (1 - 2.0**-51)
         scale = sensitivity / margin * (1 + 2.0**-50)
     return np.where(np.isneginf(influence), 0.0, np.where(margin >= LEAST_MARGIN, scale, np.inf))
+
+
+def approximate_scales(sensitivity: float, shifts: FloatArray) -> FloatArray:
+    """Return sensitivity / shifts, rounded up; inf where the quilt is not admissible, which a shift of -inf marks.
+
+    Without any change to hide (sensitivity 0) the scale is 0 as soon as the quilt alone is private.
+    """
+    if sensitivity == 0:
+        return np.where(shifts >= 0, 0.0, np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = sensitivity / shifts * (1 + 8 * UNIT_ROUNDOFF)
+    return np.where(shifts >= LEAST_MARGIN, scale, np.inf)
 
 
 def _dropped(evidence: Influences) -> tuple[str, ...]:

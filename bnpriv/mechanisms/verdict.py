@@ -84,6 +84,9 @@ def arithmetic_text(decision: Decision, epsilon: float) -> str:
 
     It is the column sensitivity, divided by what the quilt leaves of epsilon.
     """
+    if decision.excess is not None and decision.scale:
+        shift = number_text(decision.sensitivity.upper / decision.scale)
+        return f"{number_text(decision.sensitivity.upper)} / {shift} = {number_text(decision.scale)}"
     if decision.scale == 0:
         return f"0, as {number_text(decision.influence.upper)} <= {epsilon:g}"
     spent = f"({epsilon:g} - {number_text(decision.influence.upper)})" if decision.influence.upper else f"{epsilon:g}"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.influence as influence_module
 import bnpriv.mechanisms.quilt as quilt_module
+import bnpriv.ratios as ratios_module
 from bnpriv.networks import Graph
 from bnpriv.secrets import SecretPair
 from tests import oracles
@@ -48,28 +48,28 @@ def test_half_the_sensitivity(monkeypatch) -> None:
 
 
 def test_one_direction_only(monkeypatch) -> None:
-    real = influence_module._Tables.ratios
+    real = ratios_module.RatioTables.ratios
 
     def forward(self, pair: SecretPair):
         ordered = pair if min(map(str, pair.first)) < min(map(str, pair.second)) else pair.reverse
         return real(self, ordered)
 
-    monkeypatch.setattr(influence_module._Tables, "ratios", forward)
+    monkeypatch.setattr(ratios_module.RatioTables, "ratios", forward)
     assert killed()
 
 
 def test_joint_instead_of_conditional(monkeypatch) -> None:
     monkeypatch.setattr(
-        influence_module._Tables,
-        "_given",
-        lambda self, flat, side: influence_module.log_sum_exp(flat[:, side], 1),
+        ratios_module.RatioTables,
+        "given",
+        lambda self, flat, side: ratios_module.log_sum_exp(flat[:, side], 1),
     )
     assert killed()
 
 
 def test_log10(monkeypatch) -> None:
-    real = influence_module._Tables.ratios
-    monkeypatch.setattr(influence_module._Tables, "ratios", lambda self, pair: real(self, pair) / math.log(10))
+    real = ratios_module.RatioTables.ratios
+    monkeypatch.setattr(ratios_module.RatioTables, "ratios", lambda self, pair: real(self, pair) / math.log(10))
     assert killed()
 
 
@@ -86,14 +86,14 @@ def test_least_over_protected_attributes(monkeypatch) -> None:
 
 
 def test_mean_influence(monkeypatch) -> None:
-    real = influence_module._Tables.cells
+    real = ratios_module.RatioTables.cells
 
     def mean(self, table, pair):
         ratios = real(self, table, pair)
         finite = np.where(np.isfinite(ratios), ratios, 0.0)
         return finite.mean(axis=1, keepdims=True)
 
-    monkeypatch.setattr(influence_module._Tables, "cells", mean)
+    monkeypatch.setattr(ratios_module.RatioTables, "cells", mean)
     assert killed()
 
 

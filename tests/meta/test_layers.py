@@ -17,7 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"noise", "discrete_noise", "sampling", "divergences", "transport"}),
     frozenset({"schema", "queries", "column_laws"}),
     frozenset({"secrets", "properties", "frameworks"}),
-    frozenset({"inference", "quilts", "explanation", "influence"}),
+    frozenset({"inference", "quilts", "explanation", "ratios", "losses", "influence"}),
     frozenset({"evidence"}),
     frozenset({"mechanisms"}),
     frozenset({"planner"}),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.influence as module
+from bnpriv import ratios
 from bnpriv.errors import NetworkError, SecretError, SizeError
 from bnpriv.networks import DiscreteNetwork
 from tests import oracles
@@ -172,12 +172,12 @@ def test_a_table_too_large_for_set_secrets_falls_back_to_a_certified_bound(monke
     )
     chosen = bp.pairs(("a", ["b", "c"]))
     exact = bp.max_influence(network, names[1:], "x", chosen)
-    real = module.joint_law
+    real = ratios.joint_law
 
     def small(network, attributes):
         return real(network, attributes, most_cells=50)
 
-    monkeypatch.setattr(module, "joint_law", small)
+    monkeypatch.setattr(ratios, "joint_law", small)
     certified = bp.max_influence(network, names[1:], "x", chosen)
     assert exact.kind == "exact"
     assert certified.kind == "certified"
