@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 
+from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.influence import Influence
 from bnpriv.losses import Losses
 from bnpriv.networks import DiscreteNetwork
+from bnpriv.queries.base import Query
 from bnpriv.secrets import SecretPair
 
 
@@ -25,6 +27,11 @@ class Influences(Protocol):
         """Return the network behind the influences."""
         ...
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must hold for the influences to be those of the columns."""
+        ...
+
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
         ...
@@ -35,4 +42,8 @@ class Influences(Protocol):
 
     def losses(self, columns: frozenset[str], attribute: str) -> Losses:
         """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""
+        ...
+
+    def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
+        """Return how far what may change in `columns` can move the answer."""
         ...

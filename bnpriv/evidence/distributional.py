@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import singledispatch
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 
+from bnpriv.bound import Bound
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
@@ -15,7 +16,13 @@ from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_of
 from bnpriv.losses import Losses, losses_of
 from bnpriv.networks import DiscreteNetwork
+from bnpriv.queries.base import Query
+from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.secrets import SecretPair
+
+COLUMNS_ASSUMPTION = (
+    "Given all parameters the columns are independent, and each column is driven by its own parameter alone."
+)
 
 
 @final
@@ -35,6 +42,11 @@ class DistributionalInfluences:
     def network(self) -> DiscreteNetwork:
         """Return the network behind the influences."""
         return self._framework.network
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must hold for the influences to be those of the columns."""
+        return (COLUMNS_ASSUMPTION,)
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
@@ -59,6 +71,10 @@ class DistributionalInfluences:
         """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""
         border = frontier(self.network.graph, attribute, columns.intersection(self.network.attributes))
         return losses_of(self.network, border, attribute, self.secrets[attribute])
+
+    def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
+        """Return how far any change of `columns` in all records can move the answer."""
+        return column_sensitivity(query, columns, self._framework.schema, norm)
 
 
 @singledispatch

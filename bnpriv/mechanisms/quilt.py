@@ -23,7 +23,6 @@ from bnpriv.mechanisms.certificate import Certificate, Decision
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
-from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.quilts import markov_quilt
 
 LEAST_MARGIN = 1e-9
@@ -31,10 +30,6 @@ LEAST_MARGIN = 1e-9
 
 MOST_SETS = 20_000
 """Near sets that are tried; every one gives a valid scale, so stopping early is safe."""
-
-COLUMNS_ASSUMPTION = (
-    "Given all parameters the columns are independent, and each column is driven by its own parameter alone."
-)
 
 
 @final
@@ -99,7 +94,7 @@ class MarkovQuiltMechanism(Mechanism):
         search = _Search(
             evidence=evidence,
             queried=query.columns,
-            sensitivity=lambda near: column_sensitivity(query, near, framework.schema, 1 if laplace else 2),
+            sensitivity=lambda near: evidence.sensitivity(query, near, 1 if laplace else 2),
             epsilon=epsilon,
             delta=delta,
             noise=self.noise,
@@ -116,7 +111,7 @@ class MarkovQuiltMechanism(Mechanism):
             decisions=tuple(decisions),
             sensitivity=decisions[0].sensitivity,
             source=framework.source,
-            assumptions=(COLUMNS_ASSUMPTION, *query.assumptions),
+            assumptions=(*evidence.assumptions, *query.assumptions),
             dropped=_dropped(evidence),
             notes=tuple(dict.fromkeys(search.notes)),
             zero_noise_reason=None if scale else "; ".join(decision.text for decision in decisions),

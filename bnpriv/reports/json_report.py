@@ -132,22 +132,5 @@ def _answer(calibration: Calibration) -> Json:
         "notes": list(certificate.notes),
         "dropped": list(certificate.dropped),
         "reasons": [decision.text for decision in certificate.decisions],
-        "decisions": [_decision(row) for row in certificate.decisions if isinstance(row, Decision)],
-    }
-
-
-def _decision(decision: Decision) -> Json:
-    return {
-        "protected": decision.protected,
-        "pair": str(decision.pair),
-        "model": decision.model,
-        "quilt": sorted(decision.quilt.quilt),
-        "near": sorted(decision.quilt.near),
-        "remote": sorted(decision.quilt.remote),
-        "queried_near": sorted(decision.queried_near),
-        "influence": decision.influence.upper,
-        "influence_kind": decision.influence.kind,
-        "sensitivity": decision.sensitivity.upper,
-        "sensitivity_kind": decision.sensitivity.kind,
-        "scale": decision.scale,
+        "decisions": [row.to_json() for row in certificate.decisions if isinstance(row, Decision)],
     }
