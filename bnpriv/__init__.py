@@ -44,7 +44,7 @@ from bnpriv.mechanisms import (
     TightMechanism,
     WassersteinMechanism,
 )
-from bnpriv.networks import DiscreteNetwork, model_class
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, model_class
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.planner import Plan, plan
 
@@ -64,11 +64,13 @@ from bnpriv.queries import (
     stack,
     total,
 )
+from bnpriv.gaussian_influence import GaussianInfluence, gaussian_influence
+from bnpriv.continuous_secrets import intervals
 from bnpriv.quilts import MarkovQuilt, markov_quilt, markov_quilts
 
 # release
 from bnpriv.release import Release, release
-from bnpriv.reports import InfluenceReport, influence_report
+from bnpriv.reports import GaussianReport, InfluenceReport, influence_report
 from bnpriv.model_check import ModelCheck, check_model
 from bnpriv.schema import Categorical, Integer, Real, Schema
 from bnpriv.properties import Secret, apart
@@ -96,6 +98,9 @@ __all__ = [
     "FileError",
     "FrameworkError",
     "Gaussian",
+    "GaussianInfluence",
+    "GaussianNetwork",
+    "GaussianReport",
     "Guarantee",
     "Influence",
     "InfluenceReport",
@@ -140,10 +145,12 @@ __all__ = [
     "example_data",
     "examples",
     "from_pgmpy",
+    "gaussian_influence",
     "histogram",
     "influence_matrix",
     "influence_report",
     "influences",
+    "intervals",
     "leaks",
     "linear",
     "markov_quilt",

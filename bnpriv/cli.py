@@ -51,6 +51,7 @@ def report(
     framework: FrameworkFile,
     query: Annotated[str | None, typer.Option("--query", metavar="Q", help="A query, or the name of one.")] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", metavar="E", help="With a query: its budget.")] = None,
+    delta: Delta = 0.0,
     html: HtmlFile = None,
     markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write Markdown.")] = None,
     json: JsonFile = None,
@@ -58,7 +59,7 @@ def report(
     """Show what the columns, and a query, tell about the protected attributes."""
     with _working("computing influences"):
         asked = None if query is None else _query(framework, query)
-        made = influence_report(of_parameters(read_framework(framework), "a report"), asked, epsilon)
+        made = influence_report(of_parameters(read_framework(framework), "a report"), asked, epsilon, delta)
         text = str(made)
     if html is not None:
         _write(html, made.to_html())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,21 +84,33 @@ class Losses:
         ndarray of shape (models, pairs)
             Rounded down; -inf where the cells alone tell too much, inf where a pair is no constraint.
         """
-        low = np.zeros(self.possible.shape)
-        high = np.full(self.possible.shape, largest_shift(epsilon, delta, law))
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            private = self.excess(epsilon, law, middle) <= delta
-            low, high = np.where(private, middle, low), np.where(private, high, middle)
+        low = private_shifts(self.excess, self.possible.shape, epsilon, delta, law)
         if law == "laplace":
-            low = np.maximum(low, self._pure(epsilon))
-        low = np.where(self.excess(epsilon, law) <= delta, low, -np.inf)
+            low = np.where(np.isneginf(low), low, np.maximum(low, self._pure(epsilon)))
         return np.where(self.possible, low, np.inf)
 
     def _pure(self, epsilon: float) -> FloatArray:
         """Return what the largest ratio leaves of epsilon, which needs no delta."""
         worst = np.where(self.masses > 0, self.ratios, -np.inf).max(axis=2)
         return (epsilon - np.maximum(worst, 0.0)) * (1 - 2.0**-51)
+
+
+class Excess(Protocol):
+    """The hockey-stick divergence of what is told together with a noisy number, as `Losses.excess`."""
+
+    def __call__(self, epsilon: float, law: Law = ..., shift: FloatArray | float = ...) -> FloatArray:
+        """Return it for every model and pair."""
+        ...
+
+
+def private_shifts(excess: Excess, shape: tuple[int, ...], epsilon: float, delta: float, law: Law) -> FloatArray:
+    """Return the largest shifts whose excess is at most `delta`, rounded down; -inf where there is none."""
+    low, high = np.zeros(shape), np.full(shape, largest_shift(epsilon, delta, law))
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        private = excess(epsilon, law, middle) <= delta
+        low, high = np.where(private, middle, low), np.where(private, high, middle)
+    return np.where(excess(epsilon, law) <= delta, low, -np.inf)
 
 
 def largest_shift(epsilon: float, delta: float, law: Law) -> float:

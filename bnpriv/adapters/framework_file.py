@@ -8,11 +8,13 @@ from typing import Any, cast
 
 from bnpriv.adapters.files import read_network, read_text
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
+from bnpriv.adapters.gaussian_section import gaussian_network, secret_of_continuous
 from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none, parse_toml
 from bnpriv.checks import listing, text
 from bnpriv.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework
+from bnpriv.networks import GaussianNetwork
 from bnpriv.networks.discrete import DiscreteNetwork, Level
 from bnpriv.networks.model_class import model_class
 from bnpriv.queries.base import Query
@@ -43,7 +45,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     ----------
     path : str or path
         The file. The network file that it names lies in the same folder or below; a list of files is the model class
-        Theta, each file one model on the same graph.
+        Theta, each file one model on the same graph. A linear-Gaussian network stands in the file itself, as
+        ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and ``coefficients = { PARENT = 3.0 }``.
 
     Returns
     -------
@@ -68,16 +71,18 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     source = root.string("source")
     _queries(root)
     notion = root.string("notion")
-    declared = _network(root, NOTIONS[notion])
+    declared = _network(root, notion)
     schema, independent = _schema(root, notion)
     protect = root.section("protect")
     parts = {name: protect.section(name) for name in protect.values}
     laws = _laws(root, declared, schema)
     if notion == "dataset":
+        assert isinstance(declared, DiscreteNetwork)
         secrets = {name: secret_of_table(part) for name, part in parts.items()}
         with root.named():
             return DatasetAttributePrivacy(declared, schema, secrets, source=source, laws=laws)
-    chosen = {name: secret_of_parameter(part) for name, part in parts.items()}
+    secret = secret_of_continuous if isinstance(declared, GaussianNetwork) else secret_of_parameter
+    chosen = cast(Any, {name: secret(part) for name, part in parts.items()})
     with root.named():
         return DistributionalAttributePrivacy(
             declared, schema, chosen, source=source, independent=independent, laws=laws
@@ -130,9 +135,17 @@ def _load(path: str | os.PathLike[str]) -> Part:
     return root
 
 
-def _network(root: Part, usual: Level) -> DiscreteNetwork:
+def _network(root: Part, notion: str) -> DiscreteNetwork | GaussianNetwork:
+    """Return the declared network: linear-Gaussian if its attributes stand in the file itself."""
+    part = root.section("network")
+    if notion == "distributional" and "attributes" in part.values:
+        return gaussian_network(part)
+    return _files_network(part, NOTIONS[notion])
+
+
+def _files_network(part: Part, usual: Level) -> DiscreteNetwork:
     """Return the network of one file, or the model class Theta of several: one model for each."""
-    part = root.section("network", ("file", "level", "normalize"))
+    part.only(("file", "level", "normalize"))
     files = _files(part)
     level = cast(Level, part.string("level", usual))
     normalize = part.boolean("normalize")
@@ -202,7 +215,7 @@ def _column(part: Part, notion: str) -> Column:
     return bounded(part.need("lower"), part.need("upper"), missing=missing)
 
 
-def _laws(root: Part, network: DiscreteNetwork, schema: Schema) -> DeclaredLaws | None:
+def _laws(root: Part, network: DiscreteNetwork | GaussianNetwork, schema: Schema) -> DeclaredLaws | None:
     """Return the laws of columns: [laws.COLUMN.STATE], or [laws.COLUMN] for an independent column."""
     if "laws" not in root.values:
         return None
@@ -211,7 +224,8 @@ def _laws(root: Part, network: DiscreteNetwork, schema: Schema) -> DeclaredLaws 
     for name in part.values:
         own = part.section(name)
         # keys of a TOML file are texts, whatever the states are
-        states = {str(state): state for state in network.states.get(name, ())}
+        finite = network.states.get(name, ()) if isinstance(network, DiscreteNetwork) else ()
+        states = {str(state): state for state in finite}
         column = schema[name]
         laws[name] = (
             {states.get(key, key): _law(own.section(key, _LAWS), column) for key in own.values}

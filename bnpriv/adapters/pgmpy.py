@@ -7,17 +7,19 @@ import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast, final
+from typing import TYPE_CHECKING, Any, Protocol, cast, final, overload
 
 import numpy as np
 
+from bnpriv.adapters.pgmpy_gaussian import gaussian_from_pgmpy
 from bnpriv.checks import listing, member, text, whole
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks.discrete import LEVELS, DiscreteNetwork, Level, State
+from bnpriv.networks.gaussian import GaussianNetwork
 
 if TYPE_CHECKING:
-    from pgmpy.models import DiscreteBayesianNetwork
+    from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
 
 
 class _Table(Protocol):
@@ -49,34 +51,54 @@ class _Family:
     values: FloatArray
 
 
-def from_pgmpy(model: object, level: Level = "parameters", *, normalize: bool = False) -> DiscreteNetwork:
+@overload
+def from_pgmpy(
+    model: DiscreteBayesianNetwork | Sequence[DiscreteBayesianNetwork],
+    level: Level = "parameters",
+    *,
+    normalize: bool = False,
+) -> DiscreteNetwork: ...
+
+
+@overload
+def from_pgmpy(
+    model: LinearGaussianBayesianNetwork | Sequence[LinearGaussianBayesianNetwork], level: Level = "parameters"
+) -> GaussianNetwork: ...
+
+
+def from_pgmpy(
+    model: object, level: Level = "parameters", *, normalize: bool = False
+) -> DiscreteNetwork | GaussianNetwork:
     """Copy a pgmpy network, or several on one graph, into a network of bnpriv.
 
     Parameters
     ----------
-    model : DiscreteBayesianNetwork or sequence of DiscreteBayesianNetwork
-        Several models are the class Theta: same attributes, edges and states, other tables.
+    model : DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, or sequence of one of them
+        Several models are the class Theta: same attributes, edges and states, other numbers.
     level : {"parameters", "records"}
         What a node means: the parameter that governs the column of that name, or the column itself in one record.
+        Linear-Gaussian networks are of level "parameters".
     normalize : bool
         Divide every column of every table by its sum, for tables printed with few decimals.
 
     Returns
     -------
-    DiscreteNetwork
+    DiscreteNetwork or GaussianNetwork
         A copy: later changes of `model` do not reach it. Parents and states are in the order of the first model;
         several models with the same numbers throughout are one.
 
     Raises
     ------
     NetworkError
-        If a model is no DiscreteBayesianNetwork, an attribute has no table, a table does not fit the edges or the
-        states, models differ in more than their numbers, there is a cycle, or a column does not sum to 1 within 1e-9.
+        If a model is of another type, an attribute has no table, a table does not fit the edges or the
+        states, models differ in more than their numbers, there is a cycle, a column does not sum to 1 within 1e-9, or a
+        standard deviation is not above 0.
 
     Notes
     -----
     pgmpy's own `check_model` lets columns be off by 0.01, which in a rare state hides most of an influence; it is not
-    used here. A latent node is read like any other: it is a node without a column.
+    used here. Its `to_joint_gaussian` rounds to 8 decimals; the covariance is computed here instead. A latent node is
+    read like any other: it is a node without a column.
 
     Examples
     --------
@@ -92,6 +114,15 @@ def from_pgmpy(model: object, level: Level = "parameters", *, normalize: bool = 
     ('low', 'high')
     """
     member("level", level, LEVELS, error=NetworkError)
+    gaussian = _linear_gaussian(model)
+    if gaussian is not None:
+        if level != "parameters" or normalize:
+            raise NetworkError(
+                "a linear-Gaussian network is of level 'parameters' and has no tables to normalize",
+                found=f"level {level!r}, normalize={normalize}",
+                remedy="Leave both out.",
+            )
+        return gaussian_from_pgmpy(gaussian)
     theta = [_families(each) for each in _models(model)]
     first = theta[0]
     states = {name: family.states[name] for name, family in first.items()}
@@ -166,6 +197,15 @@ def quiet() -> Generator[None]:
         logger.setLevel(before)
 
 
+def _linear_gaussian(model: object) -> list[object] | None:
+    """Return the models if they are linear-Gaussian."""
+    with quiet():
+        from pgmpy.models import LinearGaussianBayesianNetwork
+    kind: type = LinearGaussianBayesianNetwork
+    given: list[object] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
+    return given if given and all(isinstance(each, kind) for each in given) else None
+
+
 def _models(model: object) -> list[_Model]:
     with quiet():
         from pgmpy.models import DiscreteBayesianNetwork
@@ -176,9 +216,9 @@ def _models(model: object) -> list[_Model]:
     strange = [each for each in given if not isinstance(each, discrete)]
     if strange or not given:
         raise NetworkError(
-            "from_pgmpy reads a DiscreteBayesianNetwork, or a list of them",
+            "from_pgmpy reads a DiscreteBayesianNetwork or a LinearGaussianBayesianNetwork, or a list of one of them",
             found=f"a {type(strange[0]).__name__}" if strange else "an empty list",
-            remedy="Only discrete networks are read: give the attributes states, or use DiscreteNetwork.from_tables.",
+            remedy="Give the attributes states or normal laws, or use DiscreteNetwork.from_tables.",
         )
     return [cast(_Model, each) for each in given]
 

@@ -12,7 +12,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
-from bnpriv.evidence import influences
+from bnpriv.evidence import discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.planner import Plan, plan
@@ -190,7 +190,7 @@ def compare(
 
 
 def _told(framework: DistributionalAttributePrivacy, query: Query) -> dict[str, float]:
-    evidence = influences(framework)
+    evidence = discrete_influences(framework)
     if isinstance(evidence, Refusal) or evidence.covers(query.columns) is not None:
         return dict.fromkeys(framework.secrets, math.inf)
     return {
@@ -240,7 +240,7 @@ def _differences(a: DistributionalAttributePrivacy, b: DistributionalAttributePr
         one, other = a.schema.columns.get(name), b.schema.columns.get(name)
         if one != other:
             yield f"column {name}: {one} in A, {other} in B."
-    yield from _network_differences(a.network, b.network)
+    yield from _network_differences(a.discrete, b.discrete)
 
 
 def _network_differences(a: DiscreteNetwork, b: DiscreteNetwork) -> Iterator[str]:

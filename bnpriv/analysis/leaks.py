@@ -207,7 +207,7 @@ def leaks(model: DiscreteNetwork | DistributionalAttributePrivacy, query: Query)
                 remedy="Add it, or pass a framework that declares it independent.",
             )
     else:
-        network, chosen = model.network, dict[str, Sequence[SecretPair]](model.secrets)
+        network, chosen = model.discrete, dict[str, Sequence[SecretPair]](model.secrets)
         evidence = influences(model)
         refusal = evidence if isinstance(evidence, Refusal) else evidence.covers(query.columns)
         if refusal is not None:

@@ -1,8 +1,8 @@
 """What mechanisms ask of a framework: influences or laws, never the notion itself."""
 
-from bnpriv.evidence.base import Influences
+from bnpriv.evidence.base import Influences, Pair, PrivacyLosses, Told
 from bnpriv.evidence.constraints import Constraint, Law, LawPair, Laws, RecordPair
-from bnpriv.evidence.distributional import DistributionalInfluences, influences
+from bnpriv.evidence.distributional import DistributionalInfluences, discrete_influences, influences
 from bnpriv.evidence.laws import laws
 
 __all__ = [
@@ -12,7 +12,11 @@ __all__ = [
     "Law",
     "LawPair",
     "Laws",
+    "Pair",
+    "PrivacyLosses",
     "RecordPair",
+    "Told",
+    "discrete_influences",
     "influences",
     "laws",
 ]

@@ -9,20 +9,17 @@ from typing import Literal, final
 import numpy as np
 
 from bnpriv.bound import Bound
-from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
+from bnpriv.evidence.columns import COLUMNS_ASSUMPTION, uncovered
+from bnpriv.evidence.gaussian import GaussianInfluences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_of
 from bnpriv.losses import Losses, losses_of
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.secrets import SecretPair
-
-COLUMNS_ASSUMPTION = (
-    "Given all parameters the columns are independent, and each column is driven by its own parameter alone."
-)
 
 
 @final
@@ -41,7 +38,7 @@ class DistributionalInfluences:
     @property
     def network(self) -> DiscreteNetwork:
         """Return the network behind the influences."""
-        return self._framework.network
+        return self._framework.discrete
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -50,14 +47,7 @@ class DistributionalInfluences:
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
-        missing = columns.difference(self.network.attributes, self._framework.independent)
-        if not missing:
-            return None
-        return Refusal(
-            required="every queried column must be a node of the network or declared independent",
-            found=listing(sorted(missing)),
-            remedy="Add it to the network, or list it in `independent` if it depends on no parameter and no column.",
-        )
+        return uncovered(self._framework, columns)
 
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
@@ -106,6 +96,19 @@ def influences(framework: object) -> Influences | Refusal:
 
 @influences.register
 def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
+    if isinstance(framework.network, GaussianNetwork):
+        return GaussianInfluences(framework, framework.network)
+    return discrete_influences(framework)
+
+
+def discrete_influences(framework: DistributionalAttributePrivacy) -> DistributionalInfluences | Refusal:
+    """Return the structural evidence over a network whose attributes have finitely many states, or why there is none.
+
+    Raises
+    ------
+    FrameworkError
+        If the network is continuous.
+    """
     evidence = DistributionalInfluences(framework)
     for attribute in framework.secrets:
         if bool(np.all(np.isneginf(evidence.influence(frozenset(), attribute).values))):

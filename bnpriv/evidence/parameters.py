@@ -19,7 +19,7 @@ from bnpriv.factors import FloatArray
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.inference import joint_law
 from bnpriv.laws import Atoms
-from bnpriv.networks import State
+from bnpriv.networks import DiscreteNetwork, State
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets import SecretPair
@@ -64,7 +64,7 @@ class ParameterLaws:
         return tuple(
             f"{name}: {pair} in model {model}, a secret has probability zero"
             for name, pairs in self.framework.secrets.items()
-            for model in range(self.framework.network.models)
+            for model in range(self.framework.discrete.models)
             for pair in _one_way(pairs)
             if not all(self._possible(name, side, model) for side in (pair.first, pair.second))
         )
@@ -77,7 +77,7 @@ class ParameterLaws:
     def _constraints(self) -> tuple[Constraint, ...]:
         found: list[Constraint] = []
         for name, pairs in self.framework.secrets.items():
-            for model in range(self.framework.network.models):
+            for model in range(self.framework.discrete.models):
                 laws = self._pairs(name, pairs, model)
                 if isinstance(laws, Refusal) or laws:
                     found.append(Constraint(protected=name, model=model, record=None, pairs=laws))
@@ -99,20 +99,20 @@ class ParameterLaws:
 
     def _side(self, name: str, others: tuple[str, ...], side: frozenset[State], model: int) -> FloatArray:
         """Return log P(others, name in side), summed over the side, with one axis per other."""
-        law = joint_law(self.framework.network, (name, *others))
+        law = joint_law(self.framework.discrete, (name, *others))
         values = law.values[min(model, law.values.shape[0] - 1)]
-        states = self.framework.network.states[name]
+        states = self.framework.discrete.states[name]
         rows = [k for k, state in enumerate(states) if state in side]
         return np.logaddexp.reduce(values[rows], axis=0)
 
     def _answer(self, name: str, side: frozenset[State], model: int) -> Atoms | None:
         """Return the law of the answer given that the parameter of `name` is in `side`; None if it never is."""
-        nodes = [column for column in self.columns if column in self.framework.network.graph.parents]
+        nodes = [column for column in self.columns if column in self.framework.discrete.graph.parents]
         others = tuple(column for column in nodes if column != name)
         if name in nodes:
-            law = joint_law(self.framework.network, (name, *others))
+            law = joint_law(self.framework.discrete, (name, *others))
             values = law.values[min(model, law.values.shape[0] - 1)].copy()
-            states = self.framework.network.states[name]
+            states = self.framework.discrete.states[name]
             values[[k for k, state in enumerate(states) if state not in side]] = -np.inf
             axes = (name, *others)
         else:
@@ -145,6 +145,12 @@ class ParameterLaws:
 
 def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> ParameterLaws | Refusal:
     """Return the laws, or why they cannot be computed."""
+    if not isinstance(framework.network, DiscreteNetwork):
+        return Refusal(
+            required="the law of an answer needs a network whose attributes have finitely many states",
+            found=f"a {type(framework.network).__name__}",
+            remedy="Use MarkovQuiltMechanism with delta above 0.",
+        )
     form = normal_form(query, framework.schema)
     columns = tuple(sorted(query.columns))
     missing = [name for name in columns if name not in framework.column_laws]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
+from bnpriv.continuous_secrets import ContinuousPair, ProtectValues, continuous_secrets_of
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork
 from bnpriv.schema import Schema
 from bnpriv.secrets import Protect, SecretPair, secrets_of
 
@@ -22,12 +23,13 @@ class DistributionalAttributePrivacy:
 
     Parameters
     ----------
-    network : DiscreteNetwork
+    network : DiscreteNetwork or GaussianNetwork
         How the columns' parameters depend on each other, of level "parameters"; several models are the class Theta.
     schema : Schema
         The columns of the table and the number of records.
-    protect : str, iterable of str, or mapping from str to SecretPairs
-        The protected attributes; all pairs of their states unless `bnpriv.pairs` chooses some.
+    protect : str, iterable of str, or mapping from str to secrets
+        The protected attributes; all pairs of their states unless `bnpriv.pairs` chooses some. For a GaussianNetwork
+        a mapping from str to ``bnpriv.apart(at_most=r)`` or ``bnpriv.intervals(...)``.
     source : str
         Where the model comes from; printed in every certificate. It must not be the data to be released.
     independent : iterable of str
@@ -66,13 +68,14 @@ class DistributionalAttributePrivacy:
     ['low against high', 'high against low']
     """
 
-    network: DiscreteNetwork
+    network: DiscreteNetwork | GaussianNetwork
     schema: Schema
-    protect: Protect
+    protect: Protect | ProtectValues
     source: str = field(kw_only=True)
     independent: Iterable[str] = field(default=(), kw_only=True)
     laws: DeclaredLaws | None = field(default=None, kw_only=True, repr=False, compare=False)
-    secrets: Mapping[str, tuple[SecretPair, ...]] = field(init=False, repr=False)
+    _secrets: Mapping[str, tuple[SecretPair, ...]] = field(init=False, repr=False)
+    _continuous: Mapping[str, tuple[ContinuousPair, ...]] = field(init=False, repr=False)
     column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
 
     notion = "distributional attribute privacy"
@@ -94,14 +97,52 @@ class DistributionalAttributePrivacy:
                 remedy="Leave it out of `independent`: the network already says what it depends on.",
             )
         object.__setattr__(self, "independent", independent)
-        object.__setattr__(self, "secrets", secrets_of(self.network, self.protect))
-        laws = column_laws(self.laws or {}, self.schema, self.network.states, independent)
+        finite = self.network if isinstance(self.network, DiscreteNetwork) else None
+        secrets = {} if finite is None else secrets_of(finite, cast(Protect, self.protect))
+        continuous = continuous_secrets_of(self.network.attributes, self.protect) if finite is None else {}
+        object.__setattr__(self, "_secrets", secrets)
+        object.__setattr__(self, "_continuous", continuous)
+        laws = column_laws(self.laws or {}, self.schema, {} if finite is None else finite.states, independent)
         object.__setattr__(self, "column_laws", laws)
 
     @property
     def protected(self) -> tuple[str, ...]:
         """Return the protected attributes."""
-        return tuple(self.secrets)
+        return tuple(self._secrets or self._continuous)
+
+    @property
+    def discrete(self) -> DiscreteNetwork:
+        """Return the network, which must be over finitely many states.
+
+        Raises
+        ------
+        FrameworkError
+            If it is continuous.
+        """
+        if isinstance(self.network, DiscreteNetwork):
+            return self.network
+        raise FrameworkError(
+            "this needs a network whose attributes have finitely many states",
+            found=f"a {type(self.network).__name__}",
+            remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
+        )
+
+    @property
+    def secrets(self) -> Mapping[str, tuple[SecretPair, ...]]:
+        """Return the protected attributes of a discrete network with their ordered pairs.
+
+        Raises
+        ------
+        FrameworkError
+            If the network is continuous.
+        """
+        self.discrete  # noqa: B018  (raises)
+        return self._secrets
+
+    @property
+    def continuous_secrets(self) -> Mapping[str, tuple[ContinuousPair, ...]]:
+        """Return the protected attributes of a continuous network with their pairs; empty for a discrete one."""
+        return self._continuous
 
     @property
     def models(self) -> int:
@@ -111,13 +152,19 @@ class DistributionalAttributePrivacy:
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""
         columns = sorted(self.schema.columns.items())
-        secrets = [(name, [str(pair) for pair in chosen]) for name, chosen in sorted(self.secrets.items())]
+        pairs: dict[str, tuple[SecretPair, ...] | tuple[ContinuousPair, ...]] = {**self._secrets, **self._continuous}
+        secrets = [(name, [_told(pair) for pair in chosen]) for name, chosen in sorted(pairs.items())]
         laws = sorted(self.column_laws.items())
         facts = (self.notion, self.source, self.schema.records, columns, secrets, sorted(self.independent), laws)
         return fingerprint(facts, (self.network,))
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())
+
+
+def _told(pair: SecretPair | ContinuousPair) -> str:
+    """Return a pair with all digits of its numbers."""
+    return str(pair) if isinstance(pair, SecretPair) else repr(pair)
 
 
 def of_parameters(framework: object, what: str) -> DistributionalAttributePrivacy:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.bound import Bound, Kind, weakest
+from bnpriv.evidence import Pair
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.quilts import MarkovQuilt
 from bnpriv.render import Json, number_text, set_text
-from bnpriv.secrets import SecretPair
 
 
 @final
@@ -21,8 +21,8 @@ class Decision:
     ----------
     protected : str
         The protected attribute.
-    pair : SecretPair
-        The ordered pair of secrets that needs the most noise.
+    pair : SecretPair or ContinuousPair
+        The pair of secrets that needs the most noise.
     model : int
         The index in Theta of the model that needs it.
     quilt : MarkovQuilt
@@ -41,7 +41,7 @@ class Decision:
     """
 
     protected: str
-    pair: SecretPair
+    pair: Pair
     model: int
     quilt: MarkovQuilt
     queried_near: frozenset[str]

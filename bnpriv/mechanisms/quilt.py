@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.errors import ParameterError, Refusal, SizeError
-from bnpriv.evidence import Influences, influences
+from bnpriv.evidence import Influences, PrivacyLosses, Told, influences
 from bnpriv.factors import FloatArray
 from bnpriv.frameworks import Framework
-from bnpriv.influence import Influence
-from bnpriv.losses import Law, Losses, largest_shift
+from bnpriv.losses import Law, largest_shift
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate, Decision
 from bnpriv.mechanisms.tight import noise_refusal
@@ -154,7 +153,7 @@ class _Search:
                 self._offer(best, near, influence)
         return self._decision(attribute, best)
 
-    def _offer(self, best: _Best, near: frozenset[str], influence: Influence) -> None:
+    def _offer(self, best: _Best, near: frozenset[str], influence: Told) -> None:
         scale = self._scales(near, influence)
         if scale is None:
             return
@@ -162,7 +161,7 @@ class _Search:
             scale = np.full(scale.shape, scale.max())
         best.offer(near, scale, influence.values)
 
-    def _scales(self, near: frozenset[str], influence: Influence) -> FloatArray | None:
+    def _scales(self, near: frozenset[str], influence: Told) -> FloatArray | None:
         """Return the scale that `near` needs for every model and pair; None if its losses are too many to keep."""
         moved = self._sensitivity(near).upper
         if self.delta == 0:
@@ -175,7 +174,7 @@ class _Search:
             self._shifts[key] = losses.shifts(self.epsilon, self.delta, self.noise)
         return approximate_scales(moved, self._shifts[key])
 
-    def _losses(self, influence: Influence) -> Losses | None:
+    def _losses(self, influence: Told) -> PrivacyLosses | None:
         try:
             return self.evidence.losses(frozenset(influence.frontier), influence.protected)
         except SizeError:
@@ -207,7 +206,7 @@ class _Search:
             self._known[near] = self.sensitivity(near)
         return self._known[near]
 
-    def _influence(self, near: frozenset[str], attribute: str) -> Influence | None:
+    def _influence(self, near: frozenset[str], attribute: str) -> Told | None:
         try:
             return self.evidence.influence(self.queried - near, attribute)
         except SizeError:
@@ -220,7 +219,7 @@ class _Search:
         value, excess = float(influence.values[model, k]), None
         low = max(0.0, value - 2 * influence.error) if influence.kind == "exact" and np.isfinite(value) else 0.0
         if self.delta:
-            value, excess = self._split(influence, model, k)
+            value, excess = self._split(influence, model, k, noisy=best.scale[model, k] > 0)
             low = value
         return Decision(
             protected=attribute,
@@ -234,10 +233,10 @@ class _Search:
             excess=excess,
         )
 
-    def _split(self, influence: Influence, model: int, k: int) -> tuple[float, float]:
+    def _split(self, influence: Told, model: int, k: int, *, noisy: bool) -> tuple[float, float]:
         """Return what the noise leaves of epsilon to the quilt, and by how much the quilt passes that."""
         shift = float(self._shifts[influence.protected, influence.frontier][model, k])
-        left = max(0.0, self.epsilon - shift) if self.noise == "laplace" else self.epsilon
+        left = max(0.0, self.epsilon - shift) if noisy and self.noise == "laplace" else self.epsilon
         losses = self.evidence.losses(frozenset(influence.frontier), influence.protected)
         return left, float(losses.excess(left)[model, k])
 

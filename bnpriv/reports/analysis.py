@@ -8,11 +8,12 @@ from itertools import islice
 from typing import final
 
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import influences
+from bnpriv.evidence import discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, influence_of
-from bnpriv.mechanisms import Calibration, Decision
-from bnpriv.mechanisms.quilt import scales
+from bnpriv.losses import losses_of
+from bnpriv.mechanisms import Calibration, Decision, MarkovQuiltMechanism
+from bnpriv.mechanisms.quilt import approximate_scales, scales
 from bnpriv.mechanisms.verdict import PRIORS
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.planner import Plan
@@ -73,7 +74,7 @@ def query_influences(framework: DistributionalAttributePrivacy, query: Query) ->
     RefusedError
         If the framework has no influences, or a queried column is outside the model.
     """
-    evidence = influences(framework)
+    evidence = discrete_influences(framework)
     if isinstance(evidence, Refusal):
         raise evidence.error()
     refusal = evidence.covers(query.columns)
@@ -148,9 +149,28 @@ def _with_noise(row: RankedQuilt, question: Question, decision: Decision | None)
         )
         return RankedQuilt(quilt=row.quilt, influence=row.influence, noise=noise)
     near = question.query.columns & row.quilt.near
-    sensitivity = column_sensitivity(question.query, near, question.framework.schema)
-    scale = float("inf")
-    if row.influence is not None:
-        scale = float(scales(sensitivity.upper, row.influence.values, question.calibration.epsilon).max())
+    norm = 2 if _is_gaussian(question.calibration) else 1
+    sensitivity = column_sensitivity(question.query, near, question.framework.schema, norm)
+    scale = _scale(row, question.calibration, sensitivity.upper)
     noise = NoiseOfQuilt(queried_near=near, sensitivity=sensitivity, scale=scale, wins=False)
     return RankedQuilt(quilt=row.quilt, influence=row.influence, noise=noise)
+
+
+def _scale(row: RankedQuilt, calibration: Calibration, sensitivity: float) -> float:
+    """Return the scale of the noise that a quilt would leave; infinite where it tells too much or too many things."""
+    if row.influence is None:
+        return float("inf")
+    if calibration.delta == 0:
+        return float(scales(sensitivity, row.influence.values, calibration.epsilon).max())
+    law = "gaussian" if _is_gaussian(calibration) else "laplace"
+    told = row.influence
+    try:
+        losses = losses_of(told.network, told.frontier, told.protected, told.pairs)
+    except SizeError:
+        return float("inf")
+    shifts = losses.shifts(calibration.epsilon, calibration.delta, law)
+    return float(approximate_scales(sensitivity, shifts).max())
+
+
+def _is_gaussian(calibration: Calibration) -> bool:
+    return isinstance(calibration.mechanism, MarkovQuiltMechanism) and calibration.mechanism.noise == "gaussian"

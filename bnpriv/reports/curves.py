@@ -9,7 +9,7 @@ from itertools import chain, combinations
 from typing import final
 
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Influences, influences
+from bnpriv.evidence import DistributionalInfluences, discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.mechanisms.quilt import LEAST_MARGIN
 from bnpriv.queries.base import Query
@@ -91,7 +91,7 @@ def noise_curves(framework: DistributionalAttributePrivacy, query: Query) -> tup
 
     A pair of secrets that never needs more noise than another is left out.
     """
-    evidence = influences(framework)
+    evidence = discrete_influences(framework)
     if isinstance(evidence, Refusal):
         return None
     inside = query.columns.intersection(evidence.network.attributes)
@@ -109,7 +109,7 @@ def noise_curves(framework: DistributionalAttributePrivacy, query: Query) -> tup
 
 
 def _of(
-    evidence: Influences,
+    evidence: DistributionalInfluences,
     framework: DistributionalAttributePrivacy,
     query: Query,
     name: str,

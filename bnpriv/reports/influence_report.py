@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final, overload
 
 from bnpriv import checks
+from bnpriv.continuous_secrets import ProtectValues, continuous_secrets_of
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.influence import Influence
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork
 from bnpriv.planner import Plan, plan
 from bnpriv.queries.base import Query
 from bnpriv.render import Json
@@ -20,6 +21,7 @@ from bnpriv.render.html import write
 from bnpriv.render.text import csv_text
 from bnpriv.reports.analysis import Question, attribute_report, beliefs, model_assumptions, query_influences
 from bnpriv.reports.curves import Curve, noise_curves
+from bnpriv.reports.gaussian_report import GaussianReport, gaussian_report
 from bnpriv.reports.html_report import report_fragment, report_page
 from bnpriv.reports.json_report import report_dict
 from bnpriv.reports.markdown_report import report_markdown
@@ -143,32 +145,58 @@ class InfluenceReport:
 _COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
 
 
+@overload
 def influence_report(
-    model: DiscreteNetwork | DistributionalAttributePrivacy,
+    model: DiscreteNetwork, *, protect: Protect | ProtectValues | None = None, limit: int = 10
+) -> InfluenceReport: ...
+
+
+@overload
+def influence_report(
+    model: GaussianNetwork, *, protect: Protect | ProtectValues | None = None, limit: int = 10
+) -> GaussianReport: ...
+
+
+@overload
+def influence_report(
+    model: DistributionalAttributePrivacy,
     query: Query | None = None,
     epsilon: float | None = None,
+    delta: float = 0.0,
     *,
-    protect: Protect | None = None,
     limit: int = 10,
-) -> InfluenceReport:
+) -> InfluenceReport | GaussianReport: ...
+
+
+def influence_report(
+    model: DiscreteNetwork | GaussianNetwork | DistributionalAttributePrivacy,
+    query: Query | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    *,
+    protect: Protect | ProtectValues | None = None,
+    limit: int = 10,
+) -> InfluenceReport | GaussianReport:
     """Report what leaks about the protected attributes and, with a query, what noise it needs and why.
 
     Parameters
     ----------
-    model : DiscreteNetwork or DistributionalAttributePrivacy
-        A network, with `protect`; or a framework, with an optional `query` and `epsilon`.
+    model : DiscreteNetwork, GaussianNetwork or DistributionalAttributePrivacy
+        A network, with `protect`; or a framework, with an optional `query`, `epsilon` and `delta`.
     query : Query, optional
         What is to be released from a framework.
     epsilon : float, optional
         With a query: the guarantee that is asked for; all mechanisms are calibrated.
-    protect : str, iterable of str, or mapping from str to SecretPairs
+    delta : float
+        With an epsilon: the failure probability; 0 for a pure guarantee.
+    protect : str, iterable of str, or mapping from str to secrets
         The protected attributes of a network.
     limit : int
         Quilts shown per protected attribute.
 
     Returns
     -------
-    InfluenceReport
+    InfluenceReport, or GaussianReport for a GaussianNetwork
         Print it, or see its methods.
 
     Raises
@@ -183,14 +211,16 @@ def influence_report(
     Of all columns sat tells most about income: ...
     """
     limit = checks.whole("limit", limit)
-    if isinstance(model, DiscreteNetwork):
+    if isinstance(model, (DiscreteNetwork, GaussianNetwork)):
         if protect is None or query is not None or epsilon is not None:
             raise ParameterError(
                 "the report of a network takes protect=..., and a query needs a framework",
                 found="no protect" if protect is None else "a query or an epsilon",
                 remedy='Pass protect="name", or build a framework first.',
             )
-        secrets = secrets_of(model, protect)
+        if isinstance(model, GaussianNetwork):
+            return gaussian_report(model, list(continuous_secrets_of(model.attributes, protect).items()), limit=limit)
+        secrets = secrets_of(model, cast(Protect, protect))
         found = tuple(attribute_report(model, name, pairs, limit) for name, pairs in secrets.items())
         assumptions = model_assumptions(model)
         return InfluenceReport(
@@ -203,31 +233,43 @@ def influence_report(
             remedy="Pass influence_report(framework, query, epsilon).",
         )
     of_parameters(model, "a report")
-    return _framework_report(model, query, epsilon, limit)
+    made = None if query is None or epsilon is None else plan(model, query, epsilon, delta)
+    if not isinstance(model.network, GaussianNetwork):
+        return _framework_report(model, query, epsilon, made, limit)
+    secrets = list(model.continuous_secrets.items())
+    return gaussian_report(model.network, secrets, source=model.source, query=query, plan=made, limit=limit)
 
 
 def _framework_report(
-    framework: DistributionalAttributePrivacy, query: Query | None, epsilon: float | None, limit: int
+    framework: DistributionalAttributePrivacy,
+    query: Query | None,
+    epsilon: float | None,
+    made: Plan | None,
+    limit: int,
 ) -> InfluenceReport:
-    made = None if query is None or epsilon is None else plan(framework, query, epsilon)
     asked: Mapping[str, Influence] = {} if query is None else query_influences(framework, query)
     question = (
         None if query is None else Question(framework=framework, query=query, calibration=quilt_calibration(made))
     )
     found = tuple(
-        attribute_report(framework.network, name, pairs, limit, question, asked.get(name))
+        attribute_report(framework.discrete, name, pairs, limit, question, asked.get(name))
         for name, pairs in framework.secrets.items()
     )
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     return InfluenceReport(
-        network=framework.network,
+        network=framework.discrete,
         source=framework.source,
         attributes=found,
         beliefs=beliefs(found, made),
-        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.network), *certified))),
+        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.discrete), *certified))),
         records=framework.schema.records,
         query=query,
         epsilon=None if epsilon is None else checks.epsilon(epsilon),
         plan=made,
-        curves=None if query is None else noise_curves(framework, query),
+        curves=None if query is None or _approximate(made) else noise_curves(framework, query),
     )
+
+
+def _approximate(made: Plan | None) -> bool:
+    """Return whether the noise allows a failure probability: curves over epsilon are those of pure guarantees."""
+    return made is not None and any(calibration.delta > 0 for calibration in made.calibrations)

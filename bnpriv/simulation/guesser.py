@@ -72,7 +72,7 @@ def settings(
     SizeError
         If there are too many combinations.
     """
-    network = framework.network
+    network = framework.discrete
     others = tuple(sorted(columns.intersection(network.attributes) - {protected}))
     table = joint_law(network, (protected, *others), most_cells=MOST_SETTINGS)
     joint = np.exp(table.values[min(model, len(table.values) - 1)])

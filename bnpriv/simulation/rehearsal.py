@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.errors import Refusal, RefusedError, SecretError
-from bnpriv.evidence import influences
+from bnpriv.evidence import discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.noise import Noise
@@ -272,9 +272,9 @@ def _deciding(calibration: Calibration) -> tuple[str, SecretPair, int]:
     """Return the attribute, pair and model that decided the noise, or that the queried columns tell most about."""
     by_quilts = (found for found in calibration.certificate.decisions if isinstance(found, Decision))
     decision = next(by_quilts, None)
-    if decision is not None:
+    if decision is not None and isinstance(decision.pair, SecretPair):
         return decision.protected, decision.pair, decision.model
-    evidence = influences(calibration.framework)
+    evidence = discrete_influences(_framework(calibration))
     if isinstance(evidence, Refusal):
         raise evidence.error()
     columns = calibration.query.columns

@@ -90,7 +90,7 @@ def simulate(
     require_laws(framework, schema.columns)
     count = schema.records if records is None else checks.whole("records", records, remedy="Ask for at least one row.")
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    drawn = draw_parameters(framework.network, random, secret=secret, model=model)
+    drawn = draw_parameters(framework.discrete, random, secret=secret, model=model)
     return pd.DataFrame({name: law_given(framework, name, drawn).sample(count, random) for name in schema.columns})
 
 
@@ -153,7 +153,7 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
         return
     name = missing[0]
     law = _example(framework.schema[name])
-    states = framework.network.states.get(name)
+    states = framework.discrete.states.get(name)
     if states is None:
         keys = f'laws={{"{name}": {law[0]}}} and declare it independent, or [laws.{name}] {law[1]} in a framework file'
     else:
@@ -169,7 +169,7 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
 def law_given(framework: DistributionalAttributePrivacy, name: str, parameters: Mapping[str, State]) -> ColumnLaw:
     """Return the law of a column given the states of the parameters."""
     laws = framework.column_laws[name]
-    states = framework.network.states.get(name)
+    states = framework.discrete.states.get(name)
     return laws[0] if states is None else laws[states.index(parameters[name])]
 
 

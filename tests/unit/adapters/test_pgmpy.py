@@ -216,8 +216,8 @@ def numbered() -> DiscreteBayesianNetwork:
 REFUSED = {
     "nothing": ([], "an empty list"),
     "a string": ("student.bif", "a str"),
-    "not discrete": (LinearGaussianBayesianNetwork([("a", "b")]), "Only discrete networks"),
-    "not all discrete": ([model(income(), gender(), sat()), LinearGaussianBayesianNetwork()], "Only discrete networks"),
+    "not discrete": (LinearGaussianBayesianNetwork([("a", "b")]), "every attribute needs a LinearGaussianCPD"),
+    "not all discrete": ([model(income(), gender(), sat()), LinearGaussianBayesianNetwork()], "a list of one of them"),
     "no nodes": (DiscreteBayesianNetwork(), "no nodes"),
     "no table": (model(income(), sat()), "none for gender"),
     "names of states that differ": (model(income(states=["l", "h"]), gender(), sat()), "states of 'income'"),

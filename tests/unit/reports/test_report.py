@@ -227,9 +227,9 @@ def test_markdown_tables_are_even(student) -> None:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.strip().splitlines()}) == 1
 
 
-def documented() -> dict[str, str]:
+def documented(page: str = "report-schema.md") -> dict[str, str]:
     """Return the fields of docs/report-schema.md with their types."""
-    text = (ROOT / "docs" / "report-schema.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     return dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", text, re.MULTILINE))
 
 
@@ -260,6 +260,27 @@ def fits(value: object, kind: str) -> bool:
         "object": lambda: isinstance(value, dict),
     }
     return any(checks[part]() for part in re.split(r", | or ", kind.strip()))
+
+
+def test_json_of_a_linear_gaussian_network_is_what_its_page_says() -> None:
+    schema = documented("gaussian-report-schema.md")
+    network = bp.GaussianNetwork.linear(
+        {"i": 0.0, "x": 0.0, "y": 0.0}, {"i": 1.0, "x": 1.0, "y": 1.0}, {"x": {"i": 1.0}, "y": {"x": 1.0}}
+    )
+    secrets = {"i": bp.intervals(((0, 1), (2, 3)))}
+    framework = bp.DistributionalAttributePrivacy(
+        network, bp.Schema(records=10, columns={"y": bp.Real(0, 1)}), secrets, source="a test"
+    )
+    reports = [
+        bp.influence_report(network, protect=secrets),
+        bp.influence_report(framework, bp.mean("y"), 1.0, 1e-3),
+    ]
+    seen: set[str] = set()
+    for report in reports:
+        found = list(fields(json.loads(report.to_json())))
+        seen |= {place for place, _ in found}
+        assert [(place, value) for place, value in found if not fits(value, schema[place])] == []
+    assert sorted(schema.keys() - seen) == []
 
 
 def test_json_is_what_its_page_says(student, twelve) -> None:

@@ -1,0 +1,44 @@
+"""The sections of a framework file that declare a linear-Gaussian network and what it must hide."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none
+from bnpriv.continuous_secrets import IntervalPairs, intervals
+from bnpriv.networks import GaussianNetwork
+from bnpriv.properties import Apart, apart
+
+_KEYS = ("intercept", "deviation", "coefficients")
+
+
+def gaussian_network(part: Part) -> GaussianNetwork:
+    """Return the network of ``[network.attributes.NAME]``; a list of numbers has one for each model."""
+    part.only(("attributes",))
+    attributes = part.section("attributes")
+    rows = {name: attributes.section(name, _KEYS) for name in attributes.values}
+    slopes = {name: row.section("coefficients").values for name, row in rows.items() if "coefficients" in row.values}
+    with part.named():
+        return GaussianNetwork.linear(
+            {name: row.need("intercept") for name, row in rows.items()},
+            {name: row.need("deviation") for name, row in rows.items()},
+            cast(Any, slopes),
+        )
+
+
+def secret_of_continuous(part: Part) -> Apart | IntervalPairs | None:
+    """Return which values of a continuous parameter must not be told apart."""
+    part.only(("at_most", "intervals"))
+    if "at_most" in part.values and "intervals" in part.values:
+        raise part.refusal("values are chosen by at_most or by intervals", found="both", remedy="Keep one of them.")
+    with part.named():
+        if "at_most" in part.values:
+            return apart(at_most=part.need("at_most"))
+        if "intervals" not in part.values:
+            return None
+        chosen = listed_or_none(part.values["intervals"])
+        if chosen is None:
+            found = kind_of(part.values["intervals"])
+            remedy = "Write intervals = [[[30, 40], [50, 60]]]."
+            raise part.refusal("intervals must be a list of pairs", found=found, remedy=remedy)
+        return intervals(*cast(Any, chosen))

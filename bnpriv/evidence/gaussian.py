@@ -1,0 +1,62 @@
+"""Structural evidence of distributional attribute privacy over a linear-Gaussian network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, final
+
+from bnpriv.bound import Bound
+from bnpriv.continuous_secrets import ContinuousPair
+from bnpriv.errors import Refusal
+from bnpriv.evidence.columns import COLUMNS_ASSUMPTION, uncovered
+from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.gaussian_influence import GaussianInfluence, gaussian_influence_of
+from bnpriv.influence import frontier
+from bnpriv.networks import GaussianNetwork
+from bnpriv.queries.base import Query
+from bnpriv.queries.sensitivity import column_sensitivity
+
+
+@final
+class GaussianInfluences:
+    """Influences of sets of columns on the protected parameters; remembers what it has computed."""
+
+    def __init__(self, framework: DistributionalAttributePrivacy, network: GaussianNetwork) -> None:
+        self._framework = framework
+        self._network = network
+        self._known: dict[tuple[str, tuple[str, ...]], GaussianInfluence] = {}
+
+    @property
+    def secrets(self) -> Mapping[str, tuple[ContinuousPair, ...]]:
+        """Return the protected attributes with their pairs."""
+        return self._framework.continuous_secrets
+
+    @property
+    def network(self) -> GaussianNetwork:
+        """Return the network behind the influences."""
+        return self._network
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must hold for the influences to be those of the columns."""
+        return (COLUMNS_ASSUMPTION, "All parameters together are normal under every model.")
+
+    def covers(self, columns: frozenset[str]) -> Refusal | None:
+        """Return why the model says nothing about one of `columns`, or None if it covers all."""
+        return uncovered(self._framework, columns)
+
+    def influence(self, columns: frozenset[str], attribute: str) -> GaussianInfluence:
+        """Return the influence of `columns` on the protected `attribute`, per model and pair."""
+        border = frontier(self._network.graph, attribute, columns.intersection(self._network.attributes))
+        key = (attribute, border)
+        if key not in self._known:
+            self._known[key] = gaussian_influence_of(self._network, border, attribute, self.secrets[attribute])
+        return self._known[key]
+
+    def losses(self, columns: frozenset[str], attribute: str) -> GaussianInfluence:
+        """Return the privacy losses of `columns` about the protected `attribute`, per model and pair."""
+        return self.influence(columns, attribute)
+
+    def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
+        """Return how far any change of `columns` in all records can move the answer."""
+        return column_sensitivity(query, columns, self._framework.schema, norm)

@@ -1,0 +1,284 @@
+"""Linear-Gaussian networks: every attribute is a linear function of its parents with normal noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.checks import listing, member, subset, text
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray
+from bnpriv.networks.graph import Graph
+from bnpriv.render.graph import network_html
+from bnpriv.render.html import fragment
+
+SYMMETRY = 1e-12
+"""Largest difference of two mirrored entries of a correlation matrix that is taken for rounding."""
+
+MOST_ERROR = 1e-4
+"""Networks whose rounding errors could be larger than this, relatively, are refused as singular."""
+
+_NONSINGULAR = "Leave out attributes that are functions of others, or give them noise of their own."
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GaussianNetwork:
+    """The joint normal law of the columns' parameters, or several of them (the model class Theta).
+
+    Parameters
+    ----------
+    attributes : sequence of str
+        The m attributes.
+    mean : array of shape (m,) or (models, m)
+    covariance : array of shape (m, m) or (models, m, m)
+        Symmetric and positive definite.
+
+    Raises
+    ------
+    NetworkError
+        If names repeat, shapes do not fit, an entry is not finite, or a covariance is not symmetric or singular.
+
+    Notes
+    -----
+    A covariance alone does not say what is separated from what: its graph has all edges. `GaussianNetwork.linear`
+    knows the graph, and keeps its precision where noises differ by many orders of magnitude.
+
+    Examples
+    --------
+    >>> GaussianNetwork(["income", "sat"], [40.0, 1000.0], [[100.0, 300.0], [300.0, 40_000.0]])
+    GaussianNetwork(attributes=2, edges=1, models=1)
+    """
+
+    attributes: tuple[str, ...]
+    mean: FloatArray
+    covariance: FloatArray
+    graph: Graph = field(init=False, repr=False)
+    root: FloatArray = field(init=False, repr=False)
+    """Factors of shape (models, m, k): the covariance is ``root @ root.T``."""
+    rounding: float = field(init=False, repr=False)
+    """Bound on the rounding error of what is computed from `root`, relative to the size of the attributes."""
+
+    level = "parameters"
+
+    def __post_init__(self) -> None:
+        names = _names(self.attributes)
+        mean = _stacked("mean", self.mean, 1, len(names))
+        covariance = _stacked("covariance", self.covariance, 2, len(names))
+        models = _models({"mean": mean, "covariance": covariance})
+        deviations = np.sqrt(_positive(np.diagonal(covariance, axis1=1, axis2=2)))
+        correlation = covariance / (deviations[:, :, np.newaxis] * deviations[:, np.newaxis, :])
+        if not bool(np.all(np.abs(correlation - correlation.swapaxes(1, 2)) <= SYMMETRY)):
+            raise NetworkError("a covariance must be symmetric", found="another matrix", remedy="Correct the entries.")
+        # the condition of a covariance given in doubles is all that is known of it
+        rounding = _error(np.linalg.cond(correlation), len(names))
+        graph = Graph({name: names[:k] for k, name in enumerate(names)})
+        root = deviations[:, :, np.newaxis] * _cholesky(correlation)
+        self._settle(names, mean, covariance, graph, root, rounding, models)
+
+    @classmethod
+    def linear(
+        cls,
+        intercepts: Mapping[str, ArrayLike],
+        deviations: Mapping[str, ArrayLike],
+        coefficients: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+    ) -> GaussianNetwork:
+        """Declare a network by the linear regression of every attribute on its parents.
+
+        Parameters
+        ----------
+        intercepts : mapping from str to float or array of shape (models,)
+            What is left of the mean of every attribute when all its parents are 0.
+        deviations : mapping from str to float or array of shape (models,)
+            Standard deviation of the noise of every attribute, above 0.
+        coefficients : mapping from str to mapping from str to float or array of shape (models,), optional
+            For every attribute with parents the coefficient of each.
+
+        Returns
+        -------
+        GaussianNetwork
+
+        Raises
+        ------
+        NetworkError
+            If names do not fit, there is a cycle, a number is not finite, or a deviation is not above 0.
+
+        Examples
+        --------
+        >>> network = GaussianNetwork.linear(
+        ...     {"income": 40.0, "sat": 880.0}, {"income": 10.0, "sat": 150.0}, {"sat": {"income": 3.0}}
+        ... )
+        >>> network.mean.tolist(), network.covariance.tolist()
+        ([[40.0, 1000.0]], [[[100.0, 300.0], [300.0, 23400.0]]])
+        """
+        given = {name: dict((coefficients or {}).get(name, {})) for name in intercepts}
+        subset("coefficients", coefficients or {}, given, error=NetworkError)
+        graph = Graph({name: tuple(parents) for name, parents in given.items()})
+        names = _names(tuple(intercepts))
+        if set(deviations) != set(names):
+            raise NetworkError(
+                "every attribute needs an intercept and a deviation",
+                found=f"one of them alone for {listing(sorted(set(deviations) ^ set(names)))}",
+                remedy="Give both.",
+            )
+        numbers = {("intercept", name): _numbers(f"the intercept of {name!r}", intercepts[name]) for name in names}
+        numbers |= {("deviation", name): _numbers(f"the deviation of {name!r}", deviations[name]) for name in names}
+        for name, above in given.items():
+            for parent, value in above.items():
+                numbers[name, parent] = _numbers(f"the coefficient of {parent!r} for {name!r}", value)
+        models = _models({f"{a} {b}": value for (a, b), value in numbers.items()})
+        mean, root = np.zeros((models, len(names))), np.zeros((models, len(names), len(names)))
+        terms = np.zeros_like(root)
+        for name in graph.nodes:
+            k = names.index(name)
+            mean[:, k], root[:, k, k] = numbers["intercept", name], _positive(numbers["deviation", name])
+            terms[:, k, k] = root[:, k, k]
+            for parent in given[name]:
+                j, slope = names.index(parent), numbers[name, parent]
+                mean[:, k] += slope * mean[:, j]
+                root[:, k] += slope[:, np.newaxis] * root[:, j]
+                terms[:, k] += np.abs(slope)[:, np.newaxis] * terms[:, j]
+        network = cls.__new__(cls)
+        lengths = np.linalg.norm(root, axis=2, keepdims=True)
+        # coefficients of opposite signs may cancel what they carry: the sum of the sizes of the terms tells how much
+        cancelled = (np.linalg.norm(terms, axis=2, keepdims=True) / lengths).max(axis=(1, 2))
+        rounding = _error(np.linalg.cond(root / lengths) * cancelled, len(names))
+        network._settle(names, mean, root @ root.swapaxes(1, 2), graph, root, rounding, models)
+        return network
+
+    def _settle(
+        self,
+        names: tuple[str, ...],
+        mean: FloatArray,
+        covariance: FloatArray,
+        graph: Graph,
+        root: FloatArray,
+        rounding: float,
+        models: int,
+    ) -> None:
+        arrays = {"mean": mean, "covariance": covariance, "root": root}
+        for what, array in arrays.items():
+            whole = np.ascontiguousarray(np.broadcast_to(array, (models, *array.shape[1:])))
+            whole.flags.writeable = False
+            object.__setattr__(self, what, whole)
+        for what, value in {"attributes": names, "graph": graph, "rounding": rounding}.items():
+            object.__setattr__(self, what, value)
+
+    @property
+    def models(self) -> int:
+        """Return the number of models in Theta."""
+        return len(self.mean)
+
+    def require(self, attribute: str) -> str:
+        """Return `attribute` if it is one of the network.
+
+        Raises
+        ------
+        NetworkError
+            If it is not.
+        """
+        return member("an attribute", attribute, self.attributes, error=NetworkError)
+
+    def deviation(self, attribute: str) -> FloatArray:
+        """Return the standard deviation of an attribute under every model."""
+        return np.linalg.norm(self.root[:, self.attributes.index(self.require(attribute))], axis=1)
+
+    def _repr_html_(self) -> str:
+        facts = f"attributes {len(self.attributes)}, edges {len(self.graph.edges)}, models {self.models}"
+        return fragment(network_html(self.attributes, self.graph.edges, title="Linear-Gaussian network", facts=facts))
+
+    def __repr__(self) -> str:
+        return (
+            f"GaussianNetwork(attributes={len(self.attributes)}, edges={len(self.graph.edges)}, models={self.models})"
+        )
+
+
+def _names(declared: Sequence[str]) -> tuple[str, ...]:
+    names = () if isinstance(declared, str) else tuple(declared)
+    if not names or len(set(names)) != len(names):
+        raise NetworkError("attributes must be a list of distinct names", found=repr(declared), remedy="Rename them.")
+    return tuple(text("an attribute's name", name, error=NetworkError) for name in names)
+
+
+def _stacked(what: str, declared: ArrayLike, axes: int, size: int) -> FloatArray:
+    array = _array(what, declared)
+    array = array[np.newaxis] if array.ndim == axes else array
+    if array.shape[1:] != (size,) * axes or array.shape[0] < 1:
+        raise NetworkError(
+            f"{what} must have shape {(size,) * axes}, or an axis for models before it",
+            found=f"shape {array.shape}",
+            remedy="Order it as the attributes.",
+        )
+    return _finite(what, array)
+
+
+def _numbers(what: str, declared: ArrayLike) -> FloatArray:
+    array = np.atleast_1d(_array(what, declared))
+    if array.ndim != 1:
+        raise NetworkError(
+            f"{what} must be a number, or one per model", found=f"shape {array.shape}", remedy="Flatten it."
+        )
+    return _finite(what, array)
+
+
+def _array(what: str, declared: ArrayLike) -> FloatArray:
+    try:
+        array = np.asarray(declared)
+        if array.dtype.kind in "iufO":  # not truth values, strings, dates or complex numbers
+            return np.array(array, dtype=np.float64)
+        found = f"entries of type {array.dtype}"
+    except (TypeError, ValueError, OverflowError):
+        found = "something else"
+    raise NetworkError(f"{what} must hold numbers", found=found, remedy="Give plain numbers.")
+
+
+def _finite(what: str, array: FloatArray) -> FloatArray:
+    if not bool(np.isfinite(array).all()):
+        raise NetworkError(f"{what} must be finite", found="nan or inf", remedy="Correct the entries.")
+    return array
+
+
+def _positive(array: FloatArray) -> FloatArray:
+    if not bool((array > 0).all()):
+        raise NetworkError(
+            "a covariance must not be singular", found="a variance that is not above 0", remedy=_NONSINGULAR
+        )
+    return array
+
+
+def _cholesky(correlation: FloatArray) -> FloatArray:
+    try:
+        return np.asarray(np.linalg.cholesky(correlation), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise NetworkError(
+            "a covariance must be positive definite",
+            found="a combination of attributes with a negative variance",
+            remedy="Correct the entries.",
+        ) from None
+
+
+def _models(arrays: Mapping[str, FloatArray]) -> int:
+    counts = {len(array) for array in arrays.values()} - {1}
+    if len(counts) > 1:
+        raise NetworkError(
+            "all parts of a network must have the same number of models, or one",
+            found=f"{listing(sorted(counts))} models",
+            remedy="Give every part that differs between models the same leading axis.",
+        )
+    return counts.pop() if counts else 1
+
+
+def _error(condition: FloatArray, size: int) -> float:
+    error = 16 * size**2 * UNIT_ROUNDOFF * float(np.max(condition))
+    if not error <= MOST_ERROR:
+        raise NetworkError(
+            "a covariance must not be singular",
+            found=f"a condition number of {float(np.max(condition)):.3g}",
+            remedy=_NONSINGULAR,
+        )
+    return error

@@ -1,0 +1,61 @@
+"""A line chart with a logarithmic vertical axis, as inline SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from bnpriv.render import svg
+from bnpriv.render.html import Html, element
+
+WIDE, HIGH, LEFT, BELOW, RIGHT, ABOVE = 640.0, 300.0, 64.0, 44.0, 16.0, 12.0
+
+MOST_DECADES = 12
+"""Powers of ten that are drawn; what lies below is cut off."""
+
+
+def line_chart(
+    points: Sequence[svg.Point], *, across: str, up: str, title: str, desc: str, marks: Sequence[float]
+) -> Html:
+    """Return a curve over a linear horizontal and a logarithmic vertical axis.
+
+    Parameters
+    ----------
+    points : sequence of (float, float)
+        From left to right; heights that are not above 0 are left out.
+    across, up : str
+        What the axes are.
+    title, desc : str
+        What it is, and what it shows in words.
+    marks : sequence of float
+        Where the horizontal axis is labelled; the first and the last are its ends.
+    """
+    drawn = [(x, math.log10(y)) for x, y in points if y > 0]
+    top = math.ceil(max((y for _, y in drawn), default=0.0))
+    low = max(math.floor(min((y for _, y in drawn), default=-1.0)), top - MOST_DECADES)
+    bottom = min(low, top - 1)
+    start, end = marks[0], marks[-1]
+
+    def place(x: float, y: float) -> svg.Point:
+        share = (max(y, bottom) - bottom) / (top - bottom)
+        return LEFT + (x - start) / (end - start) * (WIDE - LEFT - RIGHT), ABOVE + (1 - share) * (HIGH - ABOVE - BELOW)
+
+    step = 1 if top - bottom <= 6 else 2
+    parts: list[Html] = []
+    for decade in range(bottom, top + 1, step):
+        left, y = place(start, decade)
+        parts.append(svg.line((left, y), (WIDE - RIGHT, y), "grid"))
+        parts.append(svg.text((LEFT / 2 + 8, y + 4), _power(decade), "tick"))
+    for mark in marks:
+        x, y = place(mark, bottom)
+        parts.append(svg.text((x, y + 18), f"{mark:g}", "tick"))
+    inside = [(x, y) for x, y in drawn if y >= bottom]
+    path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in inside))
+    parts.append(element("path", d=path, class_="curve"))
+    parts.append(svg.text(((LEFT + WIDE - RIGHT) / 2, HIGH - 6), across, "axis"))
+    parts.append(svg.text((LEFT + 60, ABOVE + 2), up, "axis"))
+    return svg.drawing((WIDE, HIGH), *parts, title=title, desc=desc, class_="chart")
+
+
+def _power(decade: int) -> str:
+    return "1" if decade == 0 else f"1e{decade}"

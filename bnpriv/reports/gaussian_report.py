@@ -1,0 +1,342 @@
+"""The report of a linear-Gaussian network: Mahalanobis numbers and the privacy curves that follow from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from bnpriv.checks import listing
+from bnpriv.continuous_secrets import ContinuousPair
+from bnpriv.gaussian_influence import GaussianInfluence, gaussian_influence_of
+from bnpriv.mechanisms.pages import comparison_section, guarantee_quote, observer_text
+from bnpriv.networks import GaussianNetwork
+from bnpriv.planner import Plan
+from bnpriv.queries.base import Query
+from bnpriv.quilts import MarkovQuilt, markov_quilts
+from bnpriv.render import Json, html
+from bnpriv.render import markdown as md
+from bnpriv.render.chart import line_chart
+from bnpriv.render.graph import network_html
+from bnpriv.render.html import write
+from bnpriv.render.text import and_text, lines_text, name_text, number_text, set_text, table_text, visible
+
+FORMAT = "bnpriv gaussian influence report 1"
+
+EPSILONS = tuple(float(epsilon) for epsilon in np.linspace(0.0, 4.0, 81)[1:])
+"""Where curves are computed."""
+
+SHOWN = (0.1, 0.5, 1.0, 2.0)
+"""Where curves are tabulated."""
+
+MOST_QUILTS = 200
+"""Quilts that are looked at; a dense network has too many to count."""
+
+MEANING = (
+    "mu is a Mahalanobis distance: seeing the columns, two protected values are told apart as well as two normal "
+    "numbers of deviation 1 whose means are mu apart. The log odds may move by any amount, large ones are improbable: "
+    "delta says how improbable. A pure guarantee (delta 0) needs mu = 0 or noise that hides all queried columns."
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GaussianAttribute:
+    """What is known about one protected attribute.
+
+    Parameters
+    ----------
+    protected : str
+    pairs : tuple of ValuesApart or IntervalPair
+        What must not be told apart.
+    columns : tuple of GaussianInfluence
+        Every other attribute alone, the most telling first.
+    quilts : tuple of (MarkovQuilt, GaussianInfluence)
+        The least telling first.
+    asked : GaussianInfluence or None
+        What the queried columns tell together, the protected one left out; without a query, the most telling column.
+    """
+
+    protected: str
+    pairs: tuple[ContinuousPair, ...]
+    columns: tuple[GaussianInfluence, ...]
+    quilts: tuple[tuple[MarkovQuilt, GaussianInfluence], ...]
+    asked: GaussianInfluence | None
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GaussianReport:
+    """What leaks about each protected attribute of a linear-Gaussian network and what noise a query needs.
+
+    Print it for plain text; a notebook shows it by itself.
+
+    Parameters
+    ----------
+    network : GaussianNetwork
+    source : str or None
+        Where the model comes from.
+    attributes : tuple of GaussianAttribute
+        One per protected attribute.
+    assumptions : tuple of str
+        What must hold outside the library.
+    query : Query or None
+    plan : Plan or None
+        Every mechanism for the query at the given epsilon and delta.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> network = bp.GaussianNetwork.linear(
+    ...     {"income": 40.0, "sat": 880.0}, {"income": 10.0, "sat": 150.0}, {"sat": {"income": 3.0}}
+    ... )
+    >>> report = bp.influence_report(network, protect={"income": bp.apart(at_most=5)})
+    >>> round(report.attributes[0].columns[0].mu, 6)
+    0.1
+    """
+
+    network: GaussianNetwork
+    source: str | None
+    attributes: tuple[GaussianAttribute, ...]
+    assumptions: tuple[str, ...]
+    query: Query | None = None
+    plan: Plan | None = None
+
+    @property
+    def headline(self) -> str:
+        """Return which columns tell most about what."""
+        found = [row.asked for row in self.attributes if row.asked is not None]
+        if not found:
+            return "There is no other attribute."
+        most = max(found, key=lambda told: told.mu)
+        who = f"{and_text(sorted(most.columns))} {'tells' if len(most.columns) == 1 else 'tell'}"
+        if most.mu == 0:
+            return f"{who} nothing about {most.protected}."
+        return f"{who} about {most.protected}: mu = {number_text(most.mu)}."
+
+    @cached_property
+    def curve(self) -> tuple[tuple[float, float], ...]:
+        """Return (epsilon, delta) of what the queried columns tell, at the worst protected attribute."""
+        told = [row.asked for row in self.attributes if row.asked is not None]
+        return tuple((epsilon, max((each.delta(epsilon) for each in told), default=0.0)) for epsilon in EPSILONS)
+
+    @property
+    def text(self) -> str:
+        """Return the whole report as plain text."""
+        source = "not stated" if self.source is None else self.source
+        parts = [lines_text([self.headline, MEANING, f"Source: {source}."])]
+        for row in self.attributes:
+            name = name_text(row.protected)
+            parts.append(lines_text([f"{name}: {listing(row.pairs)} must not be told apart."]))
+            for title, header, rows in _tables(row):
+                parts.append(f"{name}: {title}\n{table_text(header, rows)}")
+        if self.plan is not None:
+            parts.append(str(self.plan))
+            if self.plan.calibrations:
+                parts.append(self.plan.best.explain())
+        parts.append(lines_text(f"Assumed: {assumption}" for assumption in self.assumptions))
+        return "\n\n".join(parts)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"GaussianReport({', '.join(row.protected for row in self.attributes)})"
+
+    def to_dict(self) -> Json:
+        """Return the report as plain values; docs/gaussian-report-schema.md names every field."""
+        best = self.plan.best if self.plan is not None and self.plan.calibrations else None
+        return {
+            "format": FORMAT,
+            "source": self.source,
+            "models": self.network.models,
+            "attributes": list(self.network.attributes),
+            "edges": [{"parent": a, "child": b} for a, b in self.network.graph.edges],
+            "query": None if self.query is None else str(self.query),
+            "protected": [_attribute(row) for row in self.attributes],
+            "curve": [{"epsilon": epsilon, "delta": delta} for epsilon, delta in self.curve],
+            "assumptions": list(self.assumptions),
+            "answer": None
+            if best is None
+            else {
+                "mechanism": str(best.mechanism),
+                "scale": best.scale,
+                "epsilon": best.guarantee.epsilon,
+                "delta": best.guarantee.delta,
+                "guarantee": best.guarantee.sentence,
+            },
+        }
+
+    def to_json(self) -> str:
+        """Return the report as JSON; docs/gaussian-report-schema.md names every field."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown, without the drawings."""
+        parts = [f"# {md.prose(self.headline)}", md.prose(MEANING)]
+        for row in self.attributes:
+            parts.append(f"## {md.name(row.protected)}")
+            for title, header, rows in _tables(row):
+                cells = [[md.prose(cell) for cell in line] for line in rows]
+                parts += [f"{title[0].upper()}{title[1:]}:", md.table(header, cells)]
+        if self.plan is not None and self.plan.calibrations:
+            parts += ["## The answer", md.prose(self.plan.best.guarantee.sentence)]
+        parts.append("\n".join(f"- Assumed: {md.prose(assumption)}" for assumption in self.assumptions))
+        return "\n\n".join(parts) + "\n"
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the report as a page of its own, which loads nothing from anywhere.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Also write it to this file.
+        """
+        return write(html.page(visible(self.headline), *self._body()), path)
+
+    def _repr_html_(self) -> str:
+        return html.fragment(*self._body())
+
+    def _body(self) -> Sequence[html.Html]:
+        source = "not stated" if self.source is None else self.source
+        sees = "a statistic of these columns" if self.query is None else "the answer"
+        protected = (
+            html.element("div", html.name(row.protected), f": {listing(row.pairs)} must not be told apart")
+            for row in self.attributes
+        )
+        facts = [
+            ("What is protected", html.join(*protected)),
+            ("From whom", observer_text(self.network.models, sees)),
+            ("Model from", source),
+        ]
+        parts = [
+            html.element("p", "bnpriv influence report", class_="kicker"),
+            html.element("h1", self.headline),
+            html.element("p", MEANING, class_="lead"),
+            html.facts(facts),
+            *(_section(row) for row in self.attributes),
+            self._chart(),
+            html.section(
+                "The network",
+                network_html(self.network.attributes, self.network.graph.edges, title="The network", facts=""),
+            ),
+        ]
+        if self.plan is not None:
+            parts.append(comparison_section(self.plan.calibrations, self.plan.refusals))
+            if self.plan.calibrations:
+                parts.append(html.section("The guarantee, word for word", guarantee_quote(self.plan.best)))
+        parts.append(html.section("What the model must be trusted for", html.items(self.assumptions)))
+        return parts
+
+    def _chart(self) -> html.Html:
+        told = "the queried columns tell" if self.query is not None else "the most telling column tells"
+        at_one = next(delta for epsilon, delta in self.curve if epsilon >= 1)
+        return html.section(
+            "How improbable a large move is",
+            html.element("p", f"The log odds move by more than epsilon with what {told}, but for delta:"),
+            html.scroller(
+                line_chart(
+                    self.curve,
+                    across="epsilon (nats)",
+                    up="delta",
+                    title="Privacy curve without noise",
+                    desc=f"It falls with epsilon; at epsilon 1 delta is {number_text(at_one)}.",
+                    marks=(0.0, 1.0, 2.0, 3.0, 4.0),
+                ),
+                "Privacy curve",
+            ),
+            id_="curve",
+        )
+
+
+def gaussian_report(
+    network: GaussianNetwork,
+    secrets: Sequence[tuple[str, tuple[ContinuousPair, ...]]],
+    *,
+    source: str | None = None,
+    query: Query | None = None,
+    plan: Plan | None = None,
+    limit: int = 10,
+) -> GaussianReport:
+    """Return the report; `bnpriv.influence_report` is the way in."""
+    certified = plan.best.certificate.assumptions if plan is not None and plan.calibrations else ()
+    own = (
+        "All parameters together are normal under every model.",
+        "No dependence is missing from the network: an edge too many costs accuracy, an edge too few costs privacy.",
+        "The network was not learned from the table that is to be protected.",
+    )
+    return GaussianReport(
+        network=network,
+        source=source,
+        attributes=tuple(_row(network, name, pairs, query, limit) for name, pairs in secrets),
+        assumptions=tuple(dict.fromkeys((*own, *certified))),
+        query=query,
+        plan=plan,
+    )
+
+
+def _row(
+    network: GaussianNetwork, protected: str, pairs: tuple[ContinuousPair, ...], query: Query | None, limit: int
+) -> GaussianAttribute:
+    others = [name for name in network.attributes if name != protected]
+    alone = [gaussian_influence_of(network, (name,), protected, pairs) for name in others]
+    alone.sort(key=lambda told: (-told.mu, sorted(told.columns)))
+    quilts = [
+        (quilt, gaussian_influence_of(network, quilt.quilt, protected, pairs))
+        for quilt in islice(markov_quilts(network, protected), MOST_QUILTS)
+    ]
+    quilts.sort(key=lambda row: (row[1].mu, len(row[0].quilt), sorted(row[0].quilt)))
+    asked = alone[0] if alone else None
+    if query is not None:
+        columns = query.columns.intersection(network.attributes) - {protected}
+        asked = gaussian_influence_of(network, columns, protected, pairs)
+    return GaussianAttribute(
+        protected=protected, pairs=pairs, columns=tuple(alone), quilts=tuple(quilts[:limit]), asked=asked
+    )
+
+
+Table = tuple[str, tuple[str, ...], list[list[str]]]
+
+
+def _tables(row: GaussianAttribute) -> list[Table]:
+    deltas = tuple(f"delta at {epsilon:g}" for epsilon in SHOWN)
+    made: list[Table] = []
+    if row.asked is not None and len(row.asked.columns) > 1:
+        made.append(("the queried columns together", ("columns", "mu", *deltas), [_cells(row.asked)]))
+    made.append(("single columns", ("column", "mu", *deltas), [_cells(told) for told in row.columns]))
+    quilts = [[*_cells(told), set_text(quilt.near), set_text(quilt.remote)] for quilt, told in row.quilts]
+    if quilts:
+        made.append(("Markov quilts, the least telling first", ("quilt", "mu", *deltas, "near", "remote"), quilts))
+    return made
+
+
+def _cells(told: GaussianInfluence) -> list[str]:
+    return [set_text(told.columns), number_text(told.mu), *(number_text(told.delta(epsilon)) for epsilon in SHOWN)]
+
+
+def _section(row: GaussianAttribute) -> html.Html:
+    tables = [html.table(header, rows, title, numbers=range(1, 6)) for title, header, rows in _tables(row)]
+    return html.section(f"What tells about {visible(row.protected)}", *tables)
+
+
+def _attribute(row: GaussianAttribute) -> Json:
+    return {
+        "name": row.protected,
+        "pairs": [str(pair) for pair in row.pairs],
+        "columns": [_influence(told) for told in row.columns],
+        "asked": None if row.asked is None else _influence(row.asked),
+        "quilts": [
+            {"quilt": sorted(quilt.quilt), "near": sorted(quilt.near), "remote": sorted(quilt.remote), "mu": told.mu}
+            for quilt, told in row.quilts
+        ],
+    }
+
+
+def _influence(told: GaussianInfluence) -> Json:
+    return {"columns": sorted(told.columns), "mu": told.mu, "kind": told.kind}
