@@ -61,10 +61,13 @@ def on_the_line(rng: np.random.Generator) -> None:
     print(f"on the line, {LINE:,} atoms each; np.sort of one: {1e3 * sort:.0f} ms")
     equal = Atoms(rng.random(LINE), np.full(LINE, 1 / LINE)), Atoms(rng.random(LINE), np.full(LINE, 1 / LINE))
     half = Atoms(rng.random(LINE // 2), np.full(LINE // 2, 2 / LINE))
+    counts = [np.unique(rng.integers(0, 3 * LINE, LINE), return_counts=True) for _ in range(2)]
+    samples = tuple(Atoms(values, times / times.sum()) for values, times in counts)
     cases = {
         "random masses": (f, g),
         "equal masses": equal,
         "equal masses, half as many atoms": (equal[0], half),
+        "two samples with ties": samples,
         "a law and itself, shifted": (f, Atoms.from_logs(f.support + 0.1, f.logs, f.error)),
         "binomial, p 0.30 and 0.31": (Atoms.binomial(LINE, 0.3), Atoms.binomial(LINE, 0.31)),
     }

@@ -44,26 +44,57 @@ class Cuts:
     most: IndexArray
 
 
-def cuts(f: FloatArray, g: FloatArray, band: float) -> Cuts:
-    """Compare the lower tails of two laws by their sums from the left and the upper ones by sums from the right.
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tails:
+    """The running sums of two laws: from the left up to the middle of the first, from the right beyond it.
 
     Parameters
     ----------
-    f, g : ndarray
-        Log masses in the order of the atoms.
-    band : float
-        Tails whose logs differ by no more may be equal.
+    low, high : ndarray
+        Log masses of f below its cuts up to the middle, and above those beyond it, the last cut first.
+    below, above : ndarray
+        Log masses of g below its cuts, and above them, the last cut first.
     """
-    below_f, below_g = running_sums(f)[:-1], running_sums(g)[:-1]
-    above_f, above_g = running_sums(f[::-1])[:-1], running_sums(g[::-1])[:-1]
-    half = int(np.count_nonzero(below_f <= above_f[::-1]))
-    low, high = below_f[:half], above_f[: len(above_f) - half]
-    fewest, most = _counts(below_g, low, band)
-    fewest_above, most_above = _counts(above_g, high, band)
-    return Cuts(
-        fewest=np.concatenate([fewest, len(below_g) - most_above[::-1]]),
-        most=np.concatenate([most, len(below_g) - fewest_above[::-1]]),
-    )
+
+    low: FloatArray
+    high: FloatArray
+    below: FloatArray
+    above: FloatArray
+
+    @classmethod
+    def of(cls, f: FloatArray, g: FloatArray) -> Tails:
+        """Sum two laws, given by log masses in the order of the atoms."""
+        below_f, above_f = running_sums(f)[:-1], running_sums(f[::-1])[:-1]
+        half = int(np.count_nonzero(below_f <= above_f[::-1]))
+        return cls(
+            low=below_f[:half],
+            high=above_f[: len(above_f) - half],
+            below=running_sums(g)[:-1],
+            above=running_sums(g[::-1])[:-1],
+        )
+
+    def cuts(self, band: float) -> Cuts:
+        """Compare the tails; those whose logs differ by no more than `band` may be equal."""
+        fewest, most = _counts(self.below, self.low, band)
+        fewest_above, most_above = _counts(self.above, self.high, band)
+        return Cuts(
+            fewest=np.concatenate([fewest, len(self.below) - most_above[::-1]]),
+            most=np.concatenate([most, len(self.below) - fewest_above[::-1]]),
+        )
+
+    def gaps(self, cut: IndexArray, k: IndexArray) -> FloatArray:
+        """Return by how much the logs of the tails at cuts `cut` of f and cuts `k` of g differ."""
+        below = cut <= len(self.low)
+        last = len(self.low) + len(self.high)
+        return np.abs(
+            np.concatenate(
+                [
+                    self.low[cut[below] - 1] - self.below[k[below] - 1],
+                    self.high[last - cut[~below]] - self.above[len(self.above) - k[~below]],
+                ]
+            )
+        )
 
 
 def _counts(tails: FloatArray, values: FloatArray, band: float) -> tuple[IndexArray, IndexArray]:
@@ -95,7 +126,10 @@ def running_sums(logs: FloatArray) -> FloatArray:
 
 def bracket(f: Line, g: Line, band: float) -> tuple[float, float]:
     """Return widths between which the infinity-Wasserstein distance lies, equal unless a tie of masses decides."""
-    found = cuts(f.logs, g.logs, band)
+    return _widths(f, g, Tails.of(f.logs, g.logs).cuts(band))
+
+
+def _widths(f: Line, g: Line, found: Cuts) -> tuple[float, float]:
     ends = max(abs(float(f.x[0] - g.x[0])), abs(float(f.x[-1] - g.x[-1])))
 
     def width(right: IndexArray, left: IndexArray) -> float:
@@ -107,10 +141,44 @@ def bracket(f: Line, g: Line, band: float) -> tuple[float, float]:
 
 def least_width(f: Line, g: Line, slack: Slack) -> float:
     """Return the least width within which each law, but for the tolerance, can be moved inside the other."""
-    low, high = bracket(f, g, slack.band)
-    if low < high and len(f.x) == len(g.x) and float(np.max(np.abs(f.logs - g.logs))) <= TOLERANCE:
-        high = max(low, min(high, float(np.max(np.abs(f.x - g.x)))))
+    tails = Tails.of(f.logs, g.logs)
+    wide = tails.cuts(CLEAR * slack.band)
+    low, high = _widths(f, g, wide)
+    one_by_one = _one_by_one(f, g) if low < high else math.inf
+    if low == high or one_by_one <= low or settled(f, g, slack, tails, wide):
+        return low
+    low, high = _widths(f, g, tails.cuts(slack.band))
+    high = max(low, min(high, one_by_one))
     return both_ways(f, g, low, high, slack.factor, 0.0)
+
+
+def _one_by_one(f: Line, g: Line) -> float:
+    """Return how far atoms move if each goes to the one of the same rank, which must have its mass."""
+    same = len(f.x) == len(g.x) and float(np.max(np.abs(f.logs - g.logs))) <= TOLERANCE
+    return float(np.max(np.abs(f.x - g.x))) if same else math.inf
+
+
+CLEAR = 4.0
+"""Tails that differ by more than so many bands keep their order when masses are compared between two ties alone."""
+
+
+def settled(f: Line, g: Line, slack: Slack, tails: Tails, found: Cuts) -> bool:
+    """Return whether the lower end of the bracket is surely enough: every tie may count as exact at the same time.
+
+    Ties cut both laws into stretches. If each stretch has the same mass in both, but for the tolerance, and all other
+    tails differ clearly, the quantiles within the stretches move nothing further than the lower end of the bracket.
+    """
+    if min(float(np.min(f.logs)), float(np.min(g.logs))) < -LEVEL / 2:
+        return False
+    ties = np.flatnonzero(found.most > found.fewest)
+    k = found.most[ties]
+    if bool(np.any(k - found.fewest[ties] > 1)) or bool(np.any(np.diff(k) <= 0)):
+        return False
+    if bool(np.any(tails.gaps(ties + 1, k) > slack.band)):
+        return False
+    first = np.add.reduceat(np.exp(f.logs), np.append(0, ties + 1))
+    second = np.add.reduceat(np.exp(g.logs), np.append(0, k))
+    return bool(np.all(np.abs(np.log(first / second)) <= -math.log(slack.factor)))
 
 
 def least_close_width(f: Line, g: Line, slack: Slack, delta: float) -> float:

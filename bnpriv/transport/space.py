@@ -16,7 +16,7 @@ from bnpriv.errors import SizeError
 from bnpriv.laws import Atoms
 from bnpriv.laws.base import FloatArray
 from bnpriv.transport.flow import Flow, flags, reach_bits
-from bnpriv.transport.line import Cuts, Line, bracket, cuts
+from bnpriv.transport.line import Cuts, Line, Tails, bracket
 from bnpriv.transport.tolerance import Slack, slack, whole
 
 MOST_PAIRS = 2**24
@@ -181,7 +181,7 @@ def projected(f: Atoms, g: Atoms, norm: float, band: float) -> tuple[float, floa
         # Rounding of the projections, d products and sums each; the entries of a direction are at most 1.
         rounding = 8 * f.dimension * UNIT_ROUNDOFF * size * f.dimension
         low = max(low, bracket(line_f, line_g, band)[0] - rounding)
-        high = min(high, _coupled(f.points[left], g.points[right], cuts(line_f.logs, line_g.logs, band), norm))
+        high = min(high, _coupled(f.points[left], g.points[right], Tails.of(line_f.logs, line_g.logs).cuts(band), norm))
     return low, max(low, high)
 
 

@@ -560,3 +560,33 @@ def test_a_small_mass_lost_in_space_is_found(monkeypatch) -> None:
 
     monkeypatch.setattr(space, "_flow", lossy)
     assert killed()
+
+
+def with_ties(rng: np.random.Generator) -> tuple[Atoms, Atoms]:
+    """Return two laws whose tails tie often: sums of the same parts, split at random places, some off by a little."""
+    parts = rng.dirichlet(np.ones(int(rng.integers(1, 6))))
+    laws: list[Atoms] = []
+    for _ in range(2):
+        pieces = [part * rng.dirichlet(np.ones(int(rng.integers(1, 4)))) for part in parts]
+        masses = np.concatenate(pieces)
+        if rng.random() < 0.3:
+            masses[int(rng.integers(len(masses)))] *= 1 + 10.0 ** -rng.uniform(9, 15)
+        laws.append(Atoms(np.sort(rng.integers(0, 30, len(masses)) + rng.random(len(masses))), masses / masses.sum()))
+    return laws[0], laws[1]
+
+
+def test_settled_ties_need_no_more_than_the_greedy_pass(monkeypatch) -> None:
+    rng = np.random.default_rng(8)
+    pairs = [with_ties(rng) for _ in range(3000)]
+    found = [float(w_infinity(f, g)) for f, g in pairs]
+    count = 0
+
+    def never(*args) -> bool:
+        nonlocal count
+        count += settled(*args)
+        return False
+
+    settled = line.settled
+    monkeypatch.setattr(line, "settled", never)
+    assert found == [float(w_infinity(f, g)) for f, g in pairs]
+    assert count > 500
