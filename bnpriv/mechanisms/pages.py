@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bnpriv.mechanisms.certificate import Decision
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.mechanisms.verdict import (
     LEVEL,
     PRIORS,
@@ -129,7 +131,8 @@ def decisions(calibration: Calibration) -> Html:
     """Return what decided the noise, for every protected attribute."""
     found = calibration.certificate.decisions
     rows = [_decision(decision, calibration) for decision in found if isinstance(decision, Decision)]
-    others = [decision.text for decision in found if not isinstance(decision, Decision)]
+    by_laws = [decision for decision in found if isinstance(decision, LawDecision)]
+    others = [decision.text for decision in by_laws]
     header = (
         "protected",
         "worst pair of secrets",
@@ -140,7 +143,7 @@ def decisions(calibration: Calibration) -> Html:
         "scale",
     )
     made = table(header, rows, "What decided the noise", numbers=(3, 5)) if rows else Html()
-    return join(made, items(others) if others else "")
+    return join(made, items(others) if others else "", law_drawing(by_laws[0]) if by_laws else "")
 
 
 def _decision(decision: Decision, calibration: Calibration) -> Sequence[str]:

@@ -59,3 +59,12 @@ def test_discrete_noise_is_whole() -> None:
     assert mean == pytest.approx(noise.error(1).upper, rel=0.15)
     inside = sum(abs(value - 5) <= noise.quantile(0.9) for value in drawn) / len(drawn)
     assert inside >= 0.87
+
+
+def test_the_page_draws_the_two_laws() -> None:
+    framework = bp.example("four-people")
+    query = bp.count(bp.col("x2") == 1)
+    page = bp.WassersteinMechanism().calibrate(framework, query, epsilon=1.0).to_html()
+    assert page.count('class="needles ') == 2
+    assert page.count('class="density ') == 2
+    assert "The two laws that decided the noise" in page

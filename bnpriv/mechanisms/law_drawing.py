@@ -1,0 +1,72 @@
+"""The two laws that decided the noise, drawn for a page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnpriv.factors import FloatArray
+from bnpriv.laws import Atoms
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.render.html import Html, element, join
+from bnpriv.render.text import number_text, visible
+from bnpriv.render.two_laws import TwoLaws, two_laws
+
+COLUMNS = 300
+"""Places at which masses are drawn; atoms between two of them are added up."""
+
+REACH = 4.0
+"""The axis goes so many scales of the noise beyond the atoms that are drawn."""
+
+UNSEEN = 1e-4
+"""Mass of each tail that is not drawn."""
+
+
+def law_drawing(decision: LawDecision) -> Html:
+    """Return the drawing, or nothing for laws that are not on the line with finitely many atoms."""
+    first, second = decision.first, decision.second
+    if not (isinstance(first, Atoms) and isinstance(second, Atoms) and first.dimension == 1):
+        return Html()
+    spans = [_span(first), _span(second)]
+    low, high = min(a for a, _ in spans), max(b for _, b in spans)
+    margin = REACH * decision.scale or 0.05 * (high - low) or 1.0
+    places = np.linspace(low - margin, high + margin, COLUMNS + 1)
+    binned = [_binned(law, places) for law in (first, second)]
+    noisy = [_noisy(masses, places, decision) for masses in binned] if decision.scale > 0 else []
+    scale = f"noise of scale {number_text(decision.scale)}" if noisy else "no noise"
+    title = f"The two laws that decided the noise for {visible(decision.protected)}"
+    drawn = TwoLaws(
+        start=float(places[0]),
+        end=float(places[-1]),
+        exact=(_heights(places, binned[0], thin=True), _heights(places, binned[1], thin=True)),
+        noisy=(_heights(places, noisy[0]), _heights(places, noisy[1])) if noisy else None,
+        names=("one secret", "the other"),
+        title=title,
+        desc=f"Above the exact law under each secret, means {number_text(float(first.mean[0]))} and "
+        f"{number_text(float(second.mean[0]))}; below what is released, with {scale}.",
+    )
+    caption = f"{title}: {decision.pair}, model {decision.model}; {decision.rule}, up to a shift; {scale}."
+    return join(two_laws(drawn), element("p", visible(caption), class_="small soft"))
+
+
+def _span(law: Atoms) -> tuple[float, float]:
+    """Return between which atoms nearly all mass lies."""
+    below = np.cumsum(law.probabilities)
+    inside = np.flatnonzero((below >= UNSEEN) & (below - law.probabilities <= 1 - UNSEEN))
+    return float(law.support[inside[0]]), float(law.support[inside[-1]])
+
+
+def _binned(law: Atoms, places: FloatArray) -> FloatArray:
+    nearest = np.rint((law.support - places[0]) / (places[1] - places[0]))
+    column = np.clip(nearest, 0, len(places) - 1).astype(int)
+    return np.asarray(np.bincount(column, law.probabilities, len(places)), dtype=np.float64)
+
+
+def _noisy(masses: FloatArray, places: FloatArray, decision: LawDecision) -> FloatArray:
+    z = (places[:, None] - places[None, :]) / decision.scale
+    kernel = np.exp(-0.5 * z * z) if decision.noise == "gaussian" else np.exp(-np.abs(z))
+    return kernel @ masses
+
+
+def _heights(places: FloatArray, heights: FloatArray, *, thin: bool = False) -> list[tuple[float, float]]:
+    rows = zip(places.tolist(), heights.tolist(), strict=True)
+    return [(x, height) for x, height in rows if height > 0 or not thin]

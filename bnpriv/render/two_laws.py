@@ -1,0 +1,84 @@
+"""Two laws of one number, as needles, and the same with noise, as curves, in inline SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv.render import svg
+from bnpriv.render.html import Html, element, join
+from bnpriv.render.text import number_text
+
+WIDE, PANEL, BELOW, SIDE = 640.0, 120.0, 24.0, 12.0
+
+Heights = Sequence[tuple[float, float]]
+"""Places with heights, from left to right."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TwoLaws:
+    """What is drawn.
+
+    Parameters
+    ----------
+    start, end : float
+        Ends of the horizontal axis.
+    exact : (heights, heights)
+        Masses of the two laws.
+    noisy : (heights, heights) or None
+        Densities of the two laws with noise; None where there is none.
+    names : (str, str)
+        The two secrets.
+    title, desc : str
+        What it is, and what it shows in words.
+    """
+
+    start: float
+    end: float
+    exact: tuple[Heights, Heights]
+    noisy: tuple[Heights, Heights] | None
+    names: tuple[str, str]
+    title: str
+    desc: str
+
+
+def two_laws(drawn: TwoLaws) -> Html:
+    """Return the drawing with its legend."""
+    top = max(height for law in drawn.exact for _, height in law)
+    parts: list[Html] = []
+    for law, class_ in zip(drawn.exact, ("first", "second"), strict=True):
+        ends = ((_across(drawn, x), PANEL * (1 - 0.95 * height / top)) for x, height in law)
+        path = "".join(f"M{x:.1f},{PANEL:g}V{y:.1f}" for x, y in ends)
+        parts.append(element("path", d=path, class_=f"needles {class_}"))
+    panels = [("exact answer", PANEL)]
+    if drawn.noisy is not None:
+        panels.append(("released, with noise", 2 * PANEL + BELOW))
+        peak = max(height for law in drawn.noisy for _, height in law)
+        for law, class_ in zip(drawn.noisy, ("first", "second"), strict=True):
+            points = ((_across(drawn, x), 2 * PANEL + BELOW - 0.95 * PANEL * height / peak) for x, height in law)
+            path = "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
+            parts.append(element("path", d=f"M{path}", class_=f"density {class_}"))
+    for what, base in panels:
+        parts.append(svg.line((SIDE, base), (WIDE - SIDE, base), "grid"))
+        parts.append(svg.text((SIDE, base - PANEL + 14), what, "panel"))
+        for share in (0.0, 0.5, 1.0):
+            value = drawn.start + share * (drawn.end - drawn.start)
+            parts.append(svg.text((_inside(_across(drawn, value)), base + 16), number_text(value), "tick"))
+    high = panels[-1][1] + BELOW
+    picture = svg.drawing((WIDE, high), *parts, title=drawn.title, desc=drawn.desc, class_="chart laws")
+    entries = [
+        element("li", element("span", class_=f"swatch {class_}"), element("span", name))
+        for name, class_ in zip(drawn.names, ("first", "second"), strict=True)
+    ]
+    return join(picture, element("ul", *entries, class_="legend row"))
+
+
+def _across(drawn: TwoLaws, x: float) -> float:
+    return SIDE + (x - drawn.start) / (drawn.end - drawn.start) * (WIDE - 2 * SIDE)
+
+
+def _inside(x: float) -> float:
+    """Keep a label within the drawing."""
+    return min(max(x, SIDE + 24), WIDE - SIDE - 24)
