@@ -28,7 +28,13 @@ from bnpriv.errors import (
 )
 from bnpriv.evidence import influences
 from bnpriv.laws import Atoms, Normal
-from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy, Guarantee
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Guarantee,
+    ValuePrivacy,
+)
 
 # analyse
 from bnpriv.analysis import Comparison, Leaks, Tradeoff, compare, leaks, tradeoff
@@ -39,12 +45,13 @@ from bnpriv.mechanisms import (
     Calibration,
     Certificate,
     ColumnMechanism,
+    MarkovChainMechanism,
     MarkovQuiltMechanism,
     Mechanism,
     TightMechanism,
     WassersteinMechanism,
 )
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, model_class
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, MarkovChain, model_class
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.planner import Plan, plan
 
@@ -107,6 +114,8 @@ __all__ = [
     "Integer",
     "Laplace",
     "Leaks",
+    "MarkovChain",
+    "MarkovChainMechanism",
     "MarkovQuilt",
     "MarkovQuiltMechanism",
     "Mechanism",
@@ -133,6 +142,7 @@ __all__ = [
     "SizeError",
     "TightMechanism",
     "Tradeoff",
+    "ValuePrivacy",
     "WassersteinMechanism",
     "apart",
     "check_model",

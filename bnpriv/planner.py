@@ -134,7 +134,7 @@ def plan(framework: Framework, query: Query, epsilon: float, delta: float = 0.0)
     """
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
-    for mechanism in STANDARD:
+    for mechanism in (each for each in STANDARD if each.concerns(framework)):
         refusal = mechanism.supports(framework, query, epsilon=epsilon, delta=delta)
         if refusal is None:
             calibrations.append(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))

@@ -4,6 +4,7 @@ from bnpriv.evidence.base import Influences, Pair, PrivacyLosses, Told
 from bnpriv.evidence.constraints import Constraint, Law, LawPair, Laws, RecordPair
 from bnpriv.evidence.distributional import DistributionalInfluences, discrete_influences, influences
 from bnpriv.evidence.laws import laws
+from bnpriv.evidence.values import ValueInfluences, record_sensitivity
 
 __all__ = [
     "Constraint",
@@ -16,7 +17,9 @@ __all__ = [
     "PrivacyLosses",
     "RecordPair",
     "Told",
+    "ValueInfluences",
     "discrete_influences",
     "influences",
     "laws",
+    "record_sensitivity",
 ]

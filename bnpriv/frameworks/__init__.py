@@ -4,8 +4,9 @@ from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy, of_parameters
 from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.frameworks.value import ValuePrivacy
 
-Framework = DistributionalAttributePrivacy | DatasetAttributePrivacy | DistributionPrivacy
+Framework = DistributionalAttributePrivacy | DatasetAttributePrivacy | DistributionPrivacy | ValuePrivacy
 
 __all__ = [
     "DatasetAttributePrivacy",
@@ -13,5 +14,6 @@ __all__ = [
     "DistributionalAttributePrivacy",
     "Framework",
     "Guarantee",
+    "ValuePrivacy",
     "of_parameters",
 ]

@@ -26,6 +26,8 @@ class Guarantee:
         Where the models come from.
     kind : {"exact", "certified", "estimate"}
         How well the numbers behind it are known.
+    single_values : bool
+        Whether the secrets are the values of the protected columns in any one record.
     """
 
     epsilon: float
@@ -34,6 +36,7 @@ class Guarantee:
     models: int
     source: str
     kind: Kind
+    single_values: bool = False
 
     def belief(self, prior: float) -> float:
         """Return the largest belief in a secret, against one alternative, after seeing the answer (delta aside)."""
@@ -46,10 +49,15 @@ class Guarantee:
         models = "the declared model" if self.models == 1 else f"any of the {self.models} declared models"
         slack = f", except with probability {self.delta:g}" if self.delta else ""
         estimate = " This rests on an estimate, not on a proof." if self.kind == "estimate" else ""
+        names = " and ".join(self.protected)
+        secrets, records = (
+            f"the protected secrets of {names} apart: the odds between the two secrets of a pair",
+            (" Single records are not protected by this: use record-level differential privacy for them."),
+        )
+        if self.single_values:
+            secrets, records = f"two values of {names} in any one record apart: the odds between them", ""
         return (
-            f"Somebody who believes {models} (source: {self.source}) and sees this answer cannot tell the protected "
-            f"secrets of {' and '.join(self.protected)} apart: the odds between the two secrets of a pair move by at "
-            f"most a factor {math.exp(self.epsilon):.3g}{slack}; a belief of 10 % becomes at most "
-            f"{100 * self.belief(0.1):.3g} %.{estimate} Single records are not protected by this: use record-level "
-            "differential privacy for them."
+            f"Somebody who believes {models} (source: {self.source}) and sees this answer cannot tell {secrets} move "
+            f"by at most a factor {math.exp(self.epsilon):.3g}{slack}; a belief of 10 % becomes at most "
+            f"{100 * self.belief(0.1):.3g} %.{estimate}{records}"
         )

@@ -2,6 +2,8 @@
 
 from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.mechanisms.certificate import Certificate, Decision
+from bnpriv.mechanisms.chain import MarkovChainMechanism
+from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
@@ -16,6 +18,8 @@ STANDARD: tuple[Mechanism, ...] = (
     TightMechanism(noise="gaussian"),
     WassersteinMechanism(),
     WassersteinMechanism(noise="gaussian"),
+    MarkovChainMechanism(),
+    MarkovChainMechanism(influence="spectral"),
     ColumnMechanism(),
     ColumnMechanism(noise="gaussian"),
 )
@@ -25,9 +29,11 @@ __all__ = [
     "STANDARD",
     "Calibration",
     "Certificate",
+    "ChainDecision",
     "ColumnMechanism",
     "Decision",
     "LawDecision",
+    "MarkovChainMechanism",
     "MarkovQuiltMechanism",
     "Mechanism",
     "TightMechanism",

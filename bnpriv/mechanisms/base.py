@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.bound import Bound
 from bnpriv.discrete_noise import DiscreteLaplace
 from bnpriv.errors import CertificateError, QueryError, Refusal
-from bnpriv.frameworks import DistributionPrivacy, Framework, Guarantee
+from bnpriv.frameworks import DistributionPrivacy, Framework, Guarantee, ValuePrivacy
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
@@ -35,6 +35,10 @@ class Mechanism(ABC):
 
     claim: ClassVar[str]
     """Name of the file in docs/claims that states and proves what the mechanism promises."""
+
+    def concerns(self, framework: Framework) -> bool:
+        """Return whether the mechanism is about frameworks of this kind, so that a refusal would tell something."""
+        return True
 
     def supports(
         self, framework: Framework, query: Query | None = None, *, epsilon: float, delta: float = 0.0
@@ -106,6 +110,7 @@ class Mechanism(ABC):
             models=framework.models,
             source=framework.source,
             kind=certificate.kind,
+            single_values=isinstance(framework, ValuePrivacy),
         )
         return Calibration(
             mechanism=self,

@@ -7,6 +7,7 @@ from typing import final
 
 from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.evidence import Pair
+from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.quilts import MarkovQuilt
 from bnpriv.render import Json, number_text, set_text
@@ -105,7 +106,7 @@ class Certificate:
         The theorem with its source.
     claim : str
         The file in docs/claims that proves it.
-    decisions : tuple of Decision or LawDecision
+    decisions : tuple of Decision, LawDecision or ChainDecision
         What decided the noise: one per protected attribute, or per attribute and model for laws, the one that needs the
         most noise first; empty for mechanisms that need no model.
     sensitivity : Bound
@@ -124,7 +125,7 @@ class Certificate:
 
     theorem: str
     claim: str
-    decisions: tuple[Decision | LawDecision, ...]
+    decisions: tuple[Decision | LawDecision | ChainDecision, ...]
     sensitivity: Bound
     source: str
     assumptions: tuple[str, ...]

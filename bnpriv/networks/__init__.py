@@ -1,8 +1,9 @@
 """Bayesian networks as frozen values."""
 
+from bnpriv.networks.chain import MarkovChain
 from bnpriv.networks.discrete import DiscreteNetwork, Level, State
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.model_class import model_class
 
-__all__ = ["DiscreteNetwork", "GaussianNetwork", "Graph", "Level", "State", "model_class"]
+__all__ = ["DiscreteNetwork", "GaussianNetwork", "Graph", "Level", "MarkovChain", "State", "model_class"]

@@ -34,8 +34,9 @@ PROMISED = frozenset(
 CONSTRUCTED = frozenset(
     {
         "Atoms", "Categorical", "ColumnMechanism", "DatasetAttributePrivacy", "DistributionPrivacy",
-        "DistributionalAttributePrivacy", "Integer", "MarkovQuiltMechanism", "Normal", "Real", "Schema", "Secret",
-        "TightMechanism", "WassersteinMechanism",
+        "DistributionalAttributePrivacy", "GaussianNetwork", "Integer", "MarkovChain", "MarkovChainMechanism",
+        "MarkovQuiltMechanism", "Normal", "Real", "Schema", "Secret", "TightMechanism", "ValuePrivacy",
+        "WassersteinMechanism",
     }
 )  # fmt: skip
 """The classes that users call themselves."""

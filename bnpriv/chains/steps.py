@@ -1,0 +1,104 @@
+"""What is known about a step of a chain: the odds of its states, and which states are possible before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.factors import FloatArray
+from bnpriv.networks import MarkovChain
+
+Mask = NDArray[np.bool_]
+
+SETTLED = 1e-11
+"""Laws of steps that stay within this of the stationary law, in logs, are treated as one."""
+
+LONGEST = 20_000
+"""Steps after which a law that has not settled is no longer expected to."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Step:
+    """One step, or several neighbouring ones that need not be told apart.
+
+    Parameters
+    ----------
+    first, last : int
+        Counted from 1.
+    odds : ndarray of shape (x, x')
+        Upper bounds of log P(x') - log P(x) at these steps; -inf where a pair is no constraint.
+    masks : sequence of ndarray of bool
+        Which states may be possible at steps 1, 2, ...; the last entry stands for all later ones.
+    error : float
+        By how much `odds` can be too large.
+    """
+
+    first: int
+    last: int
+    odds: FloatArray
+    masks: Sequence[Mask]
+    error: float
+
+    def seen(self, a: int) -> Mask:
+        """Return which states may be possible `a` steps before."""
+        return self.masks[min(self.first - a, len(self.masks)) - 1] if self.first == self.last else self.masks[-1]
+
+
+def steps(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
+    """Yield the steps of a chain of some length, settled ones together."""
+    k = len(chain.states)
+    if chain.start == "any":
+        odds = np.where(np.eye(k, dtype=np.bool_), -np.inf, 0.0)
+        yield Step(first=1, last=length, odds=odds, masks=[np.ones(k, dtype=np.bool_)], error=0.0)
+    elif chain.start == "stationary":
+        yield _settled(chain.first(model), 1, length, _stationary_error(k))
+    else:
+        yield from _moving(chain, model, length)
+
+
+def _settled(law: FloatArray, first: int, last: int, error: float) -> Step:
+    return Step(first=first, last=last, odds=_odds(law, error), masks=[law > 0], error=2 * error)
+
+
+def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
+    k, matrix, law = len(chain.states), chain.matrix(model), chain.first(model)
+    target = chain.limit(model)
+    masks: list[Mask] = []
+    for step in range(1, length + 1):
+        rounding = step * (k + 8) * UNIT_ROUNDOFF
+        if target is not None and step <= LONGEST:
+            away = _away(law, target)
+            if away <= SETTLED and step < length:
+                yield _settled(target, step, length, away + rounding + _stationary_error(k))
+                return
+        if step <= LONGEST:
+            masks.append(law > 0 if step < LONGEST else np.ones(k, dtype=np.bool_))
+        yield Step(first=step, last=step, odds=_odds(law, rounding), masks=masks, error=2 * rounding)
+        law = law @ matrix
+
+
+def _stationary_error(k: int) -> float:
+    """Bound the relative error of a stationary law that is computed without subtraction (O'Cinneide 1993)."""
+    return 16 * k**3 * UNIT_ROUNDOFF
+
+
+def _away(law: FloatArray, target: FloatArray) -> float:
+    """Return by how much the logs of two laws differ; this never grows from one step to the next."""
+    if not np.array_equal(law > 0, target > 0):
+        return np.inf
+    inside = target > 0
+    return float(np.max(np.abs(np.log(law[inside] / target[inside]))))
+
+
+def _odds(law: FloatArray, error: float) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(law)
+        odds = logs[np.newaxis, :] - logs[:, np.newaxis] + 2 * error
+    possible = (law > 0) & (law > 0)[:, np.newaxis]
+    return np.where(possible & ~np.eye(len(law), dtype=np.bool_), odds, -np.inf)

@@ -1,0 +1,96 @@
+"""Structural evidence of value privacy over a network: the nodes are the columns of one record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, final
+
+from bnpriv.bound import Bound, up
+from bnpriv.checks import listing
+from bnpriv.errors import Refusal
+from bnpriv.evidence.base import Influences
+from bnpriv.evidence.distributional import influences
+from bnpriv.frameworks import ValuePrivacy
+from bnpriv.influence import Influence, frontier, influence_of
+from bnpriv.losses import Losses, losses_of
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.queries.base import Query
+from bnpriv.queries.normal_form import normal_form
+from bnpriv.queries.sensitivity import column_sensitivity
+from bnpriv.schema import Schema
+from bnpriv.secrets import SecretPair
+
+
+@final
+class ValueInfluences:
+    """Influences of columns of a record on protected columns of that record; remembers what it has computed."""
+
+    def __init__(self, framework: ValuePrivacy, network: DiscreteNetwork) -> None:
+        self._framework = framework
+        self._network = network
+        self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
+
+    @property
+    def secrets(self) -> Mapping[str, tuple[SecretPair, ...]]:
+        """Return the protected columns with their ordered pairs."""
+        return self._framework.secrets
+
+    @property
+    def network(self) -> DiscreteNetwork:
+        """Return the network of one record."""
+        return self._network
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must hold for the influences to be those of the columns."""
+        return ("Records are independent draws from the network.",)
+
+    def covers(self, columns: frozenset[str]) -> Refusal | None:
+        """Return why the model says nothing about one of `columns`, or None if it covers all."""
+        missing = columns.difference(self._network.attributes)
+        if not missing:
+            return None
+        return Refusal(
+            required="every queried column must be a node of the network",
+            found=listing(sorted(missing)),
+            remedy="Add it to the network.",
+        )
+
+    def influence(self, columns: frozenset[str], attribute: str) -> Influence:
+        """Return the influence of `columns` on the protected column `attribute`, per model and ordered pair."""
+        border = frontier(self._network.graph, attribute, columns)
+        key = (attribute, border)
+        if key not in self._known:
+            self._known[key] = influence_of(self._network, border, attribute, self.secrets[attribute])
+        return self._known[key]
+
+    def losses(self, columns: frozenset[str], attribute: str) -> Losses:
+        """Return the privacy losses of `columns` about the protected column `attribute`, per model and ordered pair."""
+        border = frontier(self._network.graph, attribute, columns)
+        return losses_of(self._network, border, attribute, self.secrets[attribute])
+
+    def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
+        """Return how far any change of `columns` in one record can move the answer."""
+        return record_sensitivity(query, columns, self._framework.schema, norm)
+
+
+def record_sensitivity(query: Query, columns: frozenset[str], schema: Schema, norm: Literal[1, 2] = 1) -> Bound:
+    """Return how far any change of `columns` in one record can move the answer, a sum over records.
+
+    Raises
+    ------
+    QueryError
+        If the query is no sum over records.
+    """
+    normal_form(query, schema)  # refuses what is no sum
+    of_all = column_sensitivity(query, columns, schema, norm)
+    return Bound(of_all.lower / schema.records * (1 - 1e-15), up(of_all.upper / schema.records), of_all.kind)
+
+
+@influences.register
+def _(framework: ValuePrivacy) -> Influences | Refusal:
+    if isinstance(framework.model, DiscreteNetwork):
+        return ValueInfluences(framework, framework.model)
+    return Refusal(
+        required="quilts of a network need a DiscreteNetwork", found="a MarkovChain", remedy="Use MarkovChainMechanism."
+    )

@@ -1,0 +1,142 @@
+"""Value privacy: hide every single value of a table whose records, or whose columns, depend on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast, final
+
+from bnpriv import checks
+from bnpriv.errors import FrameworkError
+from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.networks import DiscreteNetwork, MarkovChain
+from bnpriv.schema import Categorical, Column, Schema
+from bnpriv.secrets import Protect, SecretPair, secrets_of
+
+
+@final
+@dataclass(frozen=True)
+class ValuePrivacy:
+    """Hide every single value of a protected column, whatever else is known to depend on it.
+
+    Over a `MarkovChain` the records are the steps of one chain, or of several one after another, and every step's value
+    is hidden. Over a `DiscreteNetwork` the records are independent and the columns of one record depend on each other.
+
+    Parameters
+    ----------
+    model : MarkovChain or DiscreteNetwork
+        A network is of level "records"; several models are the class Theta.
+    schema : Schema
+        The columns of the table and the number of records; as many as the chain has steps.
+    protect : str, iterable of str, or mapping from str to SecretPairs
+        For a chain the column that it drives, all pairs of whose values are hidden. For a network the protected
+        columns.
+    source : str
+        Where the model comes from; printed in every certificate. It must not be the data to be released.
+
+    Raises
+    ------
+    FrameworkError
+        If the model is not of level "records", or does not fit the schema.
+    SecretError
+        If nothing is protected, a column is unknown or has one state, or a pair is not well formed.
+
+    Notes
+    -----
+    Song, Wang, Chaudhuri, "Pufferfish Privacy Mechanisms for Correlated Data" (SIGMOD 2017), section 4.
+
+    Examples
+    --------
+    >>> from bnpriv.schema import Categorical
+    >>> day = MarkovChain([[0.9, 0.1], [0.2, 0.8]], "stationary", 1440, states=["rest", "walk"])
+    >>> schema = Schema(records=1440, columns={"activity": Categorical(["rest", "walk"])})
+    >>> ValuePrivacy(day, schema, "activity", source="a study of other people").protected
+    ('activity',)
+    """
+
+    model: MarkovChain | DiscreteNetwork
+    schema: Schema
+    protect: Protect
+    source: str = field(kw_only=True)
+    secrets: Mapping[str, tuple[SecretPair, ...]] = field(init=False, repr=False)
+
+    notion = "value privacy"
+
+    def __post_init__(self) -> None:
+        checks.text("source", self.source, error=FrameworkError)
+        if isinstance(self.model, MarkovChain):
+            object.__setattr__(self, "protect", _driven(self.model, self.schema, self.protect))
+            object.__setattr__(self, "secrets", {})
+            return
+        if self.model.level != "records":
+            raise FrameworkError(
+                "value privacy needs a network of level 'records'",
+                found=f"level {self.model.level!r}",
+                remedy="Declare the network of the columns of one record.",
+            )
+        object.__setattr__(self, "secrets", secrets_of(self.model, self.protect))
+
+    @property
+    def chain(self) -> MarkovChain | None:
+        """Return the chain, if the model is one."""
+        return self.model if isinstance(self.model, MarkovChain) else None
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Return the protected columns."""
+        return tuple(self.secrets) or (cast(str, self.protect),)
+
+    @property
+    def models(self) -> int:
+        """Return how many models the adversary may hold."""
+        return self.model.models
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that a calibration depends on."""
+        columns = sorted(self.schema.columns.items())
+        secrets = [(name, [str(pair) for pair in chosen]) for name, chosen in sorted(self.secrets.items())]
+        facts = (self.notion, self.source, self.schema.records, columns, self.protected, secrets)
+        if isinstance(self.model, DiscreteNetwork):
+            return fingerprint(facts, (self.model,))
+        chain = self.model
+        laws = (chain.transition.tolist(), chain.initial.tolist(), chain.start, chain.length, chain.states)
+        return fingerprint((facts, laws))
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint())
+
+
+def _driven(chain: MarkovChain, schema: Schema, protect: Protect) -> str:
+    """Return the column that a chain drives."""
+    name = checks.member("the column of a chain", _one(protect), schema.columns, error=FrameworkError)
+    if schema.records != chain.steps:
+        raise FrameworkError(
+            "a table of a chain has one record per step",
+            found=f"{schema.records:,} records and {chain.steps:,} steps",
+            remedy="Correct the length of the chain or the number of records.",
+        )
+    stray = [state for state in chain.states if not _fits(state, schema[name])]
+    if stray:
+        raise FrameworkError(
+            f"the states of the chain must be values of the column {name!r}",
+            found=checks.listing(map(repr, stray)),
+            remedy="Pass states=[...] to MarkovChain, spelt as in the column.",
+        )
+    return name
+
+
+def _one(protect: Protect) -> str:
+    names = [protect] if isinstance(protect, str) else list(protect)
+    if len(names) != 1 or isinstance(protect, Mapping):
+        raise FrameworkError(
+            "a chain drives one column, all of whose values are hidden",
+            found=f"{len(names)} columns" if len(names) != 1 else "pairs of secrets",
+            remedy="Name the column.",
+        )
+    return names[0]
+
+
+def _fits(state: object, column: Column) -> bool:
+    if isinstance(column, Categorical):
+        return state in column.categories
+    return isinstance(state, (int, float)) and column.lower <= state <= column.upper

@@ -1,0 +1,136 @@
+"""The Markov quilt mechanism for the single values of a Markov chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.chains import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal
+from bnpriv.checks import listing
+from bnpriv.errors import ParameterError, QueryError, Refusal
+from bnpriv.evidence import record_sensitivity
+from bnpriv.frameworks import Framework, ValuePrivacy
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.chain_decision import ChainDecision
+from bnpriv.networks import MarkovChain
+from bnpriv.noise import Laplace, Noise, NoNoise
+from bnpriv.queries.base import Query
+
+Influence = Literal["exact", "spectral", "published"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MarkovChainMechanism(Mechanism):
+    """Laplace noise that hides every single value of a Markov chain, for any sum over its steps.
+
+    Parameters
+    ----------
+    influence : {"exact", "spectral", "published"}
+        What distant steps tell about a step: exact, bounded by the spectrum of the transition matrix, or bounded as in
+        the paper, which needs more noise.
+
+    Raises
+    ------
+    ParameterError
+        If `influence` is none of these.
+
+    Notes
+    -----
+    Song, Wang, Chaudhuri, "Pufferfish Privacy Mechanisms for Correlated Data" (SIGMOD 2017), algorithms 3 and 4; see
+    docs/claims/markov_chain.md.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> chain = bp.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "stationary", 100, states=["rest", "walk"])
+    >>> schema = bp.Schema(records=100, columns={"activity": bp.Categorical(["rest", "walk"])})
+    >>> framework = bp.ValuePrivacy(chain, schema, "activity", source="a study")
+    >>> query = bp.count(bp.col("activity") == "walk")
+    >>> round(bp.MarkovChainMechanism().calibrate(framework, query, epsilon=1.0).scale, 6)
+    3.571792
+    """
+
+    influence: Influence = "exact"
+    claim: ClassVar[str] = "markov_chain.md"
+
+    def __post_init__(self) -> None:
+        checks.member("influence", self.influence, ("exact", "spectral", "published"), error=ParameterError)
+
+    def concerns(self, framework: Framework) -> bool:
+        """Return whether the framework is about a chain."""
+        return isinstance(framework, ValuePrivacy) and framework.chain is not None
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        chain = framework.chain if isinstance(framework, ValuePrivacy) else None
+        if chain is None:
+            return Refusal(
+                required="the mechanism hides the values of a Markov chain",
+                found=f"a {type(framework).__name__}",
+                remedy="Use ValuePrivacy over a MarkovChain, or another mechanism.",
+            )
+        stray = query.columns.difference(framework.protected)
+        if stray:
+            return Refusal(
+                required="a query of a chain reads the column that it drives",
+                found=listing(sorted(stray)),
+                remedy="Query that column alone, or use ColumnMechanism.",
+            )
+        try:
+            record_sensitivity(query, query.columns, framework.schema)
+        except QueryError as error:
+            return Refusal(required=error.required, found=error.found, remedy=error.remedy)
+        return None if self.influence == "exact" else spectral_refusal(chain)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        assert isinstance(framework, ValuePrivacy)
+        assert framework.chain is not None
+        chain, (column,) = framework.chain, framework.protected
+        sensitivity = record_sensitivity(query, query.columns, framework.schema)
+        found = [(model, self._worst(chain, model, epsilon)) for model in range(chain.models)]
+        exact = self.influence == "exact" and chain.start != "any"
+        decisions = [
+            ChainDecision(
+                protected=column,
+                model=model,
+                quilt=quilt,
+                scale=sensitivity.upper * quilt.score * (1 + 4 * UNIT_ROUNDOFF),
+                kind="exact" if exact else "certified",
+            )
+            for model, quilt in found
+            if quilt is not None
+        ]
+        decisions.sort(key=lambda decision: -decision.scale)
+        scale = decisions[0].scale if decisions else 0.0
+        dimension = query.dimension(framework.schema)
+        certificate = Certificate(
+            theorem="Markov quilt mechanism for chains (Song, Wang, Chaudhuri 2017)",
+            claim=self.claim,
+            decisions=tuple(decisions[:1]),
+            sensitivity=sensitivity,
+            source=framework.source,
+            assumptions=(_assumption(chain), *query.assumptions),
+            zero_noise_reason=None if scale else _zero(sensitivity.upper),
+        )
+        return Laplace(scale, dimension) if scale else NoNoise(dimension), certificate, 0.0
+
+    def _worst(self, chain: MarkovChain, model: int, epsilon: float) -> ChainQuilt | None:
+        if self.influence == "exact":
+            return chain_scale(chain.length, epsilon, ExactInfluence(chain, model))
+        bound = SpectralBound.of(chain, model, published=self.influence == "published")
+        return chain_scale(chain.length, epsilon, bound)
+
+
+def _assumption(chain: MarkovChain) -> str:
+    start = {"given": "the given law", "stationary": "the stationary law", "any": "any law"}[chain.start]
+    several = f" {len(chain.length)} independent chains, each" if len(chain.length) > 1 else " one chain,"
+    return f"The records are the steps of{several} with {start} at its first step."
+
+
+def _zero(sensitivity: float) -> str:
+    return "no two values are possible at any step" if sensitivity else "the answer does not depend on the data"
