@@ -20,7 +20,7 @@ from bnpriv.networks.graph import Graph
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
 
-MOST_VERTICES = 2**16
+MOST_VERTICES = 2**12
 """Vertices of one column's polytope that are ever listed."""
 
 SAME_VERTEX = 1e-12
@@ -232,11 +232,9 @@ def _completed(column: list[Fraction], last: int, low: Fraction, high: Fraction)
 def _normalized(low: list[Fraction], high: list[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
     """Divide ends that exclude the sum one by a rounding, as a table whose columns sum to one nearly is divided."""
     below, above = sum(low, Fraction(0)), sum(high, Fraction(0))
-    if below > 1:
-        low = [x / below for x in low]
-    if above < 1:
-        high = [x / above for x in high]
-    return low, [max(a, b) for a, b in zip(low, high, strict=True)]
+    if below >= 1 or above <= 1:  # then one column is left
+        low = high = [x / below for x in low] if below >= 1 else [x / above for x in high]
+    return low, high
 
 
 def _ends(shape: DiscreteNetwork, name: str, lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
