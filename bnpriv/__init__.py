@@ -44,7 +44,7 @@ from bnpriv.mechanisms import (
     TightMechanism,
     WassersteinMechanism,
 )
-from bnpriv.networks import DiscreteNetwork, model_class
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork, model_class
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.planner import Plan, plan
 
@@ -100,6 +100,7 @@ __all__ = [
     "Influence",
     "InfluenceReport",
     "Integer",
+    "IntervalNetwork",
     "Laplace",
     "Leaks",
     "MarkovQuilt",

@@ -13,7 +13,8 @@ from bnpriv.checks import listing, text
 from bnpriv.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework
-from bnpriv.networks.discrete import DiscreteNetwork, Level
+from bnpriv.networks.discrete import Level
+from bnpriv.networks.interval import IntervalNetwork, Network, exact_tables
 from bnpriv.networks.model_class import model_class
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
@@ -43,7 +44,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     ----------
     path : str or path
         The file. The network file that it names lies in the same folder or below; a list of files is the model class
-        Theta, each file one model on the same graph.
+        Theta, each file one model on the same graph. With ``within = 0.05`` in section ``[network]`` the class holds
+        every model whose probabilities are at most 0.05 from theirs; zeros are widened too.
 
     Returns
     -------
@@ -76,7 +78,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     if notion == "dataset":
         secrets = {name: secret_of_table(part) for name, part in parts.items()}
         with root.named():
-            return DatasetAttributePrivacy(declared, schema, secrets, source=source, laws=laws)
+            record = exact_tables(declared, "dataset attribute privacy")
+            return DatasetAttributePrivacy(record, schema, secrets, source=source, laws=laws)
     chosen = {name: secret_of_parameter(part) for name, part in parts.items()}
     with root.named():
         return DistributionalAttributePrivacy(
@@ -130,15 +133,18 @@ def _load(path: str | os.PathLike[str]) -> Part:
     return root
 
 
-def _network(root: Part, usual: Level) -> DiscreteNetwork:
-    """Return the network of one file, or the model class Theta of several: one model for each."""
-    part = root.section("network", ("file", "level", "normalize"))
+def _network(root: Part, usual: Level) -> Network:
+    """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
+    part = root.section("network", ("file", "level", "normalize", "within"))
     files = _files(part)
     level = cast(Level, part.string("level", usual))
     normalize = part.boolean("normalize")
     paths = [_beside(part, name) for name in files]
     with part.named():
-        return model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
+        models = model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
+        if "within" not in part.values:
+            return models
+        return IntervalNetwork.around(models, cast(float, part.values["within"]))
 
 
 def _files(part: Part) -> list[str]:
@@ -202,7 +208,7 @@ def _column(part: Part, notion: str) -> Column:
     return bounded(part.need("lower"), part.need("upper"), missing=missing)
 
 
-def _laws(root: Part, network: DiscreteNetwork, schema: Schema) -> DeclaredLaws | None:
+def _laws(root: Part, network: Network, schema: Schema) -> DeclaredLaws | None:
     """Return the laws of columns: [laws.COLUMN.STATE], or [laws.COLUMN] for an independent column."""
     if "laws" not in root.values:
         return None

@@ -9,9 +9,13 @@ from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.influence import Influence
 from bnpriv.losses import Losses
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import Network
 from bnpriv.queries.base import Query
 from bnpriv.secrets import SecretPair
+
+COLUMNS_ASSUMPTION = (
+    "Given all parameters the columns are independent, and each column is driven by its own parameter alone."
+)
 
 
 class Influences(Protocol):
@@ -23,7 +27,7 @@ class Influences(Protocol):
         ...
 
     @property
-    def network(self) -> DiscreteNetwork:
+    def network(self) -> Network:
         """Return the network behind the influences."""
         ...
 
@@ -40,8 +44,8 @@ class Influences(Protocol):
         """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
         ...
 
-    def losses(self, columns: frozenset[str], attribute: str) -> Losses:
-        """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""
+    def losses(self, columns: frozenset[str], attribute: str) -> Losses | Refusal:
+        """Return the privacy losses of `columns` about the protected `attribute`, or why there are none."""
         ...
 
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:

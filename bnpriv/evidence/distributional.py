@@ -11,18 +11,15 @@ import numpy as np
 from bnpriv.bound import Bound
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
-from bnpriv.evidence.base import Influences
+from bnpriv.evidence.base import COLUMNS_ASSUMPTION, Influences
+from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_of
 from bnpriv.losses import Losses, losses_of
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, exact_tables
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.secrets import SecretPair
-
-COLUMNS_ASSUMPTION = (
-    "Given all parameters the columns are independent, and each column is driven by its own parameter alone."
-)
 
 
 @final
@@ -31,6 +28,7 @@ class DistributionalInfluences:
 
     def __init__(self, framework: DistributionalAttributePrivacy) -> None:
         self._framework = framework
+        self._network = exact_tables(framework.network, "this evidence")
         self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property
@@ -41,7 +39,7 @@ class DistributionalInfluences:
     @property
     def network(self) -> DiscreteNetwork:
         """Return the network behind the influences."""
-        return self._framework.network
+        return self._network
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -106,7 +104,7 @@ def influences(framework: object) -> Influences | Refusal:
 
 @influences.register
 def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
-    evidence = DistributionalInfluences(framework)
+    evidence = IntervalInfluences(framework) if framework.by_intervals else DistributionalInfluences(framework)
     for attribute in framework.secrets:
         if bool(np.all(np.isneginf(evidence.influence(frozenset(), attribute).values))):
             return Refusal(

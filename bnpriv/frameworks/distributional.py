@@ -10,7 +10,7 @@ from bnpriv import checks
 from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import IntervalNetwork, Network
 from bnpriv.schema import Schema
 from bnpriv.secrets import Protect, SecretPair, secrets_of
 
@@ -22,8 +22,9 @@ class DistributionalAttributePrivacy:
 
     Parameters
     ----------
-    network : DiscreteNetwork
-        How the columns' parameters depend on each other, of level "parameters"; several models are the class Theta.
+    network : DiscreteNetwork or IntervalNetwork
+        How the columns' parameters depend on each other, of level "parameters"; several models, or all within
+        intervals, are the class Theta.
     schema : Schema
         The columns of the table and the number of records.
     protect : str, iterable of str, or mapping from str to SecretPairs
@@ -54,6 +55,7 @@ class DistributionalAttributePrivacy:
 
     Examples
     --------
+    >>> from bnpriv.networks import DiscreteNetwork
     >>> from bnpriv.schema import Real
     >>> network = DiscreteNetwork.from_tables(
     ...     {"income": [0.6, 0.4], "height": [[0.5, 0.4], [0.5, 0.6]]},
@@ -66,7 +68,7 @@ class DistributionalAttributePrivacy:
     ['low against high', 'high against low']
     """
 
-    network: DiscreteNetwork
+    network: Network
     schema: Schema
     protect: Protect
     source: str = field(kw_only=True)
@@ -105,8 +107,13 @@ class DistributionalAttributePrivacy:
 
     @property
     def models(self) -> int:
-        """Return how many models the adversary may hold."""
+        """Return how many models the adversary may hold; 1 for intervals, whose bounds hold for all at once."""
         return self.network.models
+
+    @property
+    def by_intervals(self) -> bool:
+        """Return whether the adversary may hold any model within intervals."""
+        return isinstance(self.network, IntervalNetwork)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

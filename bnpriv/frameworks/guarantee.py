@@ -26,6 +26,8 @@ class Guarantee:
         Where the models come from.
     kind : {"exact", "certified", "estimate"}
         How well the numbers behind it are known.
+    by_intervals : bool
+        Whether the adversary may hold any model within declared intervals.
     """
 
     epsilon: float
@@ -34,6 +36,7 @@ class Guarantee:
     models: int
     source: str
     kind: Kind
+    by_intervals: bool = False
 
     def belief(self, prior: float) -> float:
         """Return the largest belief in a secret, against one alternative, after seeing the answer (delta aside)."""
@@ -44,6 +47,8 @@ class Guarantee:
     def sentence(self) -> str:
         """Return the guarantee in plain words."""
         models = "the declared model" if self.models == 1 else f"any of the {self.models} declared models"
+        if self.by_intervals:
+            models = "any model within the declared intervals"
         slack = f", except with probability {self.delta:g}" if self.delta else ""
         estimate = " This rests on an estimate, not on a proof." if self.kind == "estimate" else ""
         return (

@@ -332,14 +332,15 @@ def _summed(part: _Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
     lower, upper = _joint_of_ends(part, "lower"), _joint_of_ends(part, "upper")
     size = math.prod(lower.values.shape[2:])
     low, high = lower.values[0].reshape(-1, size), upper.values[0].reshape(-1, size)
+    # Where both are nothing the difference is undefined, and replaced below.
     with np.errstate(invalid="ignore"):
-        most, least = high - np.logaddexp(high, _others(low)), low - np.logaddexp(low, _others(high))
-    if part.protected not in part.varied:  # then the table of the protected attribute is the same in both sums
-        prior = joint_law(part.middle, (part.protected,)).values[0][:, np.newaxis]
-        with np.errstate(invalid="ignore"):
-            most, least = np.fmin(most, high - prior), np.fmax(least, low - prior)
-    most = np.asarray(np.where(np.isneginf(high), -np.inf, most))
-    least = np.asarray(np.where(np.isneginf(low), -np.inf, least))
+        most = high - np.logaddexp(high, _others(low))
+        least = low - np.logaddexp(low, _others(high))
+        if part.protected not in part.varied:  # then its table is the same in both sums
+            prior = joint_law(part.middle, (part.protected,)).values[0][:, np.newaxis]
+            most, least = np.minimum(most, high - prior), np.maximum(least, low - prior)
+    most[np.isneginf(high)] = -np.inf
+    least[np.isneginf(low)] = -np.inf
     states = part.network.states[part.protected]
     values = [
         _difference(most[_side(states, pair.first)][0], least[_side(states, pair.second)][0]).max() for pair in pairs

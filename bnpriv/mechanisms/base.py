@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.bound import Bound
 from bnpriv.discrete_noise import DiscreteLaplace
 from bnpriv.errors import CertificateError, QueryError, Refusal
-from bnpriv.frameworks import DistributionPrivacy, Framework, Guarantee
+from bnpriv.frameworks import DistributionalAttributePrivacy, DistributionPrivacy, Framework, Guarantee
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
@@ -106,6 +106,7 @@ class Mechanism(ABC):
             models=framework.models,
             source=framework.source,
             kind=certificate.kind,
+            by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
         )
         return Calibration(
             mechanism=self,

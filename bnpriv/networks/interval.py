@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv.bound import UNIT_ROUNDOFF
-from bnpriv.checks import listing, member
+from bnpriv.checks import listing, member, number
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.factors import FloatArray
 from bnpriv.networks.discrete import SUM_TOLERANCE, DiscreteNetwork, Level, State
@@ -88,16 +88,28 @@ class IntervalNetwork:
         Zeros are widened like every other probability. Of several models the outermost probabilities count, so that
         more than the models and their surroundings is covered.
 
+        Raises
+        ------
+        NetworkError
+            If `within` is no number from 0 to 1.
+
         Examples
         --------
         >>> coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["heads", "tails"]})
         >>> IntervalNetwork.around(coin, 0.25).lower["coin"].tolist()
         [0.25, 0.25]
         """
+        width = number("within", within, error=NetworkError, remedy="Pass a distance of probabilities, such as 0.05.")
+        if not 0 <= width <= 1:
+            raise NetworkError(
+                "within must be a distance of probabilities, from 0 to 1",
+                found=f"{width:g}",
+                remedy="Pass for example 0.05.",
+            )
         tables = {name: network.probabilities(name) for name in network.attributes}
         return cls.of(
-            {name: np.maximum(table.min(axis=0) - within, 0.0) for name, table in tables.items()},
-            {name: np.minimum(table.max(axis=0) + within, 1.0) for name, table in tables.items()},
+            {name: np.maximum(table.min(axis=0) - width, 0.0) for name, table in tables.items()},
+            {name: np.minimum(table.max(axis=0) + width, 1.0) for name, table in tables.items()},
             states=network.states,
             parents=network.graph.parents,
             level=network.level,

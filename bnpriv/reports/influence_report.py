@@ -12,7 +12,7 @@ from bnpriv import checks
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.influence import Influence
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network
 from bnpriv.planner import Plan, plan
 from bnpriv.queries.base import Query
 from bnpriv.render import Json
@@ -41,7 +41,7 @@ class InfluenceReport:
 
     Parameters
     ----------
-    network : DiscreteNetwork
+    network : DiscreteNetwork or IntervalNetwork
     source : str or None
         Where the model comes from.
     attributes : tuple of AttributeReport
@@ -67,7 +67,7 @@ class InfluenceReport:
     ['sat']
     """
 
-    network: DiscreteNetwork
+    network: Network
     source: str | None
     attributes: tuple[AttributeReport, ...]
     beliefs: tuple[Belief, ...]
@@ -144,7 +144,7 @@ _COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
 
 
 def influence_report(
-    model: DiscreteNetwork | DistributionalAttributePrivacy,
+    model: Network | DistributionalAttributePrivacy,
     query: Query | None = None,
     epsilon: float | None = None,
     *,
@@ -155,7 +155,7 @@ def influence_report(
 
     Parameters
     ----------
-    model : DiscreteNetwork or DistributionalAttributePrivacy
+    model : DiscreteNetwork, IntervalNetwork or DistributionalAttributePrivacy
         A network, with `protect`; or a framework, with an optional `query` and `epsilon`.
     query : Query, optional
         What is to be released from a framework.
@@ -183,7 +183,7 @@ def influence_report(
     Of all columns sat tells most about income: ...
     """
     limit = checks.whole("limit", limit)
-    if isinstance(model, DiscreteNetwork):
+    if isinstance(model, (DiscreteNetwork, IntervalNetwork)):
         if protect is None or query is not None or epsilon is not None:
             raise ParameterError(
                 "the report of a network takes protect=..., and a query needs a framework",

@@ -12,8 +12,8 @@ import bnpriv as bp
 from bnpriv.inference import interval
 from bnpriv.influence import Influence, influence_of
 from bnpriv.networks import IntervalNetwork
-from bnpriv.networks.interval import vertices
 from bnpriv.secrets import SecretPair, all_pairs
+from tests.members import columns_of, member
 
 Tables = dict[str, np.ndarray]
 
@@ -34,22 +34,6 @@ def random_network(rng: np.random.Generator, *, root: bool, most_states: int = 3
         width = rng.uniform(0, 0.3, size=shape) * (rng.random(shape) < 0.8) * (middle > 0)
         lower[name], upper[name] = np.maximum(middle - width, 0), np.minimum(middle + width, 1)
     return bp.DiscreteNetwork.from_intervals(lower, upper, states=states, parents=parents)
-
-
-def columns_of(network: IntervalNetwork) -> Iterator[tuple[str, tuple[int, ...], np.ndarray]]:
-    for name in network.attributes:
-        for place in np.ndindex(network.upper[name].shape[1:]):
-            column = (slice(None), *place)
-            yield name, place, vertices(network.lower[name][column], network.upper[name][column])
-
-
-def member(network: IntervalNetwork, rng: np.random.Generator, *, corner: bool) -> bp.DiscreteNetwork:
-    """Return a random member: a vertex of every column, or a mixture of its vertices."""
-    tables = {name: np.empty_like(network.upper[name]) for name in network.attributes}
-    for name, place, corners in columns_of(network):
-        weights = np.eye(len(corners))[rng.integers(len(corners))] if corner else rng.dirichlet(np.ones(len(corners)))
-        tables[name][(slice(None), *place)] = weights @ corners
-    return bp.DiscreteNetwork.from_tables(tables, states=network.states, parents=network.graph.parents, normalize=True)
 
 
 def every_vertex(network: IntervalNetwork, most: int) -> Iterator[bp.DiscreteNetwork] | None:
