@@ -167,9 +167,7 @@ def max_influence(
     return influence
 
 
-def influence_of(
-    network: Network, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]
-) -> Influence:
+def influence_of(network: Network, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
     """Return the influence for ordered `pairs`; see `max_influence`."""
     asked = checks.subset("columns", columns, network.attributes, error=NetworkError)
     if network.require(protected) in asked:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, final
 
@@ -81,6 +81,7 @@ class _Part:
     protected: str
     seen: tuple[str, ...]
     points: bool
+    most: int
 
     @property
     def varied(self) -> frozenset[str]:
@@ -98,23 +99,28 @@ class _Part:
 
 
 def interval_bounds(
-    network: IntervalNetwork, protected: str, border: tuple[str, ...], pairs: Sequence[SecretPair]
+    network: IntervalNetwork,
+    protected: str,
+    border: tuple[str, ...],
+    pairs: Sequence[SecretPair],
+    *,
+    most_combinations: int | None = None,
 ) -> IntervalBounds:
     """Bound the influence of a frontier `border` for ordered `pairs` over all members.
+
+    Up to `most_combinations` (`MOST_COMBINATIONS` by default) combinations of vertices are tried.
 
     Raises
     ------
     SizeError
         If even the table of sums of ends would pass the limit.
     """
+    most = MOST_COMBINATIONS if most_combinations is None else most_combinations
     middle = network.middle()
-    possible = _possible(middle, protected, pairs)
-    found = IntervalBounds(values=np.zeros(len(pairs)), error=0.0, exact=True)
-    if border:
-        singles = _singles(pairs)
-        told = _points(network, middle, protected, border, singles)
-        found = _of_pairs(network, middle, protected, border, pairs, dict(zip(singles, told.values, strict=True)), told)
-    return IntervalBounds(values=np.where(possible, found.values, -np.inf), error=found.error, exact=found.exact)
+    whole = _Part(network=network, middle=middle, protected=protected, seen=border, points=False, most=most)
+    found = _of_pairs(whole, pairs) if border else IntervalBounds(values=np.zeros(len(pairs)), error=0.0, exact=True)
+    values = np.where(_possible(middle, protected, pairs), found.values, -np.inf)
+    return IntervalBounds(values=values, error=found.error, exact=found.exact)
 
 
 def _possible(middle: DiscreteNetwork, protected: str, pairs: Sequence[SecretPair]) -> NDArray[np.bool_]:
@@ -130,18 +136,12 @@ def _singles(pairs: Sequence[SecretPair]) -> tuple[SecretPair, ...]:
     return tuple(dict.fromkeys(every))
 
 
-def _points(
-    network: IntervalNetwork,
-    middle: DiscreteNetwork,
-    protected: str,
-    border: tuple[str, ...],
-    pairs: Sequence[SecretPair],
-) -> IntervalBounds:
+def _points(whole: _Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds for pairs of single states: those of the independent parts add."""
-    split = independent_parts(network.graph, protected, border)
-    parts = [_Part(network=network, middle=middle, protected=protected, seen=part, points=True) for part in split]
+    split = independent_parts(whole.network.graph, whole.protected, whole.seen)
+    parts = [replace(whole, seen=part, points=True) for part in split]
     bounds = [_enumerated(part, pairs) or _summed(part, pairs) for part in parts]
-    possible = _possible(middle, protected, pairs)
+    possible = _possible(whole.middle, whole.protected, pairs)
     total = np.sum([np.where(possible, bound.values, 0.0) for bound in bounds], axis=0)
     return IntervalBounds(
         values=np.where(possible, total, -np.inf),
@@ -150,21 +150,15 @@ def _points(
     )
 
 
-def _of_pairs(
-    network: IntervalNetwork,
-    middle: DiscreteNetwork,
-    protected: str,
-    border: tuple[str, ...],
-    pairs: Sequence[SecretPair],
-    singles: dict[SecretPair, float],
-    told: IntervalBounds,
-) -> IntervalBounds:
+def _of_pairs(whole: _Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds for any pairs: a set of states tells no more than its most telling member."""
-    values = np.array([max(singles[single] for single in _singles([pair])) for pair in pairs])
+    singles = _singles(pairs)
+    told = _points(whole, singles)
+    each = dict(zip(singles, told.values, strict=True))
+    values = np.array([max(each[single] for single in _singles([pair])) for pair in pairs])
     several = [k for k, pair in enumerate(pairs) if not pair.is_point]
     if not several:
         return IntervalBounds(values=values, error=told.error, exact=told.exact)
-    whole = _Part(network=network, middle=middle, protected=protected, seen=border, points=False)
     mixed = _enumerated(whole, [pairs[k] for k in several])
     if mixed is None:
         return IntervalBounds(values=values, error=told.error, exact=False)
@@ -174,7 +168,7 @@ def _of_pairs(
 
 def _enumerated(part: _Part, pairs: Sequence[SecretPair]) -> IntervalBounds | None:
     """Return the bounds over all combinations of vertices, or None if they are too many."""
-    if math.prod(_count(part, name) for name in part.varied) > MOST_COMBINATIONS:
+    if math.prod(_count(part, name) for name in part.varied) > part.most:
         return None
     choices = sorted((_choices(part, name) for name in sorted(part.varied)), key=lambda each: each.role != "joint")
     values, error = np.full(len(pairs), -np.inf), 0.0
