@@ -41,6 +41,7 @@ from bnpriv.mechanisms import (
     ColumnMechanism,
     MarkovQuiltMechanism,
     Mechanism,
+    Misspecified,
     TightMechanism,
     WassersteinMechanism,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "MarkovQuilt",
     "MarkovQuiltMechanism",
     "Mechanism",
+    "Misspecified",
     "MissingExtraError",
     "ModelCheck",
     "NetworkError",

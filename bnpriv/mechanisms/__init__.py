@@ -4,6 +4,7 @@ from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.mechanisms.certificate import Certificate, Decision
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.mechanisms.tight import TightMechanism
 from bnpriv.mechanisms.usefulness import Usefulness
@@ -30,6 +31,7 @@ __all__ = [
     "LawDecision",
     "MarkovQuiltMechanism",
     "Mechanism",
+    "Misspecified",
     "TightMechanism",
     "Usefulness",
     "WassersteinMechanism",

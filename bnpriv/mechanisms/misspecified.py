@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MOST_SETS = 2**8
 """Near sets that are tried; beyond that only those of the decisions and the whole query."""
 
-MOST_BOUNDS = 64
+MOST_BOUNDS = 16
 """Models times near sets for which the intervals around the model are looked at, not the counts alone."""
 
 MOST_COMBINATIONS = 2**12
@@ -68,8 +68,8 @@ class Misspecified:
     counted : mapping from str to tuple of str
         For every protected attribute the attributes whose tables matter for what decides; a table that enters the log
         ratio of two probabilities twice is there twice.
-    kind : {"exact", "certified"}
-        How well the influences and sensitivities behind it are known; the epsilon is an upper bound in any case.
+    kind : {"exact", "certified", "estimate"}
+        How well epsilon is known: "certified" for an upper bound, "exact" where the model does not matter.
     """
 
     factor: float
@@ -86,9 +86,8 @@ class Misspecified:
         return fragment(items(self._lines()))
 
     def _lines(self) -> list[str]:
-        held = (
-            "nothing is guaranteed" if math.isinf(self.epsilon) else f"epsilon is at most {number_text(self.epsilon)}"
-        )
+        most = f"epsilon is at most {number_text(self.epsilon)}"
+        held = "nothing is guaranteed" if math.isinf(self.epsilon) else most
         lines = [
             f"If every probability of the model may be off by a factor {self.factor:g}, {held} "
             f"({number_text(self.asked)} was asked for)."
@@ -120,15 +119,13 @@ def misspecified(calibration: Calibration, factor: float) -> Misspecified:
             kind=certificate.kind,
         )
     by_attribute = {name: tuple(found) for name, found in _candidates(calibration)}
-    every = list(chain.from_iterable(by_attribute.values()))
-    decisive = {name: _decisive(found, factor) for name, found in by_attribute.items()}
     return Misspecified(
         factor=factor,
         epsilon=max(_epsilon(found, factor) for found in by_attribute.values()),
         asked=guarantee.epsilon,
         doubling_factor=_doubling(tuple(by_attribute.values()), 2 * guarantee.epsilon),
-        counted=decisive,
-        kind=weakest((certificate.kind, *(candidate.influence.kind for candidate in every))),
+        counted={name: _decisive(found, factor) for name, found in by_attribute.items()},
+        kind=weakest(("certified", certificate.kind)),
     )
 
 
@@ -249,7 +246,7 @@ def counted_tables(network: Network, protected: str, border: Iterable[str], pair
     ... )
     >>> pair = all_pairs(["x", "y"])[0]
     >>> sorted(counted_tables(chain, "a", ["c"], pair).items()), sorted(counted_tables(chain, "c", ["b"], pair).items())
-    ([('b', 1), ('c', 1)], [('a', 1), ('b', 2), ('c', 2)])
+    ([('b', 1), ('c', 1)], [('a', 1), ('b', 1), ('c', 2)])
     """
     graph, seen = network.graph, frozenset(border)
     if not seen:

@@ -1,4 +1,4 @@
-"""What a guarantee becomes under a wrong model: never less than what random wrong models make of the exact output law."""
+"""The guarantee under a wrong model: never less than what random wrong models make of the exact output law."""
 
 from __future__ import annotations
 
