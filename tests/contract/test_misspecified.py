@@ -100,7 +100,7 @@ def test_a_larger_factor_never_guarantees_more_and_one_changes_nothing() -> None
         assert found[0].epsilon <= 2 * (1 + 1e-12)
         assert [each.epsilon for each in found] == sorted(each.epsilon for each in found)
         assert len({each.doubling_factor for each in found}) == 1
-        assert calibration.misspecified(found[0].doubling_factor).epsilon <= 4 * (1 + 1e-12)
+        assert calibration.misspecified(min(found[0].doubling_factor, 1e5)).epsilon <= 4 * (1 + 1e-12)
 
 
 def test_intervals_are_never_worse_than_counts(monkeypatch: pytest.MonkeyPatch) -> None:
