@@ -43,8 +43,8 @@ def cases() -> list[tuple[str, bp.DistributionalAttributePrivacy, bp.Query]]:
         ("student, sat (secret is a root)", student, bp.linear({"sat": 1.0})),
         ("student, height and sat", student, bp.linear({"height": 1.0, "sat": 1.0})),
         ("student, weight hides gender (a root)", protecting(student, "gender"), bp.linear({"weight": 1.0})),
-        ("student, income hides sat (no root)", protecting(student, "sat"), bp.linear({"height": 1.0})),
-        ("student, gender hides weight (no root)", protecting(student, "weight"), bp.linear({"gender": 1.0})),
+        ("student, height hides sat (no root)", protecting(student, "sat"), bp.linear({"height": 1.0})),
+        ("student, weight hides sat (no root)", protecting(student, "sat"), bp.linear({"weight": 1.0})),
         ("student, sat hides height (no root)", protecting(student, "height"), bp.linear({"sat": 1.0})),
     ]
 
