@@ -22,13 +22,13 @@ from bnpriv.networks import DiscreteNetwork, IntervalNetwork, State
 from bnpriv.ratios import independent_parts
 from bnpriv.secrets import SecretPair
 
-MOST_COMBINATIONS = 2**16
+MOST_COMBINATIONS = 2**20
 """Combinations of vertices that are tried; beyond that sums of ends stand in."""
 
-MOST_POINTS = 2**14
+MOST_POINTS = 2**16
 """Combinations that cutting segments into pieces may lead to."""
 
-MOST_AT_ONCE = 2**12
+MOST_AT_ONCE = 2**13
 """Combinations in one table, if those that belong together are fewer."""
 
 MOST_TABLE = 2**24

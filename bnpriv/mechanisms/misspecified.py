@@ -43,11 +43,14 @@ MOST_BOUNDS = 16
 MOST_CELLS = 10_000
 """Cells of all tables of the network for which they are looked at."""
 
-MOST_COMBINATIONS = 2**12
+MOST_COMBINATIONS = 2**18
 """Combinations of vertices for one of them."""
 
-STEPS = 24
+STEPS = 14
 """Halvings of the interval of log factors in which epsilon doubles; the lower end is taken."""
+
+STEPS_BY_COUNTS = 50
+"""The same where only counts are looked at, which takes no time."""
 
 LARGEST_FACTOR = 1e6
 """Factors beyond it are not told apart from it."""
@@ -151,10 +154,10 @@ class _Candidate:
         """Return how many tables enter for every pair."""
         return np.array([float(count.total()) for count in self.counts])
 
-    def cost(self, factor: float) -> FloatArray:
+    def cost(self, factor: float, *, by_counts: bool = False) -> FloatArray:
         """Return an upper bound of what is told and spent, of shape (models, pairs); -inf for no constraint."""
         told = self.influence.values + 2 * self.weights * up(math.log(factor))
-        if self.by_intervals and factor > 1 and bool(self.weights.any()):
+        if self.by_intervals and not by_counts and factor > 1 and bool(self.weights.any()):
             told = np.minimum(told, _around(self.influence, factor))
         return (told + self.spent) * (1 + 8 * UNIT_ROUNDOFF)
 
@@ -353,10 +356,10 @@ def _least(candidates: Iterable[_Candidate], cost: Callable[[_Candidate], FloatA
     return np.minimum.reduce([cost(candidate) for candidate in candidates])
 
 
-def _epsilon(candidates: tuple[_Candidate, ...], factor: float) -> float:
+def _epsilon(candidates: tuple[_Candidate, ...], factor: float, *, by_counts: bool = False) -> float:
     if not candidates:
         return math.inf
-    return max(0.0, float(_least(candidates, lambda candidate: candidate.cost(factor)).max()))
+    return max(0.0, float(_least(candidates, lambda each: each.cost(factor, by_counts=by_counts)).max()))
 
 
 def _decisive(candidates: tuple[_Candidate, ...], factor: float) -> tuple[str, ...]:
@@ -374,15 +377,17 @@ def _doubling(attributes: tuple[tuple[_Candidate, ...], ...], most: float) -> fl
     if all(_holds_always(candidates, most) for candidates in attributes):
         return math.inf
 
-    def holds(log_factor: float) -> bool:
-        return all(_epsilon(candidates, math.exp(log_factor)) <= most for candidates in attributes)
+    def holds(log_factor: float, by_counts: bool) -> bool:
+        return all(_epsilon(found, math.exp(log_factor), by_counts=by_counts) <= most for found in attributes)
 
-    low, high = 0.0, math.log(LARGEST_FACTOR)
-    if holds(high):
-        return LARGEST_FACTOR
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
+    low, top = 0.0, math.log(LARGEST_FACTOR)
+    for steps, by_counts in ((STEPS_BY_COUNTS, True), (STEPS, False)):
+        if holds(top, by_counts):
+            return LARGEST_FACTOR
+        high = top
+        for _ in range(steps):
+            middle = (low + high) / 2
+            low, high = (middle, high) if holds(middle, by_counts) else (low, middle)
     return math.exp(low)
 
 

@@ -30,7 +30,7 @@ def test_no_wrong_model_passes_the_bound(counts_only: bool, monkeypatch: pytest.
         monkeypatch.setattr(module, "MOST_BOUNDS", 0)
     rng = np.random.default_rng(21)
     shares: list[float] = []
-    while len(shares) < 40:
+    while len(shares) < 20:
         case = oracles.random_case(rng, most_nodes=4)
         if isinstance(bp.influences(case.framework), bp.Refusal):
             continue
