@@ -48,8 +48,6 @@ def main() -> None:
     print(f"{STEPS:,} steps, {STATES} states, epsilon {EPSILON:g}")
     head = ("exact", "seconds", "loop, s", "ratio", "spectral", "published")
     print(f"{'chain':28s}" + "".join(f"{each:>11s}" for each in head))
-        f"{'chain':28s}{'exact':>10s}{'seconds':>10s}{'loop, s':>12s}{'ratio':>12s}{'spectral':>10s}{'published':>11s}"
-    )
     for name, width, forget in (("forgets fast", 50, 0.3), ("band of 10", 10, 0.1), ("band of 3", 3, 0.03)):
         matrix = banded(width, forget, rng)
         for start in ("stationary", "given"):

@@ -48,10 +48,11 @@ from bnpriv.mechanisms import (
     MarkovChainMechanism,
     MarkovQuiltMechanism,
     Mechanism,
+    Misspecified,
     TightMechanism,
     WassersteinMechanism,
 )
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, MarkovChain, model_class
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, model_class
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.planner import Plan, plan
 
@@ -112,6 +113,7 @@ __all__ = [
     "Influence",
     "InfluenceReport",
     "Integer",
+    "IntervalNetwork",
     "Laplace",
     "Leaks",
     "MarkovChain",
@@ -120,6 +122,7 @@ __all__ = [
     "MarkovQuiltMechanism",
     "Mechanism",
     "MissingExtraError",
+    "Misspecified",
     "ModelCheck",
     "NetworkError",
     "NoNoise",

@@ -14,7 +14,8 @@ from bnpriv.bound import Bound, Kind
 from bnpriv.errors import NetworkError, SecretError
 from bnpriv.explanation import explanation
 from bnpriv.factors import FloatArray
-from bnpriv.networks import DiscreteNetwork, Graph, State
+from bnpriv.inference.interval import interval_bounds
+from bnpriv.networks import DiscreteNetwork, Graph, IntervalNetwork, Network, State
 from bnpriv.ratios import RatioTables
 from bnpriv.render import html, number_text, set_text
 from bnpriv.render.text import visible
@@ -48,14 +49,15 @@ class Influence:
     error : float
         Largest rounding error: ``values - 2 * error`` is a lower bound where the kind is "exact".
     kind : {"exact", "certified"}
-        "certified" when a table would have been too large and a cheaper upper bound stands in for it.
+        "certified" when a cheaper upper bound stands in, because a table would have been too large, or because the
+        network is given by intervals and no single model need attain the bound.
     pair : SecretPair or None
         The pair that attains the maximum; None when no pair is a constraint.
     model : int
         The index in Theta of the model that attains it.
     assignment : mapping from str to state
         The values of the frontier that attain it; empty where a certified bound stands in.
-    network : DiscreteNetwork
+    network : DiscreteNetwork or IntervalNetwork
         The network that was asked.
     """
 
@@ -69,7 +71,7 @@ class Influence:
     pair: SecretPair | None
     model: int
     assignment: Mapping[str, State]
-    network: DiscreteNetwork
+    network: Network
 
     @cached_property
     def bound(self) -> Bound:
@@ -89,7 +91,7 @@ class Influence:
 
     def explain(self) -> str:
         """Return in words what attains the influence: probabilities, open paths, and the rows of the tables."""
-        if self.pair is None or not self.assignment:
+        if self.pair is None or not self.assignment or isinstance(self.network, IntervalNetwork):
             return f"{set_text(self.columns)} tells {number_text(float(self))} nats about {self.protected}."
         return explanation(self.network, self.protected, self.pair, self.model, self.assignment)
 
@@ -104,14 +106,14 @@ class Influence:
 
 
 def max_influence(
-    network: DiscreteNetwork, columns: Iterable[str], protected: str, pairs: SecretPairs | None = None
+    network: Network, columns: Iterable[str], protected: str, pairs: SecretPairs | None = None
 ) -> Influence:
     """Return how much a set of attributes can tell about a protected one.
 
     Parameters
     ----------
-    network : DiscreteNetwork
-        One or several models.
+    network : DiscreteNetwork or IntervalNetwork
+        One or several models, or all within intervals.
     columns : iterable of str
         The attributes that are seen.
     protected : str
@@ -136,7 +138,8 @@ def max_influence(
     Notes
     -----
     Definition of max-influence: Song, Wang, Chaudhuri, "Pufferfish Privacy Mechanisms for Correlated Data" (SIGMOD
-    2017), definition 4.1; see docs/claims/max_influence.md for the frontier and the independent parts.
+    2017), definition 4.1; see docs/claims/max_influence.md for the frontier and the independent parts, and
+    docs/claims/intervals.md for networks given by intervals.
 
     Examples
     --------
@@ -164,9 +167,7 @@ def max_influence(
     return influence
 
 
-def influence_of(
-    network: DiscreteNetwork, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]
-) -> Influence:
+def influence_of(network: Network, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
     """Return the influence for ordered `pairs`; see `max_influence`."""
     asked = checks.subset("columns", columns, network.attributes, error=NetworkError)
     if network.require(protected) in asked:
@@ -176,6 +177,8 @@ def influence_of(
             remedy="Ask about the other columns; a column tells everything about itself.",
         )
     border = frontier(network.graph, protected, asked)
+    if isinstance(network, IntervalNetwork):
+        return _within(network, asked, protected, border, pairs)
     tables = RatioTables.of(network, protected, border, pairs)
     values = np.stack([np.broadcast_to(tables.ratios(pair), network.models) for pair in pairs], axis=1)
     if border:
@@ -197,19 +200,47 @@ def influence_of(
     )
 
 
+def _within(
+    network: IntervalNetwork,
+    asked: frozenset[str],
+    protected: str,
+    border: tuple[str, ...],
+    pairs: Sequence[SecretPair],
+) -> Influence:
+    """Return the influence over all members of an interval network."""
+    found = interval_bounds(network, protected, border, pairs)
+    values = np.where(np.isfinite(found.values), np.maximum(found.values + found.error, 0.0), found.values)
+    values = values[np.newaxis]
+    values.flags.writeable = False
+    worst = None if bool(np.isneginf(values).all()) else pairs[int(np.argmax(values))]
+    return Influence(
+        columns=asked,
+        protected=protected,
+        frontier=border,
+        pairs=tuple(pairs),
+        values=values,
+        error=found.error,
+        kind="exact" if found.exact else "certified",
+        pair=worst,
+        model=0,
+        assignment={},
+        network=network,
+    )
+
+
 def frontier(graph: Graph, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
     """Return the members of `columns` that the others do not separate from `protected`, sorted."""
     seen = frozenset(columns)
     return tuple(name for name in sorted(seen) if graph.open_path(protected, {name}, given=seen - {name}))
 
 
-def influence_matrix(network: DiscreteNetwork, pairs: Mapping[str, SecretPairs] | None = None) -> pd.DataFrame:
+def influence_matrix(network: Network, pairs: Mapping[str, SecretPairs] | None = None) -> pd.DataFrame:
     """Return the influence of every attribute on every other one.
 
     Parameters
     ----------
-    network : DiscreteNetwork
-        One or several models.
+    network : DiscreteNetwork or IntervalNetwork
+        One or several models, or all within intervals.
     pairs : mapping from str to SecretPairs, optional
         The protected attributes with their pairs of secrets; by default every attribute with all its pairs.
 

@@ -9,7 +9,7 @@ from typing import cast, final
 
 from bnpriv.checks import listing, member
 from bnpriv.errors import SecretError
-from bnpriv.networks import DiscreteNetwork, State
+from bnpriv.networks import Network, State
 
 Side = State | Collection[State]
 
@@ -125,7 +125,7 @@ def all_pairs(states: Iterable[State]) -> tuple[SecretPair, ...]:
     return tuple(SecretPair(frozenset({a}), frozenset({b})) for a, b in permutations(states, 2))
 
 
-def secrets_of(network: DiscreteNetwork, protect: Protect) -> dict[str, tuple[SecretPair, ...]]:
+def secrets_of(network: Network, protect: Protect) -> dict[str, tuple[SecretPair, ...]]:
     """Return the protected attributes with their ordered pairs of secrets.
 
     Raises

@@ -16,6 +16,7 @@ from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework
 from bnpriv.networks import GaussianNetwork
 from bnpriv.networks.discrete import DiscreteNetwork, Level
+from bnpriv.networks.interval import IntervalNetwork, Network, exact_tables
 from bnpriv.networks.model_class import model_class
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
@@ -45,8 +46,10 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     ----------
     path : str or path
         The file. The network file that it names lies in the same folder or below; a list of files is the model class
-        Theta, each file one model on the same graph. A linear-Gaussian network stands in the file itself, as
-        ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and ``coefficients = { PARENT = 3.0 }``.
+        Theta, each file one model on the same graph. With ``within = 0.05`` in section ``[network]`` the class holds
+        every model whose probabilities are at most 0.05 from theirs; zeros are widened too. A linear-Gaussian network
+        stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
+        ``coefficients = { PARENT = 3.0 }``.
 
     Returns
     -------
@@ -80,7 +83,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
         assert isinstance(declared, DiscreteNetwork)
         secrets = {name: secret_of_table(part) for name, part in parts.items()}
         with root.named():
-            return DatasetAttributePrivacy(declared, schema, secrets, source=source, laws=laws)
+            record = exact_tables(declared, "dataset attribute privacy")
+            return DatasetAttributePrivacy(record, schema, secrets, source=source, laws=laws)
     secret = secret_of_continuous if isinstance(declared, GaussianNetwork) else secret_of_parameter
     chosen = cast(Any, {name: secret(part) for name, part in parts.items()})
     with root.named():
@@ -135,7 +139,7 @@ def _load(path: str | os.PathLike[str]) -> Part:
     return root
 
 
-def _network(root: Part, notion: str) -> DiscreteNetwork | GaussianNetwork:
+def _network(root: Part, notion: str) -> Network | GaussianNetwork:
     """Return the declared network: linear-Gaussian if its attributes stand in the file itself."""
     part = root.section("network")
     if notion == "distributional" and "attributes" in part.values:
@@ -143,15 +147,18 @@ def _network(root: Part, notion: str) -> DiscreteNetwork | GaussianNetwork:
     return _files_network(part, NOTIONS[notion])
 
 
-def _files_network(part: Part, usual: Level) -> DiscreteNetwork:
-    """Return the network of one file, or the model class Theta of several: one model for each."""
-    part.only(("file", "level", "normalize"))
+def _files_network(part: Part, usual: Level) -> Network:
+    """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
+    part.only(("file", "level", "normalize", "within"))
     files = _files(part)
     level = cast(Level, part.string("level", usual))
     normalize = part.boolean("normalize")
     paths = [_beside(part, name) for name in files]
     with part.named():
-        return model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
+        models = model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
+        if "within" not in part.values:
+            return models
+        return IntervalNetwork.around(models, cast(float, part.values["within"]))
 
 
 def _files(part: Part) -> list[str]:
@@ -215,7 +222,7 @@ def _column(part: Part, notion: str) -> Column:
     return bounded(part.need("lower"), part.need("upper"), missing=missing)
 
 
-def _laws(root: Part, network: DiscreteNetwork | GaussianNetwork, schema: Schema) -> DeclaredLaws | None:
+def _laws(root: Part, network: Network | GaussianNetwork, schema: Schema) -> DeclaredLaws | None:
     """Return the laws of columns: [laws.COLUMN.STATE], or [laws.COLUMN] for an independent column."""
     if "laws" not in root.values:
         return None

@@ -17,6 +17,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks.discrete import LEVELS, DiscreteNetwork, Level, State
 from bnpriv.networks.gaussian import GaussianNetwork
+from bnpriv.networks.interval import exact_tables
 
 if TYPE_CHECKING:
     from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
@@ -153,7 +154,7 @@ def to_pgmpy(network: DiscreteNetwork, model: int = 0) -> DiscreteBayesianNetwor
     Raises
     ------
     NetworkError
-        If there is no such model.
+        If there is no such model, or the network is given by intervals.
 
     Examples
     --------
@@ -161,6 +162,7 @@ def to_pgmpy(network: DiscreteNetwork, model: int = 0) -> DiscreteBayesianNetwor
     >>> to_pgmpy(coin).get_cpds("coin").state_names
     {'coin': ['heads', 'tails']}
     """
+    network = exact_tables(network, "a pgmpy network")
     which = whole("model", model, least=0, error=NetworkError, remedy="Models are numbered from 0.")
     if which >= network.models:
         raise NetworkError(

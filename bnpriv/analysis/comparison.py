@@ -14,7 +14,7 @@ from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence import discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import IntervalNetwork, Network
 from bnpriv.planner import Plan, plan
 from bnpriv.plotting import axes, label
 from bnpriv.queries.base import Query
@@ -243,7 +243,7 @@ def _differences(a: DistributionalAttributePrivacy, b: DistributionalAttributePr
     yield from _network_differences(a.discrete, b.discrete)
 
 
-def _network_differences(a: DiscreteNetwork, b: DiscreteNetwork) -> Iterator[str]:
+def _network_differences(a: Network, b: Network) -> Iterator[str]:
     for what, one, other in (
         ("attributes", set(a.attributes), set(b.attributes)),
         ("edges", {f"{p} -> {c}" for p, c in a.graph.edges}, {f"{p} -> {c}" for p, c in b.graph.edges}),
@@ -261,8 +261,15 @@ def _network_differences(a: DiscreteNetwork, b: DiscreteNetwork) -> Iterator[str
         yield f"other numbers or states in the tables of {listing(other_numbers)}."
 
 
-def _same_table(a: DiscreteNetwork, b: DiscreteNetwork, name: str) -> bool:
+def _same_table(a: Network, b: Network, name: str) -> bool:
+    if isinstance(a, IntervalNetwork) or isinstance(b, IntervalNetwork):
+        return isinstance(a, IntervalNetwork) and isinstance(b, IntervalNetwork) and _same_intervals(a, b, name)
     one, other = a.tables[name].values, b.tables[name].values
     same_states = all(a.states[axis] == b.states[axis] for axis in (name, *a.graph.parents[name]))
     # one table may stand for all models where another has it once per model
     return same_states and (len(one) == len(other) or 1 in (len(one), len(other))) and bool(np.all(one == other))
+
+
+def _same_intervals(a: IntervalNetwork, b: IntervalNetwork, name: str) -> bool:
+    same_states = all(a.states[axis] == b.states[axis] for axis in (name, *a.graph.parents[name]))
+    return same_states and np.array_equal(a.lower[name], b.lower[name]) and np.array_equal(a.upper[name], b.upper[name])

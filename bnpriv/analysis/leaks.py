@@ -12,7 +12,7 @@ from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.influence import Influence, influence_of
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network
 from bnpriv.plotting import axes, label
 from bnpriv.queries.base import Query
 from bnpriv.render.text import number_text, percent_text, set_text
@@ -161,12 +161,12 @@ class Leaks:
         return self._sheet.html
 
 
-def leaks(model: DiscreteNetwork | DistributionalAttributePrivacy, query: Query) -> Leaks:
+def leaks(model: Network | DistributionalAttributePrivacy, query: Query) -> Leaks:
     """Find out which attributes a query talks about, and how much.
 
     Parameters
     ----------
-    model : DiscreteNetwork or DistributionalAttributePrivacy
+    model : DiscreteNetwork, IntervalNetwork or DistributionalAttributePrivacy
         A network; a framework adds columns that are declared independent, and the pairs of secrets that it protects.
     query : Query
         What is to be asked.
@@ -195,9 +195,9 @@ def leaks(model: DiscreteNetwork | DistributionalAttributePrivacy, query: Query)
     >>> [(row.attribute, round(row.nats, 3)) for row in found.rows][:2]
     [('height', inf), ('weight', 2.032)]
     """
-    if not isinstance(model, DiscreteNetwork):
+    if not isinstance(model, (DiscreteNetwork, IntervalNetwork)):
         of_parameters(model, "the leak of a query")
-    if isinstance(model, DiscreteNetwork):
+    if isinstance(model, (DiscreteNetwork, IntervalNetwork)):
         network, chosen = model, dict[str, Sequence[SecretPair]]()
         strange = sorted(query.columns.difference(network.attributes))
         if strange:
@@ -220,7 +220,7 @@ def leaks(model: DiscreteNetwork | DistributionalAttributePrivacy, query: Query)
     return Leaks(query=query, rows=tuple(sorted(rows, key=lambda row: (-row.nats, not row.read, row.attribute))))
 
 
-def _leak(network: DiscreteNetwork, columns: frozenset[str], attribute: str, pairs: Sequence[SecretPair]) -> Leak:
+def _leak(network: Network, columns: frozenset[str], attribute: str, pairs: Sequence[SecretPair]) -> Leak:
     if not pairs:
         return Leak(attribute=attribute, read=attribute in columns, influence=None, nats=0.0)
     if attribute in columns:

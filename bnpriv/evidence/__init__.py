@@ -3,6 +3,7 @@
 from bnpriv.evidence.base import Influences, Pair, PrivacyLosses, Told
 from bnpriv.evidence.constraints import Constraint, Law, LawPair, Laws, RecordPair
 from bnpriv.evidence.distributional import DistributionalInfluences, discrete_influences, influences
+from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.values import ValueInfluences, record_sensitivity
 
@@ -10,6 +11,7 @@ __all__ = [
     "Constraint",
     "DistributionalInfluences",
     "Influences",
+    "IntervalInfluences",
     "Law",
     "LawPair",
     "Laws",

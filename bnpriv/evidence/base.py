@@ -109,8 +109,8 @@ class Influences(Protocol):
         """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
         ...
 
-    def losses(self, columns: frozenset[str], attribute: str) -> PrivacyLosses:
-        """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""
+    def losses(self, columns: frozenset[str], attribute: str) -> PrivacyLosses | Refusal:
+        """Return the privacy losses of `columns` about the protected `attribute`, or why there are none."""
         ...
 
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:

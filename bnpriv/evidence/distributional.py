@@ -13,10 +13,11 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
 from bnpriv.evidence.columns import COLUMNS_ASSUMPTION, uncovered
 from bnpriv.evidence.gaussian import GaussianInfluences
+from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_of
 from bnpriv.losses import Losses, losses_of
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, exact_tables
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.secrets import SecretPair
@@ -28,6 +29,7 @@ class DistributionalInfluences:
 
     def __init__(self, framework: DistributionalAttributePrivacy) -> None:
         self._framework = framework
+        self._network = exact_tables(framework.network, "this evidence")
         self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property
@@ -38,7 +40,7 @@ class DistributionalInfluences:
     @property
     def network(self) -> DiscreteNetwork:
         """Return the network behind the influences."""
-        return self._framework.discrete
+        return self._network
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -101,7 +103,9 @@ def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
     return discrete_influences(framework)
 
 
-def discrete_influences(framework: DistributionalAttributePrivacy) -> DistributionalInfluences | Refusal:
+def discrete_influences(
+    framework: DistributionalAttributePrivacy,
+) -> DistributionalInfluences | IntervalInfluences | Refusal:
     """Return the structural evidence over a network whose attributes have finitely many states, or why there is none.
 
     Raises
@@ -109,7 +113,7 @@ def discrete_influences(framework: DistributionalAttributePrivacy) -> Distributi
     FrameworkError
         If the network is continuous.
     """
-    evidence = DistributionalInfluences(framework)
+    evidence = IntervalInfluences(framework) if framework.by_intervals else DistributionalInfluences(framework)
     for attribute in framework.secrets:
         if bool(np.all(np.isneginf(evidence.influence(frozenset(), attribute).values))):
             return Refusal(

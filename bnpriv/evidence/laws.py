@@ -8,6 +8,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.dataset import dataset_laws
 from bnpriv.evidence.given_pairs import given_laws
+from bnpriv.evidence.intervals import NO_LAWS
 from bnpriv.evidence.parameters import parameter_laws
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy
 from bnpriv.queries.base import Query
@@ -51,6 +52,8 @@ def _(framework: DatasetAttributePrivacy, query: Query | None) -> Laws | Refusal
 
 @laws.register
 def _(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | Refusal:
+    if framework.by_intervals:
+        return NO_LAWS
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
     return parameter_laws(framework, query)

@@ -19,7 +19,7 @@ from bnpriv.factors import FloatArray
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.inference import joint_law
 from bnpriv.laws import Atoms
-from bnpriv.networks import DiscreteNetwork, State
+from bnpriv.networks import DiscreteNetwork, State, exact_tables
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets import SecretPair
@@ -43,6 +43,11 @@ class ParameterLaws:
     columns: tuple[str, ...]
     _answers: dict[tuple[int, ...], Atoms] = field(default_factory=dict[tuple[int, ...], Atoms])
 
+    @cached_property
+    def network(self) -> DiscreteNetwork:
+        """Return the network of the parameters."""
+        return exact_tables(self.framework.network, "the law of the answer")
+
     @property
     def dimension(self) -> int:
         """Return how many numbers the answer has."""
@@ -64,7 +69,7 @@ class ParameterLaws:
         return tuple(
             f"{name}: {pair} in model {model}, a secret has probability zero"
             for name, pairs in self.framework.secrets.items()
-            for model in range(self.framework.discrete.models)
+            for model in range(self.network.models)
             for pair in _one_way(pairs)
             if not all(self._possible(name, side, model) for side in (pair.first, pair.second))
         )
@@ -77,7 +82,7 @@ class ParameterLaws:
     def _constraints(self) -> tuple[Constraint, ...]:
         found: list[Constraint] = []
         for name, pairs in self.framework.secrets.items():
-            for model in range(self.framework.discrete.models):
+            for model in range(self.network.models):
                 laws = self._pairs(name, pairs, model)
                 if isinstance(laws, Refusal) or laws:
                     found.append(Constraint(protected=name, model=model, record=None, pairs=laws))
@@ -99,20 +104,20 @@ class ParameterLaws:
 
     def _side(self, name: str, others: tuple[str, ...], side: frozenset[State], model: int) -> FloatArray:
         """Return log P(others, name in side), summed over the side, with one axis per other."""
-        law = joint_law(self.framework.discrete, (name, *others))
+        law = joint_law(self.network, (name, *others))
         values = law.values[min(model, law.values.shape[0] - 1)]
-        states = self.framework.discrete.states[name]
+        states = self.network.states[name]
         rows = [k for k, state in enumerate(states) if state in side]
         return np.logaddexp.reduce(values[rows], axis=0)
 
     def _answer(self, name: str, side: frozenset[State], model: int) -> Atoms | None:
         """Return the law of the answer given that the parameter of `name` is in `side`; None if it never is."""
-        nodes = [column for column in self.columns if column in self.framework.discrete.graph.parents]
+        nodes = [column for column in self.columns if column in self.network.graph.parents]
         others = tuple(column for column in nodes if column != name)
         if name in nodes:
-            law = joint_law(self.framework.discrete, (name, *others))
+            law = joint_law(self.network, (name, *others))
             values = law.values[min(model, law.values.shape[0] - 1)].copy()
-            states = self.framework.discrete.states[name]
+            states = self.network.states[name]
             values[[k for k, state in enumerate(states) if state not in side]] = -np.inf
             axes = (name, *others)
         else:

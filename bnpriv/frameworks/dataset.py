@@ -10,7 +10,7 @@ from bnpriv import checks
 from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, exact_tables
 from bnpriv.properties import Secret
 from bnpriv.schema import Schema
 
@@ -38,6 +38,8 @@ class DatasetAttributePrivacy:
     ------
     FrameworkError
         If the network is not of level "records".
+    NetworkError
+        If it is given by intervals.
     SecretError
         If nothing is protected, or a secret is about another column.
 
@@ -71,6 +73,7 @@ class DatasetAttributePrivacy:
     notion = "dataset attribute privacy"
 
     def __post_init__(self) -> None:
+        exact_tables(self.network, "dataset attribute privacy")
         if self.network.level != "records":
             raise FrameworkError(
                 "dataset attribute privacy needs a network of level 'records'",

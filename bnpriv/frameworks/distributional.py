@@ -11,7 +11,7 @@ from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.continuous_secrets import ContinuousPair, ProtectValues, continuous_secrets_of
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork
+from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network
 from bnpriv.schema import Schema
 from bnpriv.secrets import Protect, SecretPair, secrets_of
 
@@ -23,8 +23,9 @@ class DistributionalAttributePrivacy:
 
     Parameters
     ----------
-    network : DiscreteNetwork or GaussianNetwork
-        How the columns' parameters depend on each other, of level "parameters"; several models are the class Theta.
+    network : DiscreteNetwork, IntervalNetwork or GaussianNetwork
+        How the columns' parameters depend on each other, of level "parameters"; several models, or all within
+        intervals, are the class Theta.
     schema : Schema
         The columns of the table and the number of records.
     protect : str, iterable of str, or mapping from str to secrets
@@ -56,6 +57,7 @@ class DistributionalAttributePrivacy:
 
     Examples
     --------
+    >>> from bnpriv.networks import DiscreteNetwork
     >>> from bnpriv.schema import Real
     >>> network = DiscreteNetwork.from_tables(
     ...     {"income": [0.6, 0.4], "height": [[0.5, 0.4], [0.5, 0.6]]},
@@ -68,7 +70,7 @@ class DistributionalAttributePrivacy:
     ['low against high', 'high against low']
     """
 
-    network: DiscreteNetwork | GaussianNetwork
+    network: Network | GaussianNetwork
     schema: Schema
     protect: Protect | ProtectValues
     source: str = field(kw_only=True)
@@ -97,7 +99,7 @@ class DistributionalAttributePrivacy:
                 remedy="Leave it out of `independent`: the network already says what it depends on.",
             )
         object.__setattr__(self, "independent", independent)
-        finite = self.network if isinstance(self.network, DiscreteNetwork) else None
+        finite = None if isinstance(self.network, GaussianNetwork) else self.network
         secrets = {} if finite is None else secrets_of(finite, cast(Protect, self.protect))
         continuous = continuous_secrets_of(self.network.attributes, self.protect) if finite is None else {}
         object.__setattr__(self, "_secrets", secrets)
@@ -111,15 +113,15 @@ class DistributionalAttributePrivacy:
         return tuple(self._secrets or self._continuous)
 
     @property
-    def discrete(self) -> DiscreteNetwork:
-        """Return the network, which must be over finitely many states.
+    def discrete(self) -> Network:
+        """Return the network, whose attributes must have finitely many states.
 
         Raises
         ------
         FrameworkError
             If it is continuous.
         """
-        if isinstance(self.network, DiscreteNetwork):
+        if not isinstance(self.network, GaussianNetwork):
             return self.network
         raise FrameworkError(
             "this needs a network whose attributes have finitely many states",
@@ -146,8 +148,13 @@ class DistributionalAttributePrivacy:
 
     @property
     def models(self) -> int:
-        """Return how many models the adversary may hold."""
+        """Return how many models the adversary may hold; 1 for intervals, whose bounds hold for all at once."""
         return self.network.models
+
+    @property
+    def by_intervals(self) -> bool:
+        """Return whether the adversary may hold any model within intervals."""
+        return isinstance(self.network, IntervalNetwork)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

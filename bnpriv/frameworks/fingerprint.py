@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork
+from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network
 
 
-def fingerprint(facts: object, networks: Iterable[DiscreteNetwork | GaussianNetwork] = ()) -> str:
-    """Return a hash of the representation of `facts` and of the tables of networks."""
+def fingerprint(facts: object, networks: Iterable[Network | GaussianNetwork] = ()) -> str:
+    """Return a hash of the representation of `facts` and of the tables or intervals of networks."""
     digest = hashlib.sha256(repr(facts).encode())
     for network in networks:
         if isinstance(network, GaussianNetwork):
@@ -17,6 +17,12 @@ def fingerprint(facts: object, networks: Iterable[DiscreteNetwork | GaussianNetw
             digest.update(network.mean.tobytes() + network.root.tobytes())
             continue
         for name in sorted(network.attributes):
+            if isinstance(network, IntervalNetwork):
+                ends = (network.lower[name], network.upper[name])
+                axes = (name, *network.graph.parents[name])
+                digest.update(repr(("intervals", axes, ends[0].shape, network.states[name])).encode())
+                digest.update(b"".join(end.tobytes() for end in ends))
+                continue
             table = network.tables[name]
             digest.update(repr((table.axes, table.values.shape, network.states[name])).encode())
             digest.update(table.values.tobytes())

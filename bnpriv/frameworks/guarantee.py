@@ -28,6 +28,8 @@ class Guarantee:
         How well the numbers behind it are known.
     single_values : bool
         Whether the secrets are the values of the protected columns in any one record.
+    by_intervals : bool
+        Whether the adversary may hold any model within declared intervals.
     """
 
     epsilon: float
@@ -37,6 +39,7 @@ class Guarantee:
     source: str
     kind: Kind
     single_values: bool = False
+    by_intervals: bool = False
 
     def belief(self, prior: float) -> float:
         """Return the largest belief in a secret, against one alternative, after seeing the answer (delta aside)."""
@@ -47,6 +50,8 @@ class Guarantee:
     def sentence(self) -> str:
         """Return the guarantee in plain words."""
         models = "the declared model" if self.models == 1 else f"any of the {self.models} declared models"
+        if self.by_intervals:
+            models = "any model within the declared intervals"
         slack = f", except with probability {self.delta:g}" if self.delta else ""
         estimate = " This rests on an estimate, not on a proof." if self.kind == "estimate" else ""
         names = " and ".join(self.protected)

@@ -6,6 +6,7 @@ from bnpriv.mechanisms.chain import MarkovChainMechanism
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.mechanisms.tight import TightMechanism
 from bnpriv.mechanisms.usefulness import Usefulness
@@ -36,6 +37,7 @@ __all__ = [
     "MarkovChainMechanism",
     "MarkovQuiltMechanism",
     "Mechanism",
+    "Misspecified",
     "TightMechanism",
     "Usefulness",
     "WassersteinMechanism",

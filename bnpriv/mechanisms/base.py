@@ -7,13 +7,19 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, cast, final
+from typing import TYPE_CHECKING, ClassVar, cast, final
 
 from bnpriv import checks
 from bnpriv.bound import Bound
 from bnpriv.discrete_noise import DiscreteLaplace
 from bnpriv.errors import CertificateError, QueryError, Refusal
-from bnpriv.frameworks import DistributionPrivacy, Framework, Guarantee, ValuePrivacy
+from bnpriv.frameworks import (
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+    Guarantee,
+    ValuePrivacy,
+)
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
@@ -26,6 +32,9 @@ from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Json, number_text
 from bnpriv.render.html import write
 from bnpriv.render.text import lines_text
+
+if TYPE_CHECKING:
+    from bnpriv.mechanisms.misspecified import Misspecified
 
 FORMAT = "bnpriv calibration 1"
 
@@ -111,6 +120,7 @@ class Mechanism(ABC):
             source=framework.source,
             kind=certificate.kind,
             single_values=isinstance(framework, ValuePrivacy),
+            by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
         )
         return Calibration(
             mechanism=self,
@@ -201,6 +211,38 @@ class Calibration:
         """Return whether the answer still says something, measured against its range."""
         lower, upper = answer_range(self.query, self.framework.schema)
         return usefulness(self.noise, [float(width) for width in upper - lower])
+
+    def misspecified(self, factor: float) -> Misspecified:
+        """Return what is still guaranteed when every probability of the model may be off by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            At least 1. Zeros of the model stay zero, and columns of tables still sum to one.
+
+        Returns
+        -------
+        Misspecified
+            Print it: the epsilon that then holds, and the factor up to which it is at most twice what was asked for.
+
+        Raises
+        ------
+        ParameterError
+            If `factor` is below 1.
+        RefusedError
+            If the guarantee rests on the laws of the answer, or on delta above 0 or Gaussian noise, and on a model.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> query = bp.count(bp.col("height") > 180)
+        >>> calibration = bp.MarkovQuiltMechanism().calibrate(bp.example("student"), query, epsilon=1.0)
+        >>> print(calibration.misspecified(1.1))  # doctest: +ELLIPSIS
+        If every probability of the model may be off by a factor 1.1, epsilon is at most ...
+        """
+        from bnpriv.mechanisms.misspecified import misspecified
+
+        return misspecified(self, factor)
 
     def explain(self) -> str:
         """Return the noise, what decided it, and the guarantee, in words."""

@@ -82,7 +82,7 @@ def calibration_facts(calibration: Calibration) -> Html:
     return facts(
         (
             ("Protected", listed([name(attribute) for attribute in calibration.guarantee.protected])),
-            ("From whom", observer_text(calibration.guarantee.models)),
+            ("From whom", observer_text(calibration.guarantee.models, by_intervals=calibration.guarantee.by_intervals)),
             ("Noise", brief_text(calibration)),
             ("Still useful?", join(verdict_badge(calibration), " ", str(calibration.useful))),
             ("Mechanism", code(str(calibration.mechanism))),
@@ -91,9 +91,11 @@ def calibration_facts(calibration: Calibration) -> Html:
     )
 
 
-def observer_text(models: int, sees: str = "the answer") -> str:
+def observer_text(models: int, sees: str = "the answer", *, by_intervals: bool = False) -> str:
     """Return who must not learn the secret."""
     known = "the declared model" if models == 1 else f"one of the {models} declared models"
+    if by_intervals:
+        known = "any model within the declared intervals"
     return f"Anybody who sees {sees} and whose beliefs about the columns are {known}, whatever they do with it."
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.errors import ParameterError, Refusal, SizeError
-from bnpriv.evidence import Influences, PrivacyLosses, Told, influences
+from bnpriv.evidence import Influences, IntervalInfluences, PrivacyLosses, Told, influences
 from bnpriv.factors import FloatArray
 from bnpriv.frameworks import Framework
 from bnpriv.losses import Law, largest_shift
@@ -80,6 +80,8 @@ class MarkovQuiltMechanism(Mechanism):
         evidence = influences(framework)
         if isinstance(evidence, Refusal):
             return evidence
+        if delta and isinstance(evidence, IntervalInfluences):
+            return evidence.losses(query.columns, next(iter(evidence.secrets)))
         uncovered = evidence.covers(query.columns)
         return uncovered or noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
 
@@ -176,10 +178,13 @@ class _Search:
 
     def _losses(self, influence: Told) -> PrivacyLosses | None:
         try:
-            return self.evidence.losses(frozenset(influence.frontier), influence.protected)
+            losses = self.evidence.losses(frozenset(influence.frontier), influence.protected)
         except SizeError:
             self.notes.append("A quilt was passed over because its losses are too many to keep.")
             return None
+        if isinstance(losses, Refusal):
+            raise losses.error()
+        return losses
 
     @property
     def _most(self) -> float:
@@ -237,7 +242,8 @@ class _Search:
         """Return what the noise leaves of epsilon to the quilt, and by how much the quilt passes that."""
         shift = float(self._shifts[influence.protected, influence.frontier][model, k])
         left = max(0.0, self.epsilon - shift) if noisy and self.noise == "laplace" else self.epsilon
-        losses = self.evidence.losses(frozenset(influence.frontier), influence.protected)
+        losses = self._losses(influence)
+        assert losses is not None  # its shifts are known
         return left, float(losses.excess(left)[model, k])
 
 

@@ -14,7 +14,7 @@ from bnpriv import checks
 from bnpriv.errors import ParameterError
 from bnpriv.model_check.goodness import fit
 from bnpriv.model_check.observations import Observations
-from bnpriv.networks import DiscreteNetwork, State
+from bnpriv.networks import DiscreteNetwork, State, exact_tables
 from bnpriv.plotting import axes, label
 from bnpriv.render.text import number_text, percent_text
 from bnpriv.sheet import Sheet
@@ -267,6 +267,8 @@ def check_model(network: DiscreteNetwork, public_table: object, *, level_of_sign
         If the table is none, or has none of the attributes as a column.
     ParameterError
         If the level is not between 0 and 1.
+    NetworkError
+        If the network is given by intervals.
 
     Notes
     -----
@@ -289,6 +291,7 @@ def check_model(network: DiscreteNetwork, public_table: object, *, level_of_sign
         raise ParameterError(
             "level_of_significance must be above 0 and below 1", found=f"{level:g}", remedy="Pass for example 0.01."
         )
+    network = exact_tables(network, "a check against data")
     table = Observations.of(network, public_table)
     families = [name for name in network.attributes if {name, *network.graph.parents[name]} <= table.columns]
     counts = {name: table.counts(network, (name, *network.graph.parents[name])) for name in families}

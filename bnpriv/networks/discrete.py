@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,9 @@ from bnpriv.factors import FloatArray, LogTable
 from bnpriv.networks.graph import Graph
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
+
+if TYPE_CHECKING:
+    from bnpriv.networks.interval import IntervalNetwork
 
 Level = Literal["parameters", "records"]
 State = str | int | float | bool
@@ -112,6 +115,50 @@ class DiscreteNetwork:
             _check_columns(name, array, graph, named, normalize=normalize)
         logs = {name: LogTable.from_columns((name, *above[name]), array) for name, array in arrays.items()}
         return cls(graph=graph, states=named, tables=logs, level=level, models=models)
+
+    @classmethod
+    def from_intervals(
+        cls,
+        lower: Mapping[str, ArrayLike],
+        upper: Mapping[str, ArrayLike],
+        *,
+        states: Mapping[str, Sequence[State]],
+        parents: Mapping[str, Sequence[str]] | None = None,
+        level: Level = "parameters",
+    ) -> IntervalNetwork:
+        """Declare every network whose conditional probabilities lie in given intervals.
+
+        Parameters
+        ----------
+        lower, upper : mapping from str to array
+            For every attribute the ends of P(attribute | parents), of shape (states, *states of the parents).
+        states, parents, level
+            As in `from_tables`.
+
+        Returns
+        -------
+        IntervalNetwork
+            Its members are all choices of columns within the intervals that sum to one, each column by itself.
+
+        Raises
+        ------
+        NetworkError
+            If graph or shapes do not fit, ends are not 0 <= lower <= upper <= 1, or no column within the intervals
+            sums to one; the place is named.
+
+        Examples
+        --------
+        >>> DiscreteNetwork.from_intervals(
+        ...     {"income": [0.5, 0.3], "sat": [[0.6, 0.1], [0.2, 0.7]]},
+        ...     {"income": [0.7, 0.5], "sat": [[0.8, 0.3], [0.4, 0.9]]},
+        ...     states={"income": ["low", "high"], "sat": ["low", "high"]},
+        ...     parents={"sat": ["income"]},
+        ... )
+        IntervalNetwork(attributes=2, edges=1, level='parameters')
+        """
+        from bnpriv.networks.interval import IntervalNetwork
+
+        return IntervalNetwork.of(lower, upper, states=states, parents=parents, level=level)
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray, LogTable
 from bnpriv.networks.discrete import DiscreteNetwork, State
+from bnpriv.networks.interval import exact_tables
 
 _REMEDY = "A model class is one graph with several sets of tables."
 
@@ -34,7 +35,7 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     ------
     NetworkError
         If there is no network, or they differ in level, attributes, parents or states; the message names the first
-        difference.
+        difference; or if one is given by intervals.
 
     Examples
     --------
@@ -46,6 +47,8 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     """
     if not networks:
         raise NetworkError("a model class needs a network", found="none", remedy="Give at least one.")
+    for network in networks:
+        exact_tables(network, "a model class of several networks")
     names = [labels[k] if k < len(labels) else f"network {k}" for k in range(len(networks))]
     first = networks[0]
     for network, label in zip(networks[1:], names[1:], strict=True):

@@ -15,7 +15,7 @@ from bnpriv.losses import losses_of
 from bnpriv.mechanisms import Calibration, Decision, MarkovQuiltMechanism
 from bnpriv.mechanisms.quilt import approximate_scales, scales
 from bnpriv.mechanisms.verdict import PRIORS
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import IntervalNetwork, Network, exact_tables
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -39,7 +39,7 @@ class Question:
 
 
 def attribute_report(
-    network: DiscreteNetwork,
+    network: Network,
     protected: str,
     pairs: tuple[SecretPair, ...],
     limit: int,
@@ -51,7 +51,8 @@ def attribute_report(
     alone.sort(key=lambda influence: (-float(influence), sorted(influence.columns)))
     rows, more = _ranked(network, protected, pairs, limit, question)
     asked = asked or (alone[0] if alone else None)
-    edges, more_edges = ((), 0) if asked is None or float(asked) == 0 else edge_effects(asked)
+    silent = asked is None or float(asked) == 0 or isinstance(network, IntervalNetwork)
+    edges, more_edges = ((), 0) if silent or asked is None else edge_effects(asked)
     return AttributeReport(
         protected=protected,
         pairs=pairs,
@@ -101,11 +102,16 @@ def beliefs(attributes: Sequence[AttributeReport], plan: Plan | None) -> tuple[B
     )
 
 
-def model_assumptions(network: DiscreteNetwork) -> tuple[str, ...]:
+def model_assumptions(network: Network) -> tuple[str, ...]:
     """Return what every number of a report leans on."""
     models = "The observer's beliefs are those of the declared model"
     if network.models > 1:
         models = f"The observer's beliefs are those of one of the {network.models} declared models"
+    if isinstance(network, IntervalNetwork):
+        models = (
+            "The observer's beliefs are those of some model within the declared intervals, and influences are upper "
+            "bounds for all of them; what would be left without an edge is not worked out"
+        )
     return (
         f"{models}; somebody who knows more, for example the state of another attribute, holds another model.",
         "No dependence is missing from the network: an edge too many costs accuracy, an edge too few costs privacy.",
@@ -114,7 +120,7 @@ def model_assumptions(network: DiscreteNetwork) -> tuple[str, ...]:
 
 
 def _ranked(
-    network: DiscreteNetwork, protected: str, pairs: tuple[SecretPair, ...], limit: int, question: Question | None
+    network: Network, protected: str, pairs: tuple[SecretPair, ...], limit: int, question: Question | None
 ) -> tuple[tuple[RankedQuilt, ...], int | None]:
     """Return the quilts to be shown, the least telling first, and how many there are besides."""
     found = list(islice(markov_quilts(network, protected), MOST_QUILTS + 1))
@@ -133,7 +139,7 @@ def _ranked(
     return tuple(shown), left if counted else None
 
 
-def _influence(network: DiscreteNetwork, quilt: MarkovQuilt, pairs: tuple[SecretPair, ...]) -> Influence | None:
+def _influence(network: Network, quilt: MarkovQuilt, pairs: tuple[SecretPair, ...]) -> Influence | None:
     try:
         return influence_of(network, quilt.quilt, quilt.protected, pairs)
     except SizeError:
@@ -165,7 +171,7 @@ def _scale(row: RankedQuilt, calibration: Calibration, sensitivity: float) -> fl
     law = "gaussian" if _is_gaussian(calibration) else "laplace"
     told = row.influence
     try:
-        losses = losses_of(told.network, told.frontier, told.protected, told.pairs)
+        losses = losses_of(exact_tables(told.network, "delta above 0"), told.frontier, told.protected, told.pairs)
     except SizeError:
         return float("inf")
     shifts = losses.shifts(calibration.epsilon, calibration.delta, law)

@@ -9,7 +9,7 @@ from itertools import chain, combinations
 from typing import final
 
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import DistributionalInfluences, discrete_influences
+from bnpriv.evidence import DistributionalInfluences, IntervalInfluences, discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.mechanisms.quilt import LEAST_MARGIN
 from bnpriv.queries.base import Query
@@ -109,7 +109,7 @@ def noise_curves(framework: DistributionalAttributePrivacy, query: Query) -> tup
 
 
 def _of(
-    evidence: DistributionalInfluences,
+    evidence: DistributionalInfluences | IntervalInfluences,
     framework: DistributionalAttributePrivacy,
     query: Query,
     name: str,

@@ -11,7 +11,7 @@ import networkx as nx
 from bnpriv.errors import SizeError
 from bnpriv.inference import without_edge
 from bnpriv.influence import Influence, influence_of
-from bnpriv.networks import DiscreteNetwork, Graph
+from bnpriv.networks import DiscreteNetwork, Graph, exact_tables
 from bnpriv.reports.values import Edge, EdgeEffect
 
 MOST_EDGES = 60
@@ -63,7 +63,7 @@ def edge_effects(influence: Influence) -> tuple[tuple[EdgeEffect, ...], int]:
 
     The edge without which most would change comes first.
     """
-    network = influence.network
+    network = exact_tables(influence.network, "the effect of an edge")
     every = edges_between(network.graph, influence.protected, influence.frontier)
     effects = [EdgeEffect(edge=edge, influence=_without(network, edge, influence)) for edge in every[:MOST_EDGES]]
     effects.sort(key=lambda effect: -_change(float(influence), effect.nats))

@@ -16,6 +16,7 @@ from bnpriv.mechanisms.pages import (
     verdict_badge,
 )
 from bnpriv.mechanisms.verdict import brief_text
+from bnpriv.networks import IntervalNetwork
 from bnpriv.planner import Plan
 from bnpriv.render.html import (
     Html,
@@ -84,7 +85,11 @@ def _facts(report: InfluenceReport) -> list[tuple[str, str]]:
     """Return the six questions that a report answers."""
     best = _best(report.plan)
     sees = "a statistic of these columns" if report.query is None else "the answer"
-    rows = [("What is protected", _protected(report)), ("From whom", observer_text(report.network.models, sees))]
+    by_intervals = isinstance(report.network, IntervalNetwork)
+    rows = [
+        ("What is protected", _protected(report)),
+        ("From whom", observer_text(report.network.models, sees, by_intervals=by_intervals)),
+    ]
     rows.append(("What leaks most", join(*(element("div", _leak(row)) for row in report.attributes))))
     if best is not None:
         rows.append(("What noise it needs, and why", brief_text(best)))

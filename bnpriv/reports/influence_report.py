@@ -13,7 +13,7 @@ from bnpriv.continuous_secrets import ProtectValues, continuous_secrets_of
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.influence import Influence
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, Network
 from bnpriv.planner import Plan, plan
 from bnpriv.queries.base import Query
 from bnpriv.render import Json
@@ -43,7 +43,7 @@ class InfluenceReport:
 
     Parameters
     ----------
-    network : DiscreteNetwork
+    network : DiscreteNetwork or IntervalNetwork
     source : str or None
         Where the model comes from.
     attributes : tuple of AttributeReport
@@ -69,7 +69,7 @@ class InfluenceReport:
     ['sat']
     """
 
-    network: DiscreteNetwork
+    network: Network
     source: str | None
     attributes: tuple[AttributeReport, ...]
     beliefs: tuple[Belief, ...]
@@ -147,7 +147,7 @@ _COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
 
 @overload
 def influence_report(
-    model: DiscreteNetwork, *, protect: Protect | ProtectValues | None = None, limit: int = 10
+    model: Network, *, protect: Protect | ProtectValues | None = None, limit: int = 10
 ) -> InfluenceReport: ...
 
 
@@ -169,7 +169,7 @@ def influence_report(
 
 
 def influence_report(
-    model: DiscreteNetwork | GaussianNetwork | DistributionalAttributePrivacy,
+    model: Network | GaussianNetwork | DistributionalAttributePrivacy,
     query: Query | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
@@ -181,7 +181,7 @@ def influence_report(
 
     Parameters
     ----------
-    model : DiscreteNetwork, GaussianNetwork or DistributionalAttributePrivacy
+    model : DiscreteNetwork, IntervalNetwork, GaussianNetwork or DistributionalAttributePrivacy
         A network, with `protect`; or a framework, with an optional `query`, `epsilon` and `delta`.
     query : Query, optional
         What is to be released from a framework.
@@ -211,7 +211,7 @@ def influence_report(
     Of all columns sat tells most about income: ...
     """
     limit = checks.whole("limit", limit)
-    if isinstance(model, (DiscreteNetwork, GaussianNetwork)):
+    if isinstance(model, (DiscreteNetwork, IntervalNetwork, GaussianNetwork)):
         if protect is None or query is not None or epsilon is not None:
             raise ParameterError(
                 "the report of a network takes protect=..., and a query needs a framework",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bnpriv.influence import Influence
 from bnpriv.mechanisms.usefulness import LIMITS
 from bnpriv.mechanisms.verdict import reason_text, share_text, verdict_text
+from bnpriv.networks import IntervalNetwork
 from bnpriv.render.text import and_text, name_text, number_text, percent_text, some_text
 from bnpriv.reports.curves import scale_at
 from bnpriv.reports.values import AttributeReport, belief, quilt_calibration
@@ -120,6 +121,8 @@ def setting_text(report: InfluenceReport) -> str:
     """Return the size of the model."""
     network = report.network
     models = "one model" if network.models == 1 else f"{network.models} models"
+    if isinstance(network, IntervalNetwork):
+        models = "all models within intervals"
     records = "" if report.records is None else f"{report.records:,} records, "
     edges = "1 edge" if len(network.graph.edges) == 1 else f"{len(network.graph.edges)} edges"
     return f"{records}{len(network.attributes)} attributes, {edges}, {models}"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bnpriv.errors import RefusedError
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.inference import joint_law
+from bnpriv.networks import exact_tables
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets import SecretPair
@@ -72,7 +73,7 @@ def settings(
     SizeError
         If there are too many combinations.
     """
-    network = framework.discrete
+    network = exact_tables(framework.network, "a rehearsal")
     others = tuple(sorted(columns.intersection(network.attributes) - {protected}))
     table = joint_law(network, (protected, *others), most_cells=MOST_SETTINGS)
     joint = np.exp(table.values[min(model, len(table.values) - 1)])

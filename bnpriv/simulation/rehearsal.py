@@ -15,6 +15,7 @@ from bnpriv.errors import Refusal, RefusedError, SecretError
 from bnpriv.evidence import discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.mechanisms import Calibration, Decision
+from bnpriv.networks import exact_tables
 from bnpriv.noise import Noise
 from bnpriv.plotting import axes, label
 from bnpriv.queries.normal_form import normal_form
@@ -199,6 +200,8 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
     ------
     FrameworkError
         If a column that the query reads has no law; the message names the key to add.
+    NetworkError
+        If the network is given by intervals.
     QueryError
         If the query is the user's own function.
     RefusedError
@@ -233,6 +236,7 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
     """
     draws = checks.whole("draws", draws)
     framework, query, noise = _framework(calibration), calibration.query, calibration.noise
+    exact_tables(framework.network, "a rehearsal")
     form = normal_form(query, framework.schema)
     require_laws(framework, sorted(query.columns))
     check_noise(noise)

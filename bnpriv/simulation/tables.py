@@ -14,7 +14,7 @@ from bnpriv.column_laws import ColumnLaw
 from bnpriv.errors import FrameworkError, ParameterError, SecretError
 from bnpriv.factors import LogTable, marginal
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
-from bnpriv.networks import DiscreteNetwork, State
+from bnpriv.networks import DiscreteNetwork, State, exact_tables
 from bnpriv.schema import Column, Integer, Real
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def simulate(
     ------
     FrameworkError
         If a column has no law.
+    NetworkError
+        If the network is given by intervals.
     SecretError
         If the secret is no state of the network, or has probability zero.
     ParameterError
@@ -87,10 +89,11 @@ def simulate(
     import pandas as pd
 
     schema = of_parameters(framework, "a made-up table").schema
+    network = exact_tables(framework.network, "a made-up table")
     require_laws(framework, schema.columns)
     count = schema.records if records is None else checks.whole("records", records, remedy="Ask for at least one row.")
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    drawn = draw_parameters(framework.discrete, random, secret=secret, model=model)
+    drawn = draw_parameters(network, random, secret=secret, model=model)
     return pd.DataFrame({name: law_given(framework, name, drawn).sample(count, random) for name in schema.columns})
 
 
@@ -122,7 +125,7 @@ def draw_parameters(
     SizeError
         If a table on the way would be too large.
     """
-    tables = _model_tables(network, model)
+    tables = _model_tables(exact_tables(network, "a made-up table"), model)
     evidence = [_evidence(network, name, known) for name, known in (secret or {}).items()]
     graph, drawn = network.graph, dict[str, int]()
     for name in network.attributes:

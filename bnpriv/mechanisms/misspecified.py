@@ -1,0 +1,411 @@
+"""What a guarantee becomes when the probabilities of the model are off by a factor.
+
+docs/claims/misspecified.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, Kind, up, weakest
+from bnpriv.errors import ParameterError, Refusal, SizeError
+from bnpriv.evidence import DistributionalInfluences, IntervalInfluences, discrete_influences
+from bnpriv.factors import FloatArray
+from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.inference.interval import interval_bounds
+from bnpriv.influence import Influence
+from bnpriv.mechanisms.certificate import Decision
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.networks import GaussianNetwork, Graph, IntervalNetwork, Network
+from bnpriv.noise import Laplace, NoNoise
+from bnpriv.render import number_text, set_text
+from bnpriv.render.html import fragment, items
+from bnpriv.render.text import lines_text
+from bnpriv.secrets import SecretPair
+
+if TYPE_CHECKING:
+    from bnpriv.mechanisms.base import Calibration
+
+MOST_SETS = 2**8
+"""Near sets that are tried; beyond that only those of the decisions and the whole query."""
+
+MOST_BOUNDS = 16
+"""Models times near sets for which the intervals around the model are looked at, not the counts alone."""
+
+MOST_CELLS = 10_000
+"""Cells of all tables of the network for which they are looked at."""
+
+MOST_COMBINATIONS = 2**18
+"""Combinations of vertices for one of them."""
+
+STEPS = 14
+"""Halvings of the interval of log factors in which epsilon doubles; the lower end is taken."""
+
+STEPS_BY_COUNTS = 50
+"""The same where only counts are looked at, which takes no time."""
+
+LARGEST_FACTOR = 1e6
+"""Factors beyond it are not told apart from it."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Misspecified:
+    """The guarantee of a calibration when every probability of the model may be off by a factor.
+
+    Parameters
+    ----------
+    factor : float
+        By how much at most; zeros stay zero, and columns still sum to one.
+    epsilon : float
+        What then holds, an upper bound; infinite when nothing does.
+    asked : float
+        The epsilon of the calibration.
+    doubling_factor : float
+        A factor up to which epsilon is at most twice what was asked for; infinite when that holds for every factor.
+    counted : mapping from str to tuple of str
+        For every protected attribute the attributes whose tables matter for what decides; a table that enters the log
+        ratio of two probabilities twice is there twice.
+    kind : {"exact", "certified", "estimate"}
+        How well epsilon is known: "certified" for an upper bound, "exact" where the model does not matter.
+    """
+
+    factor: float
+    epsilon: float
+    asked: float
+    doubling_factor: float
+    counted: Mapping[str, tuple[str, ...]]
+    kind: Kind
+
+    def __str__(self) -> str:
+        return lines_text(self._lines())
+
+    def _repr_html_(self) -> str:
+        return fragment(items(self._lines()))
+
+    def _lines(self) -> list[str]:
+        most = f"epsilon is at most {number_text(self.epsilon)}"
+        held = "nothing is guaranteed" if math.isinf(self.epsilon) else most
+        lines = [
+            f"If every probability of the model may be off by a factor {self.factor:g}, {held} "
+            f"({number_text(self.asked)} was asked for)."
+        ]
+        if math.isinf(self.doubling_factor):
+            lines.append("No factor makes it more than twice what was asked for.")
+        else:
+            shown = math.floor(self.doubling_factor * 1000) / 1000
+            lines.append(f"It is at most twice what was asked for up to a factor {shown:g}.")
+        for name, counted in self.counted.items():
+            tables = f"those of {set_text(counted)}" if counted else "none"
+            lines.append(f"Tables that matter for {name}: {tables}.")
+        return lines
+
+
+def misspecified(calibration: Calibration, factor: float) -> Misspecified:
+    """Return what a calibration guarantees when probabilities are off by `factor`; see `Calibration.misspecified`."""
+    factor = checks.number("factor", factor, remedy="Pass a factor such as 1.2.")
+    if factor < 1:
+        raise ParameterError("a factor must be at least 1", found=f"{factor:g}", remedy="Pass for example 1.2.")
+    guarantee, certificate = calibration.guarantee, calibration.certificate
+    if isinstance(calibration.mechanism, ColumnMechanism):
+        return Misspecified(
+            factor=factor,
+            epsilon=guarantee.epsilon,
+            asked=guarantee.epsilon,
+            doubling_factor=math.inf,
+            counted={},
+            kind=certificate.kind,
+        )
+    by_attribute = {name: tuple(found) for name, found in _candidates(calibration)}
+    return Misspecified(
+        factor=factor,
+        epsilon=max(_epsilon(found, factor) for found in by_attribute.values()),
+        asked=guarantee.epsilon,
+        doubling_factor=_doubling(tuple(by_attribute.values()), 2 * guarantee.epsilon),
+        counted={name: _decisive(found, factor) for name, found in by_attribute.items()},
+        kind=weakest(("certified", certificate.kind)),
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Candidate:
+    """A near set for one protected attribute: what the other columns tell, and what the noise leaves of the near ones.
+
+    `counts` says for every pair which tables enter, and how often; `by_intervals` whether to look at the intervals
+    around each model too.
+    """
+
+    influence: Influence
+    spent: float
+    counts: tuple[Counter[str], ...]
+    by_intervals: bool
+
+    @property
+    def weights(self) -> FloatArray:
+        """Return how many tables enter for every pair."""
+        return np.array([float(count.total()) for count in self.counts])
+
+    def cost(self, factor: float, *, by_counts: bool = False) -> FloatArray:
+        """Return an upper bound of what is told and spent, of shape (models, pairs); -inf for no constraint."""
+        told = self.influence.values + 2 * self.weights * up(math.log(factor))
+        if self.by_intervals and not by_counts and factor > 1 and bool(self.weights.any()):
+            told = np.minimum(told, _around(self.influence, factor))
+        return (told + self.spent) * (1 + 8 * UNIT_ROUNDOFF)
+
+
+def _candidates(calibration: Calibration) -> Iterator[tuple[str, Iterator[_Candidate]]]:
+    """Yield the near sets of every protected attribute."""
+    framework, decisions = calibration.framework, calibration.certificate.decisions
+    by_quilts = [decision for decision in decisions if isinstance(decision, Decision)]
+    refusal = _refusal(calibration, by_quilts)
+    if refusal is not None:
+        raise refusal.error()
+    if not isinstance(framework, DistributionalAttributePrivacy) or isinstance(framework.network, GaussianNetwork):
+        raise _OTHER_MODEL.error()
+    evidence = discrete_influences(framework)
+    if isinstance(evidence, Refusal):
+        raise evidence.error()
+    for decision in by_quilts:
+        yield decision.protected, _of_attribute(calibration, evidence, decision)
+
+
+_NO_QUILTS = Refusal(
+    required="what a factor does is worked out for Markov quilts and for noise that needs no model",
+    found="a guarantee that rests on the laws of the answer",
+    remedy="Calibrate MarkovQuiltMechanism, or declare a wider model class and calibrate again.",
+)
+
+_OTHER_MODEL = Refusal(
+    required="what a factor does is worked out for parameters of columns with finitely many states",
+    found="another model",
+    remedy="Declare a wider model class and calibrate again.",
+)
+
+
+def _refusal(calibration: Calibration, decisions: list[Decision]) -> Refusal | None:
+    if not decisions:
+        return _NO_QUILTS
+    if calibration.delta == 0 and isinstance(calibration.noise, (Laplace, NoNoise)):
+        return None
+    return Refusal(
+        required="what a factor does is worked out for Laplace noise and delta 0",
+        found=f"{type(calibration.noise).__name__} with delta {calibration.delta:g}",
+        remedy="Calibrate with delta=0, or declare a wider model class and calibrate again.",
+    )
+
+
+def _of_attribute(
+    calibration: Calibration, evidence: DistributionalInfluences | IntervalInfluences, decision: Decision
+) -> Iterator[_Candidate]:
+    name, query, network = decision.protected, calibration.query, evidence.network
+    sets = list(_near_sets(query.columns, query.columns.intersection(network.attributes), decision))
+    few = network.models * len(sets) <= MOST_BOUNDS and _cells(network) <= MOST_CELLS
+    for near in sets:
+        moved = evidence.sensitivity(query, near, 1).upper
+        if moved > 0 and calibration.scale == 0:
+            continue  # without noise nothing hides a change of these columns
+        try:
+            influence = evidence.influence(query.columns - near, name)
+        except SizeError:
+            continue
+        counts = tuple(counted_tables(network, name, influence.frontier, pair) for pair in influence.pairs)
+        spent = up(moved / calibration.scale) if moved else 0.0
+        yield _Candidate(influence=influence, spent=spent, counts=counts, by_intervals=few)
+
+
+def _cells(network: Network) -> int:
+    return sum(
+        math.prod(len(network.states[axis]) for axis in (name, *network.graph.parents[name]))
+        for name in network.attributes
+    )
+
+
+def _near_sets(columns: frozenset[str], nodes: frozenset[str], decision: Decision) -> Iterator[frozenset[str]]:
+    """Yield near sets; any of them gives an upper bound."""
+    start = columns & {decision.protected}
+    free = sorted(nodes - start)
+    if 2 ** len(free) > MOST_SETS:
+        yield from dict.fromkeys((decision.queried_near, columns))
+        return
+    for chosen in chain.from_iterable(combinations(free, size) for size in range(len(free) + 1)):
+        yield start.union(chosen)
+
+
+def counted_tables(network: Network, protected: str, border: Iterable[str], pair: SecretPair) -> Counter[str]:
+    """Return how often tables enter P(border | first) : P(border | second), each time in both probabilities.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork or IntervalNetwork
+    protected : str
+    border : iterable of str
+        What is seen; a frontier.
+    pair : SecretPair
+
+    Returns
+    -------
+    Counter
+        Where a table is counted k times, a change of its entries by at most a factor f changes the ratio by at most
+        f^(2 k).
+
+    Examples
+    --------
+    >>> from bnpriv.networks import DiscreteNetwork
+    >>> from bnpriv.secrets import all_pairs
+    >>> coin, copy = [0.5, 0.5], [[0.7, 0.2], [0.3, 0.8]]
+    >>> chain = DiscreteNetwork.from_tables(
+    ...     {"a": coin, "b": copy, "c": copy},
+    ...     states={name: ["x", "y"] for name in "abc"},
+    ...     parents={"b": ["a"], "c": ["b"]},
+    ... )
+    >>> pair = all_pairs(["x", "y"])[0]
+    >>> sorted(counted_tables(chain, "a", ["c"], pair).items()), sorted(counted_tables(chain, "c", ["b"], pair).items())
+    ([('b', 1), ('c', 1)], [('a', 1), ('b', 1), ('c', 2)])
+    """
+    graph, seen = network.graph, frozenset(border)
+    if not seen:
+        return Counter()
+    above = graph.ancestral((protected,))
+    inside = graph.ancestral((*seen, protected))
+    upper = _reaches_above(graph, protected, seen)
+    chosen = not pair.is_point
+    start = {child for child in graph.children[protected] if child in inside}
+    if upper or chosen:
+        start.add(protected)
+    entered = _connected(graph, inside, seen | {protected}, start)
+    count = Counter(entered)
+    if chosen or upper:
+        count.update(above)
+    fixed = {name for name in count if _is_deterministic(network, name)}
+    return Counter({name: times for name, times in count.items() if name not in fixed})
+
+
+def _connected(graph: Graph, inside: frozenset[str], known: frozenset[str], start: set[str]) -> set[str]:
+    """Return the attributes whose tables hang together with those of `start` by attributes that are not known."""
+    entered, todo = set(start), list(start)
+    while todo:
+        name = todo.pop()
+        hidden = {name, *graph.parents[name]} - known
+        touching = {other for other in inside if hidden.intersection((other, *graph.parents[other]))}
+        todo.extend(touching - entered)
+        entered |= touching
+    return entered
+
+
+def _reaches_above(graph: Graph, protected: str, seen: frozenset[str]) -> bool:
+    """Return whether something seen is connected with a parent of `protected` without passing it."""
+    near = graph.moral((*seen, protected))
+    reached = set(graph.parents[protected])
+    todo = list(reached)
+    while todo:
+        fresh = near[todo.pop()] - reached - {protected}
+        reached |= fresh
+        todo.extend(fresh)
+    return not reached.isdisjoint(seen)
+
+
+def _is_deterministic(network: Network, name: str) -> bool:
+    """Return whether a table holds zeros and ones alone: then no factor changes it."""
+    if isinstance(network, IntervalNetwork):
+        low, high = network.lower[name], network.upper[name]
+        return bool(np.all((low == high) & ((low == 0) | (low == 1))))
+    return bool(np.all((network.tables[name].values == 0) | np.isneginf(network.tables[name].values)))
+
+
+def _around(influence: Influence, factor: float) -> FloatArray:
+    """Return bounds of the influence over all networks within the factor of each model."""
+    network = influence.network
+    rows: list[FloatArray] = []
+    for model in range(network.models):
+        found = interval_bounds(
+            within_factor(network, factor, model),
+            influence.protected,
+            influence.frontier,
+            influence.pairs,
+            most_combinations=MOST_COMBINATIONS,
+        )
+        rows.append(np.maximum(found.values + found.error, np.where(np.isneginf(found.values), -np.inf, 0.0)))
+    return np.stack(rows)
+
+
+def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNetwork:
+    """Return all networks whose probabilities are within a factor of those of one model; zeros stay zero.
+
+    Examples
+    --------
+    >>> from bnpriv.networks import DiscreteNetwork
+    >>> coin = DiscreteNetwork.from_tables({"coin": [0.25, 0.75]}, states={"coin": [0, 1]})
+    >>> within_factor(coin, 1.5).upper["coin"].round(6).tolist()
+    [0.375, 0.833333]
+    """
+    if isinstance(network, IntervalNetwork):
+        low, high = dict(network.lower), dict(network.upper)
+    else:
+        low = high = {name: network.probabilities(name)[model] for name in network.attributes}
+    wide = factor * (1 + 8 * UNIT_ROUNDOFF) if factor > 1 else factor
+    return IntervalNetwork.of(
+        {name: table / wide for name, table in low.items()},
+        {name: np.minimum(table * wide, 1.0) for name, table in high.items()},
+        states=network.states,
+        parents=network.graph.parents,
+        level=network.level,
+    )
+
+
+def _least(candidates: Iterable[_Candidate], cost: Callable[[_Candidate], FloatArray]) -> FloatArray:
+    """Return the least cost for every model and pair; near sets may differ between them."""
+    return np.minimum.reduce([cost(candidate) for candidate in candidates])
+
+
+def _epsilon(candidates: tuple[_Candidate, ...], factor: float, *, by_counts: bool = False) -> float:
+    if not candidates:
+        return math.inf
+    return max(0.0, float(_least(candidates, lambda each: each.cost(factor, by_counts=by_counts)).max()))
+
+
+def _decisive(candidates: tuple[_Candidate, ...], factor: float) -> tuple[str, ...]:
+    """Return the tables that matter for the pair that costs most, with the near set that is best for it."""
+    if not candidates:
+        return ()
+    costs = np.stack([candidate.cost(factor) for candidate in candidates])
+    worst = np.unravel_index(int(np.argmax(costs.min(axis=0))), costs.shape[1:])
+    best = int(np.argmin(costs[:, worst[0], worst[1]]))
+    return tuple(sorted(candidates[best].counts[int(worst[1])].elements()))
+
+
+def _doubling(attributes: tuple[tuple[_Candidate, ...], ...], most: float) -> float:
+    """Return a factor up to which epsilon is at most `most`."""
+    if all(_holds_always(candidates, most) for candidates in attributes):
+        return math.inf
+
+    def holds(log_factor: float, by_counts: bool) -> bool:
+        return all(_epsilon(found, math.exp(log_factor), by_counts=by_counts) <= most for found in attributes)
+
+    low, top = 0.0, math.log(LARGEST_FACTOR)
+    for steps, by_counts in ((STEPS_BY_COUNTS, True), (STEPS, False)):
+        if holds(top, by_counts):
+            return LARGEST_FACTOR
+        high = top
+        for _ in range(steps):
+            middle = (low + high) / 2
+            low, high = (middle, high) if holds(middle, by_counts) else (low, middle)
+    return math.exp(low)
+
+
+def _holds_always(candidates: tuple[_Candidate, ...], most: float) -> bool:
+    """Return whether near sets for which no table matters keep epsilon at most `most`."""
+
+    def unmoved(candidate: _Candidate) -> FloatArray:
+        told = np.where(candidate.weights == 0, candidate.influence.values, np.inf)
+        return np.where(np.isneginf(candidate.influence.values), -np.inf, told + candidate.spent)
+
+    return bool(candidates) and bool(np.all(_least(candidates, unmoved) <= most))
