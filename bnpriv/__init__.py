@@ -78,7 +78,7 @@ from bnpriv.quilts import MarkovQuilt, markov_quilt, markov_quilts
 
 # release
 from bnpriv.release import Release, release
-from bnpriv.reports import GaussianReport, InfluenceReport, influence_report
+from bnpriv.reports import ChainReport, GaussianReport, InfluenceReport, influence_report
 from bnpriv.model_check import ModelCheck, check_model
 from bnpriv.schema import Categorical, Integer, Real, Schema
 from bnpriv.properties import Secret, apart
@@ -95,6 +95,7 @@ __all__ = [
     "Categorical",
     "Certificate",
     "CertificateError",
+    "ChainReport",
     "ColumnMechanism",
     "Comparison",
     "DataError",

@@ -13,7 +13,7 @@ import typer
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.starter import starter
 from bnpriv.errors import BnprivError, FileError, QueryError
-from bnpriv.frameworks import of_parameters
+from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePrivacy, of_parameters
 from bnpriv.planner import plan as make_plan
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
@@ -59,7 +59,7 @@ def report(
     """Show what the columns, and a query, tell about the protected attributes."""
     with _working("computing influences"):
         asked = None if query is None else _query(framework, query)
-        made = influence_report(of_parameters(read_framework(framework), "a report"), asked, epsilon, delta)
+        made = influence_report(_reported(read_framework(framework)), asked, epsilon, delta)
         text = str(made)
     if html is not None:
         _write(html, made.to_html())
@@ -151,6 +151,10 @@ def _working(what: str) -> Generator[None]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         progress.add_task(what, total=None)
         yield
+
+
+def _reported(framework: Framework) -> DistributionalAttributePrivacy | ValuePrivacy:
+    return framework if isinstance(framework, ValuePrivacy) else of_parameters(framework, "a report")
 
 
 def _query(framework: Path, text: str) -> Query:

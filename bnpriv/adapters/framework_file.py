@@ -13,8 +13,8 @@ from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none, parse_toml
 from bnpriv.checks import listing, text
 from bnpriv.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.errors import FileError
-from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework
-from bnpriv.networks import GaussianNetwork
+from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
+from bnpriv.networks import GaussianNetwork, MarkovChain
 from bnpriv.networks.discrete import DiscreteNetwork, Level
 from bnpriv.networks.interval import IntervalNetwork, Network, exact_tables
 from bnpriv.networks.model_class import model_class
@@ -25,10 +25,10 @@ from bnpriv.schema import Categorical, Column, Integer, Real, Schema
 MOST_BYTES = 2**18
 """Largest framework file, 256 KiB."""
 
-NOTIONS: dict[str, Level] = {"distributional": "parameters", "dataset": "records"}
+NOTIONS: dict[str, Level] = {"distributional": "parameters", "dataset": "records", "value": "records"}
 """What a file may declare, and the level of the network that it needs."""
 
-_SECTIONS = ("notion", "source", "network", "records", "columns", "protect", "laws", "queries")
+_SECTIONS = ("notion", "source", "network", "chain", "records", "columns", "protect", "laws", "queries")
 _BOUNDED = ("type", "independent", "missing", "lower", "upper")
 _COLUMN_KEYS = {
     "real": _BOUNDED,
@@ -54,7 +54,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     Returns
     -------
     Framework
-        `DistributionalAttributePrivacy` for ``notion = "distributional"``, `DatasetAttributePrivacy` for ``"dataset"``.
+        `DistributionalAttributePrivacy` for ``notion = "distributional"``, `DatasetAttributePrivacy` for ``"dataset"``,
+        `ValuePrivacy` for ``"value"``, over a network or over ``[chain]`` with transition, initial, length and states.
 
     Raises
     ------
@@ -74,6 +75,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     source = root.string("source")
     _queries(root)
     notion = root.string("notion")
+    if notion == "value" and "chain" in root.values:
+        return _chain(root, source)
     declared = _network(root, notion)
     schema, independent = _schema(root, notion)
     protect = root.section("protect")
@@ -85,6 +88,10 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
         with root.named():
             record = exact_tables(declared, "dataset attribute privacy")
             return DatasetAttributePrivacy(record, schema, secrets, source=source, laws=laws)
+    if notion == "value":
+        hidden = {name: secret_of_parameter(part) for name, part in parts.items()}
+        with root.named():
+            return ValuePrivacy(exact_tables(declared, "value privacy"), schema, hidden, source=source)
     secret = secret_of_continuous if isinstance(declared, GaussianNetwork) else secret_of_parameter
     chosen = cast(Any, {name: secret(part) for name, part in parts.items()})
     with root.named():
@@ -137,6 +144,24 @@ def _load(path: str | os.PathLike[str]) -> Part:
             remedy="Other notions are declared in Python.",
         )
     return root
+
+
+def _chain(root: Part, source: str) -> ValuePrivacy:
+    """Return the framework over ``[chain]``, whose column is the one under ``[protect]``."""
+    part = root.section("chain", ("transition", "initial", "length", "states"))
+    schema, _ = _schema(root, "value")
+    protect = root.section("protect")
+    for name in protect.values:
+        protect.section(name, ())
+    with part.named():
+        chain = MarkovChain(
+            part.need("transition"),
+            part.need("initial"),
+            part.need("length"),
+            states=cast(Any, part.values.get("states", ())),
+        )
+    with root.named():
+        return ValuePrivacy(chain, schema, list(protect.values), source=source)
 
 
 def _network(root: Part, notion: str) -> Network | GaussianNetwork:

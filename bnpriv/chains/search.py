@@ -213,9 +213,9 @@ class _StepSearch:
             if near / self.epsilon >= best.score:
                 break
             if near <= before:
-                sides.lefts.append(self.told.left(step, near))
+                sides.lefts.vectors.append(self.told.left(step, near))
             if near <= after:
-                sides.rights.append(self.told.right(step, near))
+                sides.rights.vectors.append(self.told.right(step, near))
             a, influence = sides.least(near)
             score = self._score(near, influence)
             if score < best.score:
@@ -243,10 +243,8 @@ class _Sides:
     """What all distances to the left and to the right tell, with a few entries that alone decide most comparisons."""
 
     def __init__(self, before: int, after: int) -> None:
-        self.before = before
-        self.after = after
-        self.lefts: list[FloatArray] = []
-        self.rights: list[FloatArray] = []
+        self.lefts = _Side(before)
+        self.rights = _Side(after)
         self._entries: list[int] = []
 
     def least(self, near: int) -> tuple[int, float]:
@@ -255,20 +253,37 @@ class _Sides:
         The entries looked at give a lower bound for every distance. The distance with the least bound is computed in
         full: either its largest entry is among those looked at, and no other is better, or it is added to them.
         """
-        some = np.arange(max(1, near + 1 - self.after), min(near, self.before) + 1)
+        low, high = max(1, near + 1 - self.rights.most), min(near, self.lefts.most)
         while True:
-            left, right = self._columns(self.lefts), self._columns(self.rights)
-            bounds = (left[some - 1] + right[near - some]).max(axis=1, initial=-np.inf)
-            k = int(np.argmin(bounds))
-            a = int(some[k])
-            both = self.lefts[a - 1] + self.rights[near - a]
+            left = self.lefts.columns(low, high, self._entries)
+            right = self.rights.columns(near + 1 - high, near + 1 - low, self._entries)[:, ::-1]
+            bounds = (left + right).max(axis=0, initial=-np.inf)
+            a = low + int(np.argmin(bounds))
+            both = self.lefts.vectors[a - 1] + self.rights.vectors[near - a]
             entry = int(np.argmax(both))
             if entry in self._entries:
                 return a, max(0.0, float(both[entry]))
             self._entries.append(entry)
 
-    def _columns(self, vectors: list[FloatArray]) -> FloatArray:
-        return np.array([vector[self._entries] for vector in vectors])
+
+class _Side:
+    """Vectors of one side by distance, with some of their entries as rows of a table."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.vectors: list[FloatArray] = []
+        self._rows: dict[int, FloatArray] = {}
+        self._filled: dict[int, int] = {}
+
+    def columns(self, low: int, high: int, entries: list[int]) -> FloatArray:
+        """Return the chosen entries of the vectors at distances `low` to `high`, of shape (entries, distances)."""
+        for entry in entries:
+            row = self._rows.setdefault(entry, np.empty(self.most))
+            start = self._filled.get(entry, 0)
+            row[start : len(self.vectors)] = [vector[entry] for vector in self.vectors[start:]]
+            self._filled[entry] = len(self.vectors)
+        chosen = [self._rows[entry][low - 1 : high] for entry in entries]
+        return np.array(chosen) if chosen else np.empty((0, high - low + 1))
 
 
 def _better(best: ChainQuilt, other: ChainQuilt) -> ChainQuilt:

@@ -15,7 +15,7 @@ from bnpriv.losses import losses_of
 from bnpriv.mechanisms import Calibration, Decision, MarkovQuiltMechanism
 from bnpriv.mechanisms.quilt import approximate_scales, scales
 from bnpriv.mechanisms.verdict import PRIORS
-from bnpriv.networks import IntervalNetwork, Network, exact_tables
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, exact_tables
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -87,6 +87,19 @@ def query_influences(framework: DistributionalAttributePrivacy, query: Query) ->
         asked = query.columns.intersection(framework.network.attributes) - {name}
         told[name] = replace(evidence.influence(asked, name), columns=asked)
     return told
+
+
+def record_influences(
+    network: DiscreteNetwork, secrets: Mapping[str, tuple[SecretPair, ...]], query: Query
+) -> Mapping[str, Influence]:
+    """Return what the queried columns of one record together tell about each protected one, itself left out.
+
+    Raises
+    ------
+    NetworkError
+        If a queried column is no node.
+    """
+    return {name: influence_of(network, query.columns - {name}, name, pairs) for name, pairs in secrets.items()}
 
 
 def beliefs(attributes: Sequence[AttributeReport], plan: Plan | None) -> tuple[Belief, ...]:

@@ -15,17 +15,17 @@ import numpy as np
 from bnpriv.checks import listing
 from bnpriv.continuous_secrets import ContinuousPair
 from bnpriv.gaussian_influence import GaussianInfluence, gaussian_influence_of
-from bnpriv.mechanisms.pages import comparison_section, guarantee_quote, observer_text
+from bnpriv.mechanisms.pages import observer_text
 from bnpriv.networks import GaussianNetwork
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
 from bnpriv.quilts import MarkovQuilt, markov_quilts
 from bnpriv.render import Json, html
-from bnpriv.render import markdown as md
 from bnpriv.render.chart import line_chart
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import write
-from bnpriv.render.text import and_text, lines_text, name_text, number_text, set_text, table_text, visible
+from bnpriv.render.text import and_text, number_text, set_text
+from bnpriv.reports.parts import Parts, Table
 
 FORMAT = "bnpriv gaussian influence report 1"
 
@@ -129,19 +129,7 @@ class GaussianReport:
     @property
     def text(self) -> str:
         """Return the whole report as plain text."""
-        source = "not stated" if self.source is None else self.source
-        parts = [lines_text([self.headline, MEANING, f"Source: {source}."])]
-        for row in self.attributes:
-            name = name_text(row.protected)
-            parts.append(lines_text([f"{name}: {listing(row.pairs)} must not be told apart."]))
-            for title, header, rows in _tables(row):
-                parts.append(f"{name}: {title}\n{table_text(header, rows)}")
-        if self.plan is not None:
-            parts.append(str(self.plan))
-            if self.plan.calibrations:
-                parts.append(self.plan.best.explain())
-        parts.append(lines_text(f"Assumed: {assumption}" for assumption in self.assumptions))
-        return "\n\n".join(parts)
+        return self._parts.text
 
     def __str__(self) -> str:
         return self.text
@@ -179,16 +167,7 @@ class GaussianReport:
 
     def to_markdown(self) -> str:
         """Return the report as Markdown, without the drawings."""
-        parts = [f"# {md.prose(self.headline)}", md.prose(MEANING)]
-        for row in self.attributes:
-            parts.append(f"## {md.name(row.protected)}")
-            for title, header, rows in _tables(row):
-                cells = [[md.prose(cell) for cell in line] for line in rows]
-                parts += [f"{title[0].upper()}{title[1:]}:", md.table(header, cells)]
-        if self.plan is not None and self.plan.calibrations:
-            parts += ["## The answer", md.prose(self.plan.best.guarantee.sentence)]
-        parts.append("\n".join(f"- Assumed: {md.prose(assumption)}" for assumption in self.assumptions))
-        return "\n\n".join(parts) + "\n"
+        return self._parts.markdown
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as a page of its own, which loads nothing from anywhere.
@@ -198,61 +177,44 @@ class GaussianReport:
         path : str or Path, optional
             Also write it to this file.
         """
-        return write(html.page(visible(self.headline), *self._body()), path)
+        return write(self._parts.page, path)
 
     def _repr_html_(self) -> str:
-        return html.fragment(*self._body())
+        return self._parts.fragment
 
-    def _body(self) -> Sequence[html.Html]:
-        source = "not stated" if self.source is None else self.source
+    @property
+    def _parts(self) -> Parts:
         sees = "a statistic of these columns" if self.query is None else "the answer"
-        protected = (
-            html.element("div", html.name(row.protected), f": {listing(row.pairs)} must not be told apart")
-            for row in self.attributes
+        protected = (f"{row.protected}: {listing(row.pairs)} must not be told apart" for row in self.attributes)
+        network, size = self.network, f"{len(self.network.attributes)} attributes, {self.network.models} models"
+        drawing = network_html(network.attributes, network.graph.edges, title="Linear-Gaussian network", facts=size)
+        return Parts(
+            headline=self.headline,
+            lead=MEANING,
+            facts=[
+                ("What is protected", "; ".join(protected)),
+                ("From whom", observer_text(self.network.models, sees).rstrip(".")),
+                ("Model from", "not stated" if self.source is None else self.source),
+            ],
+            tables=[table for row in self.attributes for table in _tables(row)],
+            figures=[("How improbable a large move is", self._chart()), ("The network", drawing)],
+            plan=self.plan,
+            assumptions=self.assumptions,
         )
-        facts = [
-            ("What is protected", html.join(*protected)),
-            ("From whom", observer_text(self.network.models, sees)),
-            ("Model from", source),
-        ]
-        parts = [
-            html.element("p", "bnpriv influence report", class_="kicker"),
-            html.element("h1", self.headline),
-            html.element("p", MEANING, class_="lead"),
-            html.facts(facts),
-            *(_section(row) for row in self.attributes),
-            self._chart(),
-            html.section(
-                "The network",
-                network_html(self.network.attributes, self.network.graph.edges, title="The network", facts=""),
-            ),
-        ]
-        if self.plan is not None:
-            parts.append(comparison_section(self.plan.calibrations, self.plan.refusals))
-            if self.plan.calibrations:
-                parts.append(html.section("The guarantee, word for word", guarantee_quote(self.plan.best)))
-        parts.append(html.section("What the model must be trusted for", html.items(self.assumptions)))
-        return parts
 
     def _chart(self) -> html.Html:
         told = "the queried columns tell" if self.query is not None else "the most telling column tells"
         at_one = next(delta for epsilon, delta in self.curve if epsilon >= 1)
-        return html.section(
-            "How improbable a large move is",
-            html.element("p", f"The log odds move by more than epsilon with what {told}, but for delta:"),
-            html.scroller(
-                line_chart(
-                    self.curve,
-                    across="epsilon (nats)",
-                    up="delta",
-                    title="Privacy curve without noise",
-                    desc=f"It falls with epsilon; at epsilon 1 delta is {number_text(at_one)}.",
-                    marks=(0.0, 1.0, 2.0, 3.0, 4.0),
-                ),
-                "Privacy curve",
-            ),
-            id_="curve",
+        chart = line_chart(
+            self.curve,
+            across="epsilon (nats)",
+            up="delta",
+            title="Privacy curve without noise",
+            desc=f"It falls with epsilon; at epsilon 1 delta is {number_text(at_one)}.",
+            marks=(0.0, 1.0, 2.0, 3.0, 4.0),
         )
+        note = html.element("p", f"The log odds move by more than epsilon with what {told}, but for delta:")
+        return html.join(note, html.scroller(chart, "Privacy curve"))
 
 
 def gaussian_report(
@@ -301,28 +263,27 @@ def _row(
     )
 
 
-Table = tuple[str, tuple[str, ...], list[list[str]]]
-
-
 def _tables(row: GaussianAttribute) -> list[Table]:
     deltas = tuple(f"delta at {epsilon:g}" for epsilon in SHOWN)
+    words = 2 + len(deltas)
     made: list[Table] = []
     if row.asked is not None and len(row.asked.columns) > 1:
-        made.append(("the queried columns together", ("columns", "mu", *deltas), [_cells(row.asked)]))
-    made.append(("single columns", ("column", "mu", *deltas), [_cells(told) for told in row.columns]))
+        header = ("columns", "mu", *deltas)
+        title = f"The queried columns together, about {row.protected}"
+        made.append(Table(title=title, header=header, rows=[_cells(row.asked)], words=words))
+    title = f"Single columns, about {row.protected}"
+    rows = [_cells(told) for told in row.columns]
+    made.append(Table(title=title, header=("column", "mu", *deltas), rows=rows, words=words))
     quilts = [[*_cells(told), set_text(quilt.near), set_text(quilt.remote)] for quilt, told in row.quilts]
     if quilts:
-        made.append(("Markov quilts, the least telling first", ("quilt", "mu", *deltas, "near", "remote"), quilts))
+        title = f"Markov quilts for {row.protected}, the least telling first"
+        header = ("quilt", "mu", *deltas, "near", "remote")
+        made.append(Table(title=title, header=header, rows=quilts, words=words))
     return made
 
 
 def _cells(told: GaussianInfluence) -> list[str]:
     return [set_text(told.columns), number_text(told.mu), *(number_text(told.delta(epsilon)) for epsilon in SHOWN)]
-
-
-def _section(row: GaussianAttribute) -> html.Html:
-    tables = [html.table(header, rows, title, numbers=range(1, 6)) for title, header, rows in _tables(row)]
-    return html.section(f"What tells about {visible(row.protected)}", *tables)
 
 
 def _attribute(row: GaussianAttribute) -> Json:

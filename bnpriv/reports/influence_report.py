@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, final, overload
 
 from bnpriv import checks
 from bnpriv.continuous_secrets import ProtectValues, continuous_secrets_of
 from bnpriv.errors import ParameterError
-from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
+from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy, of_parameters
 from bnpriv.influence import Influence
 from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, Network
 from bnpriv.planner import Plan, plan
@@ -19,7 +19,15 @@ from bnpriv.queries.base import Query
 from bnpriv.render import Json
 from bnpriv.render.html import write
 from bnpriv.render.text import csv_text
-from bnpriv.reports.analysis import Question, attribute_report, beliefs, model_assumptions, query_influences
+from bnpriv.reports.analysis import (
+    Question,
+    attribute_report,
+    beliefs,
+    model_assumptions,
+    query_influences,
+    record_influences,
+)
+from bnpriv.reports.chain_report import ChainReport, chain_report
 from bnpriv.reports.curves import Curve, noise_curves
 from bnpriv.reports.gaussian_report import GaussianReport, gaussian_report
 from bnpriv.reports.html_report import report_fragment, report_page
@@ -168,20 +176,31 @@ def influence_report(
 ) -> InfluenceReport | GaussianReport: ...
 
 
+@overload
 def influence_report(
-    model: Network | GaussianNetwork | DistributionalAttributePrivacy,
+    model: ValuePrivacy,
+    query: Query | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    *,
+    limit: int = 10,
+) -> InfluenceReport | ChainReport: ...
+
+
+def influence_report(
+    model: Network | GaussianNetwork | DistributionalAttributePrivacy | ValuePrivacy,
     query: Query | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     *,
     protect: Protect | ProtectValues | None = None,
     limit: int = 10,
-) -> InfluenceReport | GaussianReport:
+) -> InfluenceReport | GaussianReport | ChainReport:
     """Report what leaks about the protected attributes and, with a query, what noise it needs and why.
 
     Parameters
     ----------
-    model : DiscreteNetwork, IntervalNetwork, GaussianNetwork or DistributionalAttributePrivacy
+    model : DiscreteNetwork, IntervalNetwork, GaussianNetwork, DistributionalAttributePrivacy or ValuePrivacy
         A network, with `protect`; or a framework, with an optional `query`, `epsilon` and `delta`.
     query : Query, optional
         What is to be released from a framework.
@@ -196,7 +215,7 @@ def influence_report(
 
     Returns
     -------
-    InfluenceReport, or GaussianReport for a GaussianNetwork
+    InfluenceReport; GaussianReport for a GaussianNetwork; ChainReport for a MarkovChain
         Print it, or see its methods.
 
     Raises
@@ -232,12 +251,44 @@ def influence_report(
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
+    if isinstance(model, ValuePrivacy):
+        return _value_report(model, query, epsilon, delta, limit)
     of_parameters(model, "a report")
     made = None if query is None or epsilon is None else plan(model, query, epsilon, delta)
     if not isinstance(model.network, GaussianNetwork):
         return _framework_report(model, query, epsilon, made, limit)
     secrets = list(model.continuous_secrets.items())
     return gaussian_report(model.network, secrets, source=model.source, query=query, plan=made, limit=limit)
+
+
+def _value_report(
+    framework: ValuePrivacy, query: Query | None, epsilon: float | None, delta: float, limit: int
+) -> InfluenceReport | ChainReport:
+    made = None if query is None or epsilon is None else plan(framework, query, epsilon, delta)
+    if not isinstance(framework.model, DiscreteNetwork):
+        return chain_report(framework, framework.model, query, made)
+    asked: Mapping[str, Influence] = (
+        {} if query is None else record_influences(framework.model, framework.secrets, query)
+    )
+    found = tuple(
+        replace(
+            attribute_report(framework.model, name, pairs, limit, asked=asked.get(name)),
+            is_queried=query is not None and name in query.columns,
+        )
+        for name, pairs in framework.secrets.items()
+    )
+    certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
+    return InfluenceReport(
+        network=framework.model,
+        source=framework.source,
+        attributes=found,
+        beliefs=beliefs(found, made),
+        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.model), *certified))),
+        records=framework.schema.records,
+        query=query,
+        epsilon=None if epsilon is None else checks.epsilon(epsilon),
+        plan=made,
+    )
 
 
 def _framework_report(

@@ -242,8 +242,10 @@ def test_a_chain_is_planned_stored_shown_and_released() -> None:
     assert bp.Calibration.from_json(best.to_json(), framework).scale == best.scale
     table = pd.DataFrame({"activity": ["rest", "walk"] * 50})
     assert bp.release(best, table).calibration is best
-    with pytest.raises(bp.BnprivError):
-        bp.influence_report(framework, query, 1.0)  # type: ignore[call-overload]
+    report = bp.influence_report(framework, query, 1.0)
+    assert "step 50 of 100" in str(report)
+    assert "50 before" not in report.to_markdown()
+    assert "<table" in report.to_html()
     with pytest.raises(bp.BnprivError):
         bp.rehearse(best)
 

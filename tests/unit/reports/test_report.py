@@ -283,6 +283,37 @@ def test_json_of_a_linear_gaussian_network_is_what_its_page_says() -> None:
     assert sorted(schema.keys() - seen) == []
 
 
+def test_json_of_a_chain_is_what_its_page_says() -> None:
+    schema = documented("chain-report-schema.md")
+    framework = bp.example("activity")
+    assert isinstance(framework, bp.ValuePrivacy)
+    reports = [
+        bp.influence_report(framework),
+        bp.influence_report(framework, bp.count(bp.col("activity") == "running"), 1.0),
+    ]
+    seen: set[str] = set()
+    for report in reports:
+        found = list(fields(json.loads(report.to_json())))
+        seen |= {place for place, _ in found}
+        assert [(place, value) for place, value in found if not fits(value, schema[place])] == []
+    assert sorted(schema.keys() - seen) == []
+
+
+def test_values_of_a_network_are_reported() -> None:
+    network = bp.DiscreteNetwork.from_tables(
+        {"ill": [0.7, 0.3], "pill": [[0.8, 0.4], [0.2, 0.6]]},
+        states={"ill": [0, 1], "pill": [0, 1]},
+        parents={"pill": ["ill"]},
+        level="records",
+    )
+    schema = bp.Schema(records=100, columns={"ill": bp.Integer(0, 1), "pill": bp.Integer(0, 1)})
+    framework = bp.ValuePrivacy(network, schema, "ill", source="a test")
+    report = bp.influence_report(framework, bp.count(bp.col("pill") == 1), 1.5)
+    assert "in any one record" in str(report)
+    assert "pill" in report.to_html()
+    assert json.loads(report.to_json())["level"] == "records"
+
+
 def test_json_is_what_its_page_says(student, twelve) -> None:
     schema = documented()
     assert len(schema) > 100

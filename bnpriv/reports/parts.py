@@ -1,0 +1,110 @@
+"""What a short report consists of, and how it looks as text, Markdown and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv.mechanisms.pages import comparison_section, guarantee_quote
+from bnpriv.planner import Plan
+from bnpriv.render import html
+from bnpriv.render import markdown as md
+from bnpriv.render.text import lines_text, table_text, visible
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table with its title; the columns from the second to the one before `words` hold numbers."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+    words: int
+
+    @property
+    def numbers(self) -> range:
+        """Return the columns that hold numbers."""
+        return range(1, self.words)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """A report without its form.
+
+    Parameters
+    ----------
+    headline : str
+        The finding, as a sentence.
+    lead : str
+        What its numbers mean.
+    facts : sequence of (str, str)
+        Questions with answers.
+    tables : sequence of Table
+    figures : sequence of (str, Html)
+        Titles with drawings; in HTML only.
+    plan : Plan or None
+    assumptions : sequence of str
+    """
+
+    headline: str
+    lead: str
+    facts: Sequence[tuple[str, str]]
+    tables: Sequence[Table]
+    figures: Sequence[tuple[str, html.Html]]
+    plan: Plan | None
+    assumptions: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """Return plain text; no name in it can steer a terminal."""
+        parts = [lines_text([self.headline, self.lead, *(f"{what}: {answer}." for what, answer in self.facts)])]
+        parts += [f"{visible(table.title)}\n{table_text(table.header, table.rows)}" for table in self.tables]
+        if self.plan is not None:
+            parts.append(str(self.plan))
+            if self.plan.calibrations:
+                parts.append(self.plan.best.explain())
+        parts.append(lines_text(f"Assumed: {assumption}" for assumption in self.assumptions))
+        return "\n\n".join(parts)
+
+    @property
+    def markdown(self) -> str:
+        """Return Markdown; no name in it is markup."""
+        parts = [f"# {md.prose(self.headline)}", md.prose(self.lead)]
+        parts.append("\n".join(f"- {md.prose(f'{what}: {answer}')}" for what, answer in self.facts))
+        for table in self.tables:
+            rows = [[md.prose(cell) for cell in row] for row in table.rows]
+            parts += [f"## {md.prose(table.title)}", md.table(table.header, rows, numbers=table.numbers)]
+        if self.plan is not None and self.plan.calibrations:
+            parts += ["## The guarantee", md.prose(self.plan.best.guarantee.sentence)]
+        parts.append("\n".join(f"- Assumed: {md.prose(assumption)}" for assumption in self.assumptions))
+        return "\n\n".join(parts) + "\n"
+
+    @property
+    def page(self) -> html.Html:
+        """Return a page of its own, which loads nothing from anywhere."""
+        return html.page(visible(self.headline), *self._body())
+
+    @property
+    def fragment(self) -> html.Html:
+        """Return what a notebook shows."""
+        return html.fragment(*self._body())
+
+    def _body(self) -> Sequence[html.Html]:
+        body = [
+            html.element("p", "bnpriv influence report", class_="kicker"),
+            html.element("h1", visible(self.headline)),
+            html.element("p", self.lead, class_="lead"),
+            html.facts([(what, visible(answer)) for what, answer in self.facts]),
+        ]
+        tables = [html.table(each.header, each.rows, visible(each.title), numbers=each.numbers) for each in self.tables]
+        body.append(html.section("What tells how much", *tables))
+        body += [html.section(title, figure) for title, figure in self.figures]
+        if self.plan is not None:
+            body.append(comparison_section(self.plan.calibrations, self.plan.refusals))
+            if self.plan.calibrations:
+                body.append(html.section("The guarantee, word for word", guarantee_quote(self.plan.best)))
+        body.append(html.section("What the model must be trusted for", html.items(self.assumptions)))
+        return body
