@@ -66,7 +66,7 @@ def below(member_values: np.ndarray, bound: Influence) -> bool:
     return bool(np.all(member_values <= bound.values + 1e-9))
 
 
-@pytest.mark.parametrize("limit", [interval.MOST_COMBINATIONS, 0])
+@pytest.mark.parametrize("limit", [interval.MOST_COMBINATIONS, 30, 0])
 @pytest.mark.parametrize("root", [True, False])
 def test_the_bound_is_never_below_a_member(root: bool, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interval, "MOST_COMBINATIONS", limit)
