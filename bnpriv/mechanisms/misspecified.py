@@ -43,10 +43,13 @@ MOST_BOUNDS = 16
 MOST_CELLS = 10_000
 """Cells of all tables of the network for which they are looked at."""
 
-MOST_COMBINATIONS = 2**18
-"""Combinations of vertices for one of them."""
+MOST_COMBINATIONS = 2**20
+"""Combinations of vertices that are tried for epsilon at one factor."""
 
-STEPS = 14
+MOST_WHILE_DOUBLING = 2**14
+"""The same for each of the many factors that are tried in search of the one that doubles it."""
+
+STEPS = 8
 """Halvings of the interval of log factors in which epsilon doubles; the lower end is taken."""
 
 STEPS_BY_COUNTS = 50
@@ -54,6 +57,9 @@ STEPS_BY_COUNTS = 50
 
 LARGEST_FACTOR = 1e6
 """Factors beyond it are not told apart from it."""
+
+LEAST_LOG_FACTOR = 1e-3
+"""Where the search for the doubling factor starts, if counts say nothing."""
 
 
 @final
@@ -154,11 +160,14 @@ class _Candidate:
         """Return how many tables enter for every pair."""
         return np.array([float(count.total()) for count in self.counts])
 
-    def cost(self, factor: float, *, by_counts: bool = False) -> FloatArray:
-        """Return an upper bound of what is told and spent, of shape (models, pairs); -inf for no constraint."""
+    def cost(self, factor: float, most: int) -> FloatArray:
+        """Return an upper bound of what is told and spent, of shape (models, pairs); -inf for no constraint.
+
+        At most `most` combinations of vertices are tried; with 0 the counts alone are looked at.
+        """
         told = self.influence.values + 2 * self.weights * up(math.log(factor))
-        if self.by_intervals and not by_counts and factor > 1 and bool(self.weights.any()):
-            told = np.minimum(told, _around(self.influence, factor))
+        if most and self.by_intervals and factor > 1 and bool(self.weights.any()):
+            told = np.minimum(told, _around(self.influence, factor, most))
         return (told + self.spent) * (1 + 8 * UNIT_ROUNDOFF)
 
 
@@ -311,7 +320,7 @@ def _is_deterministic(network: Network, name: str) -> bool:
     return bool(np.all((network.tables[name].values == 0) | np.isneginf(network.tables[name].values)))
 
 
-def _around(influence: Influence, factor: float) -> FloatArray:
+def _around(influence: Influence, factor: float, most: int) -> FloatArray:
     """Return bounds of the influence over all networks within the factor of each model."""
     network = influence.network
     rows: list[FloatArray] = []
@@ -321,7 +330,7 @@ def _around(influence: Influence, factor: float) -> FloatArray:
             influence.protected,
             influence.frontier,
             influence.pairs,
-            most_combinations=MOST_COMBINATIONS,
+            most_combinations=most,
         )
         rows.append(np.maximum(found.values + found.error, np.where(np.isneginf(found.values), -np.inf, 0.0)))
     return np.stack(rows)
@@ -356,17 +365,17 @@ def _least(candidates: Iterable[_Candidate], cost: Callable[[_Candidate], FloatA
     return np.minimum.reduce([cost(candidate) for candidate in candidates])
 
 
-def _epsilon(candidates: tuple[_Candidate, ...], factor: float, *, by_counts: bool = False) -> float:
+def _epsilon(candidates: tuple[_Candidate, ...], factor: float, most: int = MOST_COMBINATIONS) -> float:
     if not candidates:
         return math.inf
-    return max(0.0, float(_least(candidates, lambda each: each.cost(factor, by_counts=by_counts)).max()))
+    return max(0.0, float(_least(candidates, lambda each: each.cost(factor, most)).max()))
 
 
 def _decisive(candidates: tuple[_Candidate, ...], factor: float) -> tuple[str, ...]:
     """Return the tables that matter for the pair that costs most, with the near set that is best for it."""
     if not candidates:
         return ()
-    costs = np.stack([candidate.cost(factor) for candidate in candidates])
+    costs = np.stack([candidate.cost(factor, MOST_COMBINATIONS) for candidate in candidates])
     worst = np.unravel_index(int(np.argmax(costs.min(axis=0))), costs.shape[1:])
     best = int(np.argmin(costs[:, worst[0], worst[1]]))
     return tuple(sorted(candidates[best].counts[int(worst[1])].elements()))
@@ -377,18 +386,28 @@ def _doubling(attributes: tuple[tuple[_Candidate, ...], ...], most: float) -> fl
     if all(_holds_always(candidates, most) for candidates in attributes):
         return math.inf
 
-    def holds(log_factor: float, by_counts: bool) -> bool:
-        return all(_epsilon(found, math.exp(log_factor), by_counts=by_counts) <= most for found in attributes)
+    def holds(log_factor: float) -> bool:
+        return all(_epsilon(found, math.exp(log_factor), MOST_WHILE_DOUBLING) <= most for found in attributes)
 
-    low, top = 0.0, math.log(LARGEST_FACTOR)
-    for steps, by_counts in ((STEPS_BY_COUNTS, True), (STEPS, False)):
-        if holds(top, by_counts):
-            return LARGEST_FACTOR
-        high = top
-        for _ in range(steps):
-            middle = (low + high) / 2
-            low, high = (middle, high) if holds(middle, by_counts) else (low, middle)
-    return math.exp(low)
+    def holds_by_counts(log_factor: float) -> bool:
+        return all(_epsilon(found, math.exp(log_factor), 0) <= most for found in attributes)
+
+    top = math.log(LARGEST_FACTOR)
+    low = _largest(holds_by_counts, 0.0, top, STEPS_BY_COUNTS)
+    high = 2 * max(low, LEAST_LOG_FACTOR)
+    while high < top and holds(high):
+        low, high = high, 2 * high
+    return math.exp(_largest(holds, low, min(high, top), STEPS))
+
+
+def _largest(holds: Callable[[float], bool], low: float, high: float, steps: int) -> float:
+    """Return a number for which something holds that holds for `low`, close to where it ends."""
+    if holds(high):
+        return high
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 def _holds_always(candidates: tuple[_Candidate, ...], most: float) -> bool:
