@@ -22,7 +22,7 @@ from bnpriv.networks import DiscreteNetwork, IntervalNetwork, State
 from bnpriv.ratios import independent_parts
 from bnpriv.secrets import SecretPair
 
-MOST_COMBINATIONS = 2**20
+MOST_COMBINATIONS = 2**18
 """Combinations of vertices that are tried; beyond that sums of ends stand in."""
 
 MOST_POINTS = 2**16

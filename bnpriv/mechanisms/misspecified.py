@@ -38,12 +38,15 @@ MOST_SETS = 2**8
 """Near sets that are tried; beyond that only those of the decisions and the whole query."""
 
 MOST_BOUNDS = 16
-"""Models times near sets for which the intervals around the model are looked at, not the counts alone."""
+"""Models times near sets for which the intervals around the model are looked at, not the counts alone.
+
+Beyond it only the near set of the decision is looked at in this way.
+"""
 
 MOST_CELLS = 10_000
 """Cells of all tables of the network for which they are looked at."""
 
-MOST_COMBINATIONS = 2**20
+MOST_COMBINATIONS = 2**18
 """Combinations of vertices that are tried for epsilon at one factor."""
 
 MOST_WHILE_DOUBLING = 2**14
@@ -207,7 +210,10 @@ def _refusal(calibration: Calibration, decisions: list[Decision]) -> Refusal | N
 def _of_attribute(calibration: Calibration, evidence: Influences, decision: Decision) -> Iterator[_Candidate]:
     name, query, network = decision.protected, calibration.query, evidence.network
     sets = list(_near_sets(query.columns, query.columns.intersection(network.attributes), decision))
-    few = network.models * len(sets) <= MOST_BOUNDS and _cells(network) <= MOST_CELLS
+    small = _cells(network) <= MOST_CELLS
+    # where there are too many sets, the one of the decision is worth the most
+    close = sets if network.models * len(sets) <= MOST_BOUNDS else [decision.queried_near]
+    close = close if small and network.models * len(close) <= MOST_BOUNDS else []
     for near in sets:
         moved = evidence.sensitivity(query, near, 1).upper
         if moved > 0 and calibration.scale == 0:
@@ -218,7 +224,7 @@ def _of_attribute(calibration: Calibration, evidence: Influences, decision: Deci
             continue
         counts = tuple(counted_tables(network, name, influence.frontier, pair) for pair in influence.pairs)
         spent = up(moved / calibration.scale) if moved else 0.0
-        yield _Candidate(influence=influence, spent=spent, counts=counts, by_intervals=few)
+        yield _Candidate(influence=influence, spent=spent, counts=counts, by_intervals=near in close)
 
 
 def _cells(network: Network) -> int:
