@@ -11,7 +11,7 @@ import numpy as np
 
 import bnpriv as bp
 from bnpriv.influence import influence_of
-from bnpriv.mechanisms.misspecified import counted_tables, within_factor
+from bnpriv.mechanisms.wrong_models import counted_tables, within_factor
 from bnpriv.networks.interval import vertices
 
 DRAWS = 10_000

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, final
 
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.errors import SizeError
 from bnpriv.factors import FUNCTION_ERROR, FloatArray
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.interval import SAME_VERTEX, vertices
@@ -68,6 +70,8 @@ class Part:
         Whether secrets are single states.
     most : int
         Combinations that may be tried.
+    loose : frozenset of str
+        Attributes whose tables are not listed: sums of their lower and upper ends stand in.
     """
 
     network: IntervalNetwork
@@ -76,6 +80,12 @@ class Part:
     seen: tuple[str, ...]
     points: bool
     most: int
+    loose: frozenset[str] = frozenset()
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """Return the attributes whose tables are listed."""
+        return tuple(sorted(self.varied - self.loose))
 
     @cached_property
     def varied(self) -> frozenset[str]:
@@ -145,29 +155,44 @@ MOST_PIECES = 32
 """Pieces into which a segment is cut at most."""
 
 
-def points_of(part: Part, most_points: int) -> int | None:
-    """Return into how many points segments may be cut, or None if there are more than `part.most` combinations.
+def loosened(part: Part) -> Part | None:
+    """Return the part with as few attributes loose as keep the combinations to `part.most`; None if none do.
 
-    Parameters
-    ----------
-    part : Part
-    most_points : int
-        Combinations that cutting may lead to; more than two points only below it.
+    The protected attribute and its ancestors are never loose.
     """
-    # counted in logs, as there may be very many
-    total, segments = 0.0, 0
-    limit = math.log(part.most) if part.most else -math.inf
-    for name in sorted(part.varied):
-        for rows in part.columns(name).values():
-            size = max(len(values) for _, values in rows)
-            total += math.log(size)
-            segments += part.in_pieces(name, rows[0][1])
-        if total > limit + 1e-9:
-            return None
+    counts = {name: _log_count(part, name) for name in part.listed}
+    loose = part.loose
+    for name in sorted(counts.keys() - part.above, key=lambda name: (-counts[name], name)):
+        if _fits(part, counts):
+            break
+        loose |= {name}
+        del counts[name]
+    return replace(part, loose=loose) if _fits(part, counts) else None
+
+
+def _fits(part: Part, counts: Mapping[str, float]) -> bool:
+    return part.most > 0 and sum(counts.values()) <= math.log(part.most) + 1e-9
+
+
+def _log_count(part: Part, name: str) -> float:
+    """Return the log of the number of tables of an attribute; there may be very many."""
+    try:
+        return sum(math.log(_most(rows)) for rows in part.columns(name).values())
+    except SizeError:
+        return math.inf
+
+
+def _most(rows: Sequence[tuple[Place, FloatArray]]) -> int:
+    return max(len(values) for _, values in rows)
+
+
+def points_of(part: Part, most: int) -> int:
+    """Return into how many points segments may be cut, so that there are at most `most` combinations, or two."""
+    segments = sum(part.in_pieces(name, rows[0][1]) for name in part.listed for rows in part.columns(name).values())
     if not segments:
         return 2
-    per_segment = (math.log(most_points) - total) / segments + math.log(2)
-    return max(2, min(MOST_PIECES + 1, int(math.exp(per_segment))))
+    left = math.log(most) - sum(_log_count(part, name) for name in part.listed)
+    return max(2, min(MOST_PIECES + 1, int(2 * math.exp(left / segments))))
 
 
 def choices_of(part: Part, name: str, points: int) -> Choices:
@@ -180,7 +205,7 @@ def choices_of(part: Part, name: str, points: int) -> Choices:
             [(place, _cut(values, points)) for place, values in rows] if cut else rows
             for rows, cut in zip(groups, in_pieces, strict=True)
         ]
-    sizes = tuple(max(len(values) for _, values in rows) for rows in groups)
+    sizes = tuple(_most(rows) for rows in groups)
     digits = np.unravel_index(np.arange(math.prod(sizes)), sizes)
     made = np.empty((len(digits[0]), *shape))
     for rows, digit in zip(groups, digits, strict=True):

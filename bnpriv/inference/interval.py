@@ -6,7 +6,7 @@ docs/claims/intervals.md has the proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.errors import SizeError
 from bnpriv.factors import FUNCTION_ERROR, FloatArray, LogTable, log_sum_exp
-from bnpriv.inference.choices import Choices, Part, choices_of, points_of
+from bnpriv.inference.choices import Choices, Part, choices_of, loosened, points_of
 from bnpriv.inference.elimination import joint_law
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork, State
 from bnpriv.ratios import independent_parts
 from bnpriv.secrets import SecretPair
 
-MOST_COMBINATIONS = 2**20
+MOST_COMBINATIONS = 2**18
 """Combinations of vertices that are tried; beyond that sums of ends stand in."""
 
 MOST_POINTS = 2**16
@@ -97,7 +97,7 @@ def _points(whole: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds for pairs of single states: those of the independent parts add."""
     split = independent_parts(whole.network.graph, whole.protected, whole.seen)
     parts = [replace(whole, seen=part, points=True) for part in split]
-    bounds = [_enumerated(part, pairs) or _summed(part, pairs) for part in parts]
+    bounds = [_bounded(part, pairs) for part in parts]
     possible = _possible(whole.middle, whole.protected, pairs)
     total = np.sum([np.where(possible, bound.values, 0.0) for bound in bounds], axis=0)
     return IntervalBounds(
@@ -123,20 +123,33 @@ def _of_pairs(whole: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
     return IntervalBounds(values=values, error=max(told.error, mixed.error), exact=told.exact and mixed.exact)
 
 
+def _bounded(part: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
+    """Return the bounds over combinations if they are not too many, and never more than sums of ends give."""
+    found = _enumerated(part, pairs)
+    if found is not None and found.exact:
+        return found
+    summed = _summed(part, pairs)
+    if found is None:
+        return summed
+    values = np.minimum(found.values, summed.values)
+    return IntervalBounds(values=values, error=max(found.error, summed.error), exact=False)
+
+
 def _enumerated(part: Part, pairs: Sequence[SecretPair]) -> IntervalBounds | None:
     """Return the bounds over all combinations of vertices, or None if they are too many."""
+    fitting = loosened(part)
+    if fitting is None:
+        return None
     try:
-        points = points_of(part, MOST_POINTS)
-        if points is None:
-            return None
-        choices = sorted((choices_of(part, name, points) for name in sorted(part.varied)), key=_joint_first)
+        points = points_of(fitting, MOST_POINTS)
+        choices = sorted((choices_of(fitting, name, points) for name in fitting.listed), key=_joint_first)
         values, error = np.full(len(pairs), -np.inf), 0.0
-        for logs, prior in _tables(part, choices):
-            values = np.maximum(values, _largest(part, pairs, logs, prior.values, choices))
-            error = max(error, _error(logs, prior))
+        for upper, lower, prior in _tables(fitting, choices):
+            values = np.maximum(values, _largest(fitting, pairs, upper, lower, prior.values, choices))
+            error = max(error, _error(upper, prior), _error(lower, prior))
     except SizeError:
         return None
-    exact = all(each.role != "lossy" or len(each.logs) == 1 for each in choices)
+    exact = not fitting.loose and all(each.role != "lossy" or len(each.logs) == 1 for each in choices)
     return IntervalBounds(values=values, error=error, exact=exact)
 
 
@@ -144,53 +157,66 @@ def _joint_first(choices: Choices) -> bool:
     return choices.role != "joint"
 
 
-def _tables(part: Part, choices: Sequence[Choices]) -> Iterator[tuple[LogTable, LogTable]]:
-    """Yield log P(protected, seen) and log P(protected) over combinations, in blocks of the same joint choice."""
+def _tables(part: Part, choices: Sequence[Choices]) -> Iterator[tuple[LogTable, LogTable, LogTable]]:
+    """Yield log P(protected, seen), from above and from below, and log P(protected) over combinations.
+
+    They come in blocks of the same joint choice; the two bounds differ if tables are loose.
+    """
     sizes = tuple(len(each.logs) for each in choices)
     block = math.prod(len(each.logs) for each in choices if _joint_first(each))
     total = math.prod(sizes)
     step = block * max(1, MOST_AT_ONCE // block)
-    graph = part.network.graph
+    loose = [{name: _ends_table(part, name, ends) for name in part.loose} for ends in ("upper", "lower")]
     for start in range(0, total, step):
-        chosen = np.unravel_index(np.arange(start, min(start + step, total)), sizes)
+        numbers = np.arange(start, min(start + step, total))
         tables = dict(part.middle.tables)
-        for each, index in zip(choices, chosen, strict=True):
+        for each, index in zip(choices, np.unravel_index(numbers, sizes) if sizes else (), strict=True):
             logs = each.logs[index] if len(each.logs) > 1 else each.logs
-            tables[each.name] = LogTable(axes=(each.name, *graph.parents[each.name]), values=logs, error=each.error)
-        models = len(chosen[0])
-        network = DiscreteNetwork(
-            graph=graph, states=part.network.states, tables=tables, level=part.network.level, models=models
-        )
-        joint = joint_law(network, (part.protected, *part.seen), most_cells=MOST_TABLE)
-        logs = np.broadcast_to(joint.values, (models, *joint.values.shape[1:]))
-        yield (
-            LogTable(axes=joint.axes, values=logs.copy(), error=joint.error),
-            joint_law(network, (part.protected,), most_cells=MOST_TABLE),
-        )
+            axes = (each.name, *part.network.graph.parents[each.name])
+            tables[each.name] = LogTable(axes=axes, values=logs, error=each.error)
+        both = [_joint(part, tables | ends, len(numbers), part.seen) for ends in (loose if part.loose else loose[:1])]
+        yield both[0], both[-1], _joint(part, tables, len(numbers), ())
+
+
+def _joint(part: Part, tables: Mapping[str, LogTable], models: int, seen: tuple[str, ...]) -> LogTable:
+    """Return log P(protected, seen) for every combination."""
+    graph, states, level = part.network.graph, part.network.states, part.network.level
+    network = DiscreteNetwork(graph=graph, states=states, tables=tables, level=level, models=models)
+    table = joint_law(network, (part.protected, *seen), most_cells=MOST_TABLE)
+    values = np.broadcast_to(table.values, (models, *table.values.shape[1:])).copy()
+    return LogTable(axes=table.axes, values=values, error=table.error)
 
 
 def _largest(
-    part: Part, pairs: Sequence[SecretPair], table: LogTable, prior: FloatArray, choices: Sequence[Choices]
+    part: Part,
+    pairs: Sequence[SecretPair],
+    upper: LogTable,
+    lower: LogTable,
+    prior: FloatArray,
+    choices: Sequence[Choices],
 ) -> FloatArray:
     """Return for every pair the largest ratio: within a block the two probabilities are chosen apart, in pieces."""
-    apart = [each for each in choices if _joint_first(each)]
-    sizes = tuple(size for each in apart for size in each.sizes)
-    in_pieces = tuple(cut for each in apart for cut in each.in_pieces)
-    flat = table.values.reshape(*table.values.shape[:2], math.prod(table.values.shape[2:]))
-    before = np.broadcast_to(prior, table.values.shape[:2])
-    most: dict[frozenset[State], FloatArray] = {}
-    least: dict[frozenset[State], FloatArray] = {}
-    for side in dict.fromkeys(side for pair in pairs for side in (pair.first, pair.second)):
-        rows = _side(part.network.states[part.protected], side)
-        chance = log_sum_exp(before[:, rows], 1)[:, np.newaxis]
-        with np.errstate(invalid="ignore"):
-            given = log_sum_exp(flat[:, rows], 1) - chance
-        # where the secret has probability zero the combination is no constraint
-        above, below = np.where(np.isneginf(chance), -np.inf, given), np.where(np.isneginf(chance), np.inf, given)
-        shape = (-1, *sizes, given.shape[1])
-        most[side] = _over_pieces(above.reshape(shape), in_pieces, np.maximum)
-        least[side] = _over_pieces(below.reshape(shape), in_pieces, np.minimum)
+    states = part.network.states[part.protected]
+    sides = dict.fromkeys(side for pair in pairs for side in (pair.first, pair.second))
+    most = {side: _best(upper, prior, _side(states, side), choices, np.maximum) for side in sides}
+    least = {side: _best(lower, prior, _side(states, side), choices, np.minimum) for side in sides}
     return np.array([_difference(most[pair.first], least[pair.second]).max() for pair in pairs])
+
+
+def _best(
+    table: LogTable, prior: FloatArray, rows: NDArray[np.intp], choices: Sequence[Choices], better: np.ufunc
+) -> FloatArray:
+    """Return the best log P(seen | secret) over what is chosen apart, for every joint choice, piece and cell."""
+    apart = [each for each in choices if _joint_first(each)]
+    flat = table.values.reshape(*table.values.shape[:2], math.prod(table.values.shape[2:]))
+    chance = log_sum_exp(prior[:, rows], 1)[:, np.newaxis]
+    with np.errstate(invalid="ignore"):
+        given = log_sum_exp(flat[:, rows], 1) - chance
+    # where the secret has probability zero the combination is no constraint
+    given = np.where(np.isneginf(chance), -np.inf if better is np.maximum else np.inf, given)
+    sizes = (size for each in apart for size in each.sizes)
+    in_pieces = [cut for each in apart for cut in each.in_pieces]
+    return _over_pieces(given.reshape(-1, *sizes, given.shape[1]), in_pieces, better)
 
 
 def _over_pieces(values: FloatArray, in_pieces: Sequence[bool], better: np.ufunc) -> FloatArray:
@@ -238,15 +264,18 @@ def _summed(part: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
 def _joint_of_ends(part: Part, ends: Literal["lower", "upper"]) -> LogTable:
     """Return log sums of products of lower, or of upper, ends."""
     network = part.network
-    tables = dict(part.middle.tables)
-    for name in part.varied:
-        with np.errstate(divide="ignore"):
-            logs = np.log(getattr(network, ends)[name])[np.newaxis]
-        finite = np.abs(logs[np.isfinite(logs)])
-        error = UNIT_ROUNDOFF * (FUNCTION_ERROR * float(np.max(finite, initial=0.0)) + 16)
-        tables[name] = LogTable(axes=(name, *network.graph.parents[name]), values=logs, error=error)
+    tables = dict(part.middle.tables) | {name: _ends_table(part, name, ends) for name in part.varied}
     whole = DiscreteNetwork(graph=network.graph, states=network.states, tables=tables, level=network.level, models=1)
     return joint_law(whole, (part.protected, *part.seen))
+
+
+def _ends_table(part: Part, name: str, ends: str) -> LogTable:
+    network = part.network
+    with np.errstate(divide="ignore"):
+        logs = np.log((network.upper if ends == "upper" else network.lower)[name])[np.newaxis]
+    finite = np.abs(logs[np.isfinite(logs)])
+    error = UNIT_ROUNDOFF * (FUNCTION_ERROR * float(np.max(finite, initial=0.0)) + 16)
+    return LogTable(axes=(name, *network.graph.parents[name]), values=logs, error=error)
 
 
 def _others(logs: FloatArray) -> FloatArray:

@@ -24,12 +24,12 @@ from bnpriv.inference.interval import interval_bounds
 from bnpriv.influence import Influence
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.column import ColumnMechanism
-from bnpriv.networks import GaussianNetwork, Graph, IntervalNetwork, Network
+from bnpriv.mechanisms.wrong_models import counted_tables, within_factor
+from bnpriv.networks import GaussianNetwork, Network
 from bnpriv.noise import Laplace, NoNoise
 from bnpriv.render import number_text, set_text
 from bnpriv.render.html import fragment, items
 from bnpriv.render.text import lines_text
-from bnpriv.secrets import SecretPair
 
 if TYPE_CHECKING:
     from bnpriv.mechanisms.base import Calibration
@@ -38,15 +38,21 @@ MOST_SETS = 2**8
 """Near sets that are tried; beyond that only those of the decisions and the whole query."""
 
 MOST_BOUNDS = 16
-"""Models times near sets for which the intervals around the model are looked at, not the counts alone."""
+"""Models times near sets for which the intervals around the model are looked at, not the counts alone.
+
+Beyond it only the near set of the decision is looked at in this way.
+"""
 
 MOST_CELLS = 10_000
 """Cells of all tables of the network for which they are looked at."""
 
 MOST_COMBINATIONS = 2**18
-"""Combinations of vertices for one of them."""
+"""Combinations of vertices that are tried for epsilon at one factor."""
 
-STEPS = 14
+MOST_WHILE_DOUBLING = 2**14
+"""The same for each of the many factors that are tried in search of the one that doubles it."""
+
+STEPS = 8
 """Halvings of the interval of log factors in which epsilon doubles; the lower end is taken."""
 
 STEPS_BY_COUNTS = 50
@@ -54,6 +60,9 @@ STEPS_BY_COUNTS = 50
 
 LARGEST_FACTOR = 1e6
 """Factors beyond it are not told apart from it."""
+
+LEAST_LOG_FACTOR = 1e-3
+"""Where the search for the doubling factor starts, if counts say nothing."""
 
 
 @final
@@ -154,11 +163,14 @@ class _Candidate:
         """Return how many tables enter for every pair."""
         return np.array([float(count.total()) for count in self.counts])
 
-    def cost(self, factor: float, *, by_counts: bool = False) -> FloatArray:
-        """Return an upper bound of what is told and spent, of shape (models, pairs); -inf for no constraint."""
+    def cost(self, factor: float, most: int) -> FloatArray:
+        """Return an upper bound of what is told and spent, of shape (models, pairs); -inf for no constraint.
+
+        At most `most` combinations of vertices are tried; with 0 the counts alone are looked at.
+        """
         told = self.influence.values + 2 * self.weights * up(math.log(factor))
-        if self.by_intervals and not by_counts and factor > 1 and bool(self.weights.any()):
-            told = np.minimum(told, _around(self.influence, factor))
+        if most and self.by_intervals and factor > 1 and bool(self.weights.any()):
+            told = np.minimum(told, _around(self.influence, factor, most))
         return (told + self.spent) * (1 + 8 * UNIT_ROUNDOFF)
 
 
@@ -208,7 +220,10 @@ def _of_attribute(
 ) -> Iterator[_Candidate]:
     name, query, network = decision.protected, calibration.query, evidence.network
     sets = list(_near_sets(query.columns, query.columns.intersection(network.attributes), decision))
-    few = network.models * len(sets) <= MOST_BOUNDS and _cells(network) <= MOST_CELLS
+    small = _cells(network) <= MOST_CELLS
+    # where there are too many sets, the one of the decision is worth the most
+    close = sets if network.models * len(sets) <= MOST_BOUNDS else [decision.queried_near]
+    close = close if small and network.models * len(close) <= MOST_BOUNDS else []
     for near in sets:
         moved = evidence.sensitivity(query, near, 1).upper
         if moved > 0 and calibration.scale == 0:
@@ -219,7 +234,7 @@ def _of_attribute(
             continue
         counts = tuple(counted_tables(network, name, influence.frontier, pair) for pair in influence.pairs)
         spent = up(moved / calibration.scale) if moved else 0.0
-        yield _Candidate(influence=influence, spent=spent, counts=counts, by_intervals=few)
+        yield _Candidate(influence=influence, spent=spent, counts=counts, by_intervals=near in close)
 
 
 def _cells(network: Network) -> int:
@@ -240,88 +255,7 @@ def _near_sets(columns: frozenset[str], nodes: frozenset[str], decision: Decisio
         yield start.union(chosen)
 
 
-def counted_tables(network: Network, protected: str, border: Iterable[str], pair: SecretPair) -> Counter[str]:
-    """Return how often tables enter P(border | first) : P(border | second), each time in both probabilities.
-
-    Parameters
-    ----------
-    network : DiscreteNetwork or IntervalNetwork
-    protected : str
-    border : iterable of str
-        What is seen; a frontier.
-    pair : SecretPair
-
-    Returns
-    -------
-    Counter
-        Where a table is counted k times, a change of its entries by at most a factor f changes the ratio by at most
-        f^(2 k).
-
-    Examples
-    --------
-    >>> from bnpriv.networks import DiscreteNetwork
-    >>> from bnpriv.secrets import all_pairs
-    >>> coin, copy = [0.5, 0.5], [[0.7, 0.2], [0.3, 0.8]]
-    >>> chain = DiscreteNetwork.from_tables(
-    ...     {"a": coin, "b": copy, "c": copy},
-    ...     states={name: ["x", "y"] for name in "abc"},
-    ...     parents={"b": ["a"], "c": ["b"]},
-    ... )
-    >>> pair = all_pairs(["x", "y"])[0]
-    >>> sorted(counted_tables(chain, "a", ["c"], pair).items()), sorted(counted_tables(chain, "c", ["b"], pair).items())
-    ([('b', 1), ('c', 1)], [('a', 1), ('b', 1), ('c', 2)])
-    """
-    graph, seen = network.graph, frozenset(border)
-    if not seen:
-        return Counter()
-    above = graph.ancestral((protected,))
-    inside = graph.ancestral((*seen, protected))
-    upper = _reaches_above(graph, protected, seen)
-    chosen = not pair.is_point
-    start = {child for child in graph.children[protected] if child in inside}
-    if upper or chosen:
-        start.add(protected)
-    entered = _connected(graph, inside, seen | {protected}, start)
-    count = Counter(entered)
-    if chosen or upper:
-        count.update(above)
-    fixed = {name for name in count if _is_deterministic(network, name)}
-    return Counter({name: times for name, times in count.items() if name not in fixed})
-
-
-def _connected(graph: Graph, inside: frozenset[str], known: frozenset[str], start: set[str]) -> set[str]:
-    """Return the attributes whose tables hang together with those of `start` by attributes that are not known."""
-    entered, todo = set(start), list(start)
-    while todo:
-        name = todo.pop()
-        hidden = {name, *graph.parents[name]} - known
-        touching = {other for other in inside if hidden.intersection((other, *graph.parents[other]))}
-        todo.extend(touching - entered)
-        entered |= touching
-    return entered
-
-
-def _reaches_above(graph: Graph, protected: str, seen: frozenset[str]) -> bool:
-    """Return whether something seen is connected with a parent of `protected` without passing it."""
-    near = graph.moral((*seen, protected))
-    reached = set(graph.parents[protected])
-    todo = list(reached)
-    while todo:
-        fresh = near[todo.pop()] - reached - {protected}
-        reached |= fresh
-        todo.extend(fresh)
-    return not reached.isdisjoint(seen)
-
-
-def _is_deterministic(network: Network, name: str) -> bool:
-    """Return whether a table holds zeros and ones alone: then no factor changes it."""
-    if isinstance(network, IntervalNetwork):
-        low, high = network.lower[name], network.upper[name]
-        return bool(np.all((low == high) & ((low == 0) | (low == 1))))
-    return bool(np.all((network.tables[name].values == 0) | np.isneginf(network.tables[name].values)))
-
-
-def _around(influence: Influence, factor: float) -> FloatArray:
+def _around(influence: Influence, factor: float, most: int) -> FloatArray:
     """Return bounds of the influence over all networks within the factor of each model."""
     network = influence.network
     rows: list[FloatArray] = []
@@ -331,34 +265,10 @@ def _around(influence: Influence, factor: float) -> FloatArray:
             influence.protected,
             influence.frontier,
             influence.pairs,
-            most_combinations=MOST_COMBINATIONS,
+            most_combinations=most,
         )
         rows.append(np.maximum(found.values + found.error, np.where(np.isneginf(found.values), -np.inf, 0.0)))
     return np.stack(rows)
-
-
-def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNetwork:
-    """Return all networks whose probabilities are within a factor of those of one model; zeros stay zero.
-
-    Examples
-    --------
-    >>> from bnpriv.networks import DiscreteNetwork
-    >>> coin = DiscreteNetwork.from_tables({"coin": [0.25, 0.75]}, states={"coin": [0, 1]})
-    >>> within_factor(coin, 1.5).upper["coin"].round(6).tolist()
-    [0.375, 0.833333]
-    """
-    if isinstance(network, IntervalNetwork):
-        low, high = dict(network.lower), dict(network.upper)
-    else:
-        low = high = {name: network.probabilities(name)[model] for name in network.attributes}
-    wide = factor * (1 + 8 * UNIT_ROUNDOFF) if factor > 1 else factor
-    return IntervalNetwork.of(
-        {name: table / wide for name, table in low.items()},
-        {name: np.minimum(table * wide, 1.0) for name, table in high.items()},
-        states=network.states,
-        parents=network.graph.parents,
-        level=network.level,
-    )
 
 
 def _least(candidates: Iterable[_Candidate], cost: Callable[[_Candidate], FloatArray]) -> FloatArray:
@@ -366,17 +276,17 @@ def _least(candidates: Iterable[_Candidate], cost: Callable[[_Candidate], FloatA
     return np.minimum.reduce([cost(candidate) for candidate in candidates])
 
 
-def _epsilon(candidates: tuple[_Candidate, ...], factor: float, *, by_counts: bool = False) -> float:
+def _epsilon(candidates: tuple[_Candidate, ...], factor: float, most: int = MOST_COMBINATIONS) -> float:
     if not candidates:
         return math.inf
-    return max(0.0, float(_least(candidates, lambda each: each.cost(factor, by_counts=by_counts)).max()))
+    return max(0.0, float(_least(candidates, lambda each: each.cost(factor, most)).max()))
 
 
 def _decisive(candidates: tuple[_Candidate, ...], factor: float) -> tuple[str, ...]:
     """Return the tables that matter for the pair that costs most, with the near set that is best for it."""
     if not candidates:
         return ()
-    costs = np.stack([candidate.cost(factor) for candidate in candidates])
+    costs = np.stack([candidate.cost(factor, MOST_COMBINATIONS) for candidate in candidates])
     worst = np.unravel_index(int(np.argmax(costs.min(axis=0))), costs.shape[1:])
     best = int(np.argmin(costs[:, worst[0], worst[1]]))
     return tuple(sorted(candidates[best].counts[int(worst[1])].elements()))
@@ -387,18 +297,28 @@ def _doubling(attributes: tuple[tuple[_Candidate, ...], ...], most: float) -> fl
     if all(_holds_always(candidates, most) for candidates in attributes):
         return math.inf
 
-    def holds(log_factor: float, by_counts: bool) -> bool:
-        return all(_epsilon(found, math.exp(log_factor), by_counts=by_counts) <= most for found in attributes)
+    def holds(log_factor: float) -> bool:
+        return all(_epsilon(found, math.exp(log_factor), MOST_WHILE_DOUBLING) <= most for found in attributes)
 
-    low, top = 0.0, math.log(LARGEST_FACTOR)
-    for steps, by_counts in ((STEPS_BY_COUNTS, True), (STEPS, False)):
-        if holds(top, by_counts):
-            return LARGEST_FACTOR
-        high = top
-        for _ in range(steps):
-            middle = (low + high) / 2
-            low, high = (middle, high) if holds(middle, by_counts) else (low, middle)
-    return math.exp(low)
+    def holds_by_counts(log_factor: float) -> bool:
+        return all(_epsilon(found, math.exp(log_factor), 0) <= most for found in attributes)
+
+    top = math.log(LARGEST_FACTOR)
+    low = _largest(holds_by_counts, 0.0, top, STEPS_BY_COUNTS)
+    high = 2 * max(low, LEAST_LOG_FACTOR)
+    while high < top and holds(high):
+        low, high = high, 2 * high
+    return math.exp(_largest(holds, low, min(high, top), STEPS))
+
+
+def _largest(holds: Callable[[float], bool], low: float, high: float, steps: int) -> float:
+    """Return a number for which something holds that holds for `low`, close to where it ends."""
+    if holds(high):
+        return high
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 def _holds_always(candidates: tuple[_Candidate, ...], most: float) -> bool:

@@ -11,7 +11,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.influence import influence_of
 from bnpriv.mechanisms import misspecified as module
-from bnpriv.mechanisms.misspecified import counted_tables, within_factor
+from bnpriv.mechanisms.wrong_models import counted_tables, within_factor
 from tests import oracles
 from tests.members import member
 
