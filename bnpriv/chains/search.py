@@ -11,12 +11,9 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.chains.factors import Factors
-from bnpriv.chains.steps import Step, steps
+from bnpriv.chains.steps import MOST_DISTANCE, Step, steps
 from bnpriv.factors import FloatArray
 from bnpriv.networks import MarkovChain
-
-MOST_DISTANCE = 4096
-"""Quilts are looked for up to so many steps away; more distant ones are not tried, which is safe."""
 
 MOST_CELLS = 2**24
 """Entries of all influences to one side that are kept; with many states the farthest quilts are then not tried."""

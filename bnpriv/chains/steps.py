@@ -15,6 +15,9 @@ from bnpriv.networks import MarkovChain
 
 Mask = NDArray[np.bool_]
 
+MOST_DISTANCE = 4096
+"""Quilts are looked for up to so many steps away; more distant ones are not tried, which is safe."""
+
 SETTLED = 1e-11
 """Laws of steps that stay within this of the stationary law, in logs, are treated as one."""
 
@@ -70,11 +73,14 @@ def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
     k, matrix, law = len(chain.states), chain.matrix(model), chain.first(model)
     target = chain.limit(model)
     masks: list[Mask] = []
+    strayed = -MOST_DISTANCE
     for step in range(1, length + 1):
         rounding = step * (k + 8) * UNIT_ROUNDOFF
         if target is not None and step <= LONGEST:
+            # states that are left for good may still be seen by a quilt that reaches back to them
+            strayed = step if bool(np.any((law > 0) & (target == 0))) else strayed
             away = _away(law, target)
-            if away <= SETTLED and step < length:
+            if away <= SETTLED and step < length and step - strayed > MOST_DISTANCE:
                 yield _settled(target, step, length, away + rounding + _stationary_error(k))
                 return
         if step <= LONGEST:

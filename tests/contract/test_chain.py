@@ -299,3 +299,28 @@ def test_other_queries_and_frameworks_are_refused() -> None:
     framework = bp.ValuePrivacy(day().model, two, "activity", source="x")
     assert "age" in str(mechanism.supports(framework, bp.mean("age"), epsilon=1.0))
     assert "MarkovChainMechanism" not in str(bp.plan(student, bp.mean("height"), 1.0))
+
+
+def test_a_law_that_settles_early_is_never_below_all_paths(monkeypatch) -> None:
+    """Also where the first steps visit states to which the chain never comes back."""
+    from bnpriv.chains import steps
+
+    monkeypatch.setattr(steps, "SETTLED", 50.0)
+    rng = np.random.default_rng(7)
+    settled = 0
+    for k in range(150):
+        chain = random_chain(rng, 3, int(rng.integers(3, 7)), "given", zeros=0.4)
+        if k % 2:  # one state leads elsewhere and is never met again
+            transition = chain.transition[0].copy()
+            transition[1:, 0] = 0
+            transition[:, 1] += 0.1
+            transition[:, 2] += 0.1
+            transition[0, 0] *= k % 4 == 1
+            transition /= transition.sum(axis=1, keepdims=True)
+            chain = MarkovChain(transition, rng.dirichlet(np.ones(3)), chain.steps)  # type: ignore[arg-type]
+        epsilon = float(10 ** rng.uniform(-1, 1))
+        told = ExactInfluence(chain, 0)
+        settled += any(step.last > step.first for step in told.steps(chain.steps))
+        found = chain_scale(chain.length, epsilon, told)
+        assert (found.score if found else 0.0) >= brute_force(chain, chain.first(0), epsilon) * (1 - 1e-12), k
+    assert settled > 30
