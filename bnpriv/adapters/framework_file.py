@@ -256,7 +256,7 @@ def _laws(root: Part, network: Network | GaussianNetwork, schema: Schema) -> Dec
     for name in part.values:
         own = part.section(name)
         # keys of a TOML file are texts, whatever the states are
-        finite = network.states.get(name, ()) if isinstance(network, DiscreteNetwork) else ()
+        finite = () if isinstance(network, GaussianNetwork) else network.states.get(name, ())
         states = {str(state): state for state in finite}
         column = schema[name]
         laws[name] = (

@@ -25,6 +25,9 @@ FORMAT = "bnpriv chain report 1"
 DISTANCES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Distances of the values whose influence is shown."""
 
+FORGOTTEN = 1e-6
+"""Influences of more distant values than the first that tells less are not shown."""
+
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Budgets for which the noise is shown."""
 
@@ -268,6 +271,8 @@ def _neighbours(
         bound = [_at(each, length, middle, distance) for each in bounds]
         spectral = max(bound, default=np.inf)
         rows.append(NeighbourInfluence(distance=distance, exact=max(told), spectral=spectral))
+        if max(told) < FORGOTTEN:
+            break
     return rows
 
 

@@ -186,7 +186,7 @@ class GaussianReport:
     def _parts(self) -> Parts:
         sees = "a statistic of these columns" if self.query is None else "the answer"
         protected = (f"{row.protected}: {listing(row.pairs)} must not be told apart" for row in self.attributes)
-        network, size = self.network, f"{len(self.network.attributes)} attributes, {self.network.models} models"
+        network, size = self.network, f"{len(self.network.attributes)} attributes, models: {self.network.models}"
         drawing = network_html(network.attributes, network.graph.edges, title="Linear-Gaussian network", facts=size)
         return Parts(
             headline=self.headline,
@@ -213,7 +213,9 @@ class GaussianReport:
             desc=f"It falls with epsilon; at epsilon 1 delta is {number_text(at_one)}.",
             marks=(0.0, 1.0, 2.0, 3.0, 4.0),
         )
-        note = html.element("p", f"The log odds move by more than epsilon with what {told}, but for delta:")
+        note = html.element(
+            "p", f"With what {told}, the log odds move by at most epsilon, except with probability delta:"
+        )
         return html.join(note, html.scroller(chart, "Privacy curve"))
 
 

@@ -141,3 +141,14 @@ def test_intervals_are_tightened() -> None:
     assert network.lower["a"].tolist() == [0, 0.25, 0]
     assert network.upper["a"].tolist() == [0.75, 1, 0.25]
     assert network.middle().probabilities("a").sum() == pytest.approx(1)
+
+
+def test_a_shipped_model_may_be_known_roughly(tmp_path) -> None:
+    """Also one whose file declares laws for the states of its nodes."""
+    folder = Path(__file__).resolve().parents[2] / "models" / "clinic"
+    for name in ("framework.toml", "clinic.bif"):
+        (tmp_path / name).write_text((folder / name).read_text())
+    path = tmp_path / "framework.toml"
+    path.write_text(path.read_text().replace("[network]", "[network]\nwithin = 0.02"))
+    framework = bp.read_framework(path)
+    assert "any model within the declared intervals" in str(bp.influence_report(framework, bp.mean("age"), 1.0))  # type: ignore[arg-type]
