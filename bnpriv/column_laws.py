@@ -34,6 +34,10 @@ class Distribution(Protocol):
         """Return P(X <= x)."""
         ...
 
+    def sf(self, x: Any, /) -> Any:
+        """Return P(X > x), to full precision also where it is small."""
+        ...
+
     def ppf(self, q: Any, /) -> Any:
         """Return the quantile."""
         ...
@@ -72,6 +76,12 @@ class NormalDistribution:
         from scipy.special import ndtr
 
         return cast(Any, ndtr((np.asarray(x) - self.mean) / self.sd))
+
+    def sf(self, x: Any, /) -> Any:
+        """Return P(X > x), to full precision also where it is small."""
+        from scipy.special import ndtr
+
+        return cast(Any, ndtr((self.mean - np.asarray(x)) / self.sd))
 
     def ppf(self, q: Any, /) -> Any:
         """Return the quantile."""
@@ -194,8 +204,13 @@ class NumberLaw:
         return values, self._masses(np.nextafter(ends - 0.5, -math.inf))
 
     def _masses(self, edges: Floats) -> Floats:
-        below = np.clip(np.asarray(self.distribution.cdf(edges), dtype=np.float64), 0.0, 1.0)
-        masses = np.maximum(np.diff(below, prepend=0.0, append=1.0), 0.0)
+        below, above = (
+            np.clip(np.asarray(tail, dtype=np.float64), 0.0, 1.0)
+            for tail in (self.distribution.cdf(edges), self.distribution.sf(edges))
+        )
+        # from the nearer end: beside 1 a mass of 1e-20 would be lost, and with it what it can tell
+        inner = np.where(below[1:] <= 0.5, np.diff(below), -np.diff(above))
+        masses = np.maximum(np.concatenate([below[:1], inner, above[-1:]]), 0.0)
         return masses / masses.sum()
 
 

@@ -40,6 +40,8 @@ class ChainQuilt:
         Number of steps that the noise must hide.
     score : float
         ``near / (epsilon - influence)``, rounded up.
+    error : float
+        By how much the influence can be too large because steps were not told apart.
     """
 
     step: int
@@ -49,6 +51,7 @@ class ChainQuilt:
     influence: float
     near: int
     score: float
+    error: float
 
 
 class Told(Protocol):
@@ -108,7 +111,7 @@ class ExactInfluence:
     def left(self, step: Step, a: int) -> FloatArray:
         """Return the influence of the value `a` steps before."""
         ratios = self.factors.left(a, step.seen(a)) + self.factors.error(a)
-        odds = ratios.T if self._chain.start == "any" else step.odds
+        odds = ratios.T if step.unknown else step.odds
         with np.errstate(invalid="ignore"):
             both = ratios + odds
         both[np.isnan(both)] = np.inf  # a state that no start leads to: the quilt is not used
@@ -232,7 +235,14 @@ class _StepSearch:
             influence = _largest(self.told.left(step, a) if a is not None else self.told.right(step, b or 0))
         score = self._score(near, influence)
         return ChainQuilt(
-            step=place, length=self.length, before=a, after=b, influence=influence, near=near, score=score
+            step=place,
+            length=self.length,
+            before=a,
+            after=b,
+            influence=influence,
+            near=near,
+            score=score,
+            error=0.0 if a is None else step.error,
         )
 
 

@@ -22,7 +22,7 @@ SETTLED = 1e-11
 """Laws of steps that stay within this of the stationary law, in logs, are treated as one."""
 
 LONGEST = 20_000
-"""Steps after which a law that has not settled is no longer expected to."""
+"""Steps whose laws are told apart; later ones share what bounds them all."""
 
 
 @final
@@ -40,6 +40,8 @@ class Step:
         Which states may be possible at steps 1, 2, ...; the last entry stands for all later ones.
     error : float
         By how much `odds` can be too large.
+    unknown : bool
+        Whether nothing is known of the laws of these steps; `odds` then only says which pairs count.
     """
 
     first: int
@@ -47,6 +49,7 @@ class Step:
     odds: FloatArray
     masks: Sequence[Mask]
     error: float
+    unknown: bool = False
 
     def seen(self, a: int) -> Mask:
         """Return which states may be possible `a` steps before."""
@@ -57,8 +60,7 @@ def steps(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
     """Yield the steps of a chain of some length, settled ones together."""
     k = len(chain.states)
     if chain.start == "any":
-        odds = np.where(np.eye(k, dtype=np.bool_), -np.inf, 0.0)
-        yield Step(first=1, last=length, odds=odds, masks=[np.ones(k, dtype=np.bool_)], error=0.0)
+        yield _unknown(k, 1, length)
     elif chain.start == "stationary":
         yield _settled(chain.first(model), 1, length, _stationary_error(k))
     else:
@@ -70,23 +72,53 @@ def _settled(law: FloatArray, first: int, last: int, error: float) -> Step:
 
 
 def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
-    k, matrix, law = len(chain.states), chain.matrix(model), chain.first(model)
-    target = chain.limit(model)
-    masks: list[Mask] = []
-    strayed = -MOST_DISTANCE
-    for step in range(1, length + 1):
-        rounding = step * (k + 8) * UNIT_ROUNDOFF
-        if target is not None and step <= LONGEST:
+    """Yield the steps that need not be told apart, then the others: every 2^m-th, every 2^(m-1)-th, and so on.
+
+    Neighbouring steps need much the same noise, so that those which are looked at late are quickly passed over.
+    """
+    k, matrix, target = len(chain.states), chain.matrix(model), chain.limit(model)
+    laws, strayed, away = [chain.first(model)], -MOST_DISTANCE, np.inf
+    for step in range(1, min(length, LONGEST) + 1):
+        law = laws[-1]
+        if target is not None:
             # states that are left for good may still be seen by a quilt that reaches back to them
             strayed = step if bool(np.any((law > 0) & (target == 0))) else strayed
-            away = _away(law, target)
-            if away <= SETTLED and step < length and step - strayed > MOST_DISTANCE:
-                yield _settled(target, step, length, away + rounding + _stationary_error(k))
-                return
-        if step <= LONGEST:
-            masks.append(law > 0 if step < LONGEST else np.ones(k, dtype=np.bool_))
-        yield Step(first=step, last=step, odds=_odds(law, rounding), masks=masks, error=2 * rounding)
-        law = law @ matrix
+            away = _away(law, target) if step - strayed > MOST_DISTANCE else np.inf
+        if away <= SETTLED:
+            break
+        laws.append(law @ matrix)
+    alone = min(len(laws) - (away <= SETTLED), length)
+    if alone < length:
+        rounding = len(laws) * (k + 8) * UNIT_ROUNDOFF
+        if target is not None and np.isfinite(away):
+            yield _settled(target, alone + 1, length, away + rounding + _stationary_error(k))
+        else:
+            yield _unknown(k, alone + 1, length)
+    masks = [law > 0 for law in laws]
+    for step in _coarse_to_fine(alone):
+        error = step * (k + 8) * UNIT_ROUNDOFF
+        yield Step(first=step, last=step, odds=_odds(laws[step - 1], error), masks=masks, error=2 * error)
+
+
+def _coarse_to_fine(count: int) -> Iterator[int]:
+    """Yield 1, ..., count, each once: multiples of the largest power of two first.
+
+    Examples
+    --------
+    >>> list(_coarse_to_fine(6))
+    [4, 2, 6, 1, 3, 5]
+    """
+    stride = 1 << max(0, count.bit_length() - 1)
+    yield from range(stride, count + 1, stride)
+    while stride > 1:
+        stride //= 2
+        yield from range(stride, count + 1, 2 * stride)
+
+
+def _unknown(k: int, first: int, last: int) -> Step:
+    """Return steps of whose laws nothing is known."""
+    odds = np.where(np.eye(k, dtype=np.bool_), -np.inf, 0.0)
+    return Step(first=first, last=last, odds=odds, masks=[np.ones(k, dtype=np.bool_)], error=np.inf, unknown=True)
 
 
 def _stationary_error(k: int) -> float:

@@ -15,7 +15,7 @@ from bnpriv.checks import listing
 from bnpriv.column_laws import ColumnLaw
 from bnpriv.errors import BnprivError, Refusal, SecretError
 from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair
-from bnpriv.evidence.records import cuts_of, law_cells, record_law, state_cells, summed_exactly
+from bnpriv.evidence.records import MOST_STEPS, cuts_of, law_cells, record_law, state_cells, summed_exactly
 from bnpriv.evidence.sums import canonical, denominators, mixture_of, rounding_of, sum_law, too_large
 from bnpriv.factors import FloatArray
 from bnpriv.frameworks import DatasetAttributePrivacy
@@ -120,9 +120,9 @@ def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaw
     for name, chosen in framework.column_laws.items():
         if name in query.columns and not summed_exactly(form, name, chosen):
             return Refusal(
-                required=f"the sum of {name!r} needs the exact law of its values",
-                found="a density inside its bins",
-                remedy="Count the column, or give it categories or whole numbers as states.",
+                required=f"the sum of {name!r} needs a grid of at most {MOST_STEPS:,} steps, or probabilities",
+                found="a density on a finer grid",
+                remedy="Declare it as Real(lower, upper, steps=20), count it instead, or use another mechanism.",
             )
     evidence = DatasetLaws(framework, query)
     if not evidence.constraints():

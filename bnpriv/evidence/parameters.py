@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
-from bnpriv.evidence.records import Cells, cuts_of, law_cells, record_law, summed_exactly
+from bnpriv.evidence.records import MOST_STEPS, Cells, cuts_of, law_cells, record_law, summed_exactly
 from bnpriv.evidence.sums import canonical, denominators, mixture_of, repeated, rounding_of, too_large
 from bnpriv.factors import FloatArray
 from bnpriv.frameworks import DistributionalAttributePrivacy
@@ -168,9 +168,9 @@ def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> P
     for name in columns:
         if not summed_exactly(form, name, framework.column_laws[name]):
             return Refusal(
-                required=f"the sum of {name!r} needs the exact law of its values",
-                found="a density",
-                remedy="Count the column instead, or use MarkovQuiltMechanism.",
+                required=f"the sum of {name!r} needs a grid of at most {MOST_STEPS:,} steps, or probabilities",
+                found="a density on a finer grid",
+                remedy="Declare it as Real(lower, upper, steps=20), count it instead, or use another mechanism.",
             )
     states = framework.network.states
     size = math.prod(len(states[name]) for name in columns if name in states)

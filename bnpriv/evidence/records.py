@@ -27,6 +27,10 @@ MOST_CELLS = 10**7
 """Combinations of column values that are tabulated for one record."""
 
 
+MOST_STEPS = 1000
+"""Grid steps of a column with densities whose sums have exact laws."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -79,15 +83,30 @@ def law_cells(laws: Sequence[ColumnLaw], cuts: Sequence[float]) -> Cells:
 
 
 def cuts_of(form: NormalForm, name: str) -> list[float]:
-    """Return the numbers that the query compares a column with."""
+    """Return the numbers that the query compares a column with and, where it sums the column, between grid steps."""
     leaves = [leaf for term in form.terms if isinstance(term, Indicator) for leaf in term.predicate.comparisons()]
-    return [float(c) for leaf in leaves if leaf.column == name for c in _constants(leaf) if not isinstance(c, str)]
+    compared = [float(c) for leaf in leaves if leaf.column == name for c in _constants(leaf) if not isinstance(c, str)]
+    return [*compared, *(_between_steps(form, name) if _is_summed(form, name) else ())]
+
+
+def _is_summed(form: NormalForm, name: str) -> bool:
+    return any(isinstance(term, Steps) and term.column == name for term in form.terms)
+
+
+def _between_steps(form: NormalForm, name: str) -> Sequence[float]:
+    """Return where the grid step of a column changes; nothing for a grid that is too fine."""
+    column = numeric(name, form.schema)
+    if column.steps > MOST_STEPS:
+        return ()
+    if isinstance(column, Integer):
+        return [float(value) for value in range(column.lower, column.upper + 1)]
+    return [float(column.lower + (k + Fraction(1, 2)) * column.grid) for k in range(column.steps)]
 
 
 def summed_exactly(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> bool:
-    """Return whether the laws of a column give the law of its sum exactly: not where a density was cut into cells."""
-    summed = any(isinstance(term, Steps) and term.column == name for term in form.terms)
-    return not summed or not any(isinstance(law, NumberLaw) for law in laws)
+    """Return whether the laws of a column give the law of its sum exactly: not where cells hold several grid steps."""
+    densities = any(isinstance(law, NumberLaw) for law in laws)
+    return not densities or not _is_summed(form, name) or numeric(name, form.schema).steps <= MOST_STEPS
 
 
 def record_law(form: NormalForm, cells: Mapping[str, Cells], states: FloatArray) -> Atoms:

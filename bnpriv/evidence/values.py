@@ -15,7 +15,7 @@ from bnpriv.influence import Influence, frontier, influence_of
 from bnpriv.losses import Losses, losses_of
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
-from bnpriv.queries.normal_form import normal_form
+from bnpriv.queries.custom import Custom
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.schema import Schema
 from bnpriv.secrets import SecretPair
@@ -75,15 +75,13 @@ class ValueInfluences:
 
 
 def record_sensitivity(query: Query, columns: frozenset[str], schema: Schema, norm: Literal[1, 2] = 1) -> Bound:
-    """Return how far any change of `columns` in one record can move the answer, a sum over records.
+    """Return how far any change of `columns` in one record can move the answer.
 
-    Raises
-    ------
-    QueryError
-        If the query is no sum over records.
+    A custom query need not be a sum over records: what all records may do stands for one.
     """
-    normal_form(query, schema)  # refuses what is no sum
     of_all = column_sensitivity(query, columns, schema, norm)
+    if isinstance(query, Custom):
+        return Bound(0.0, of_all.upper, "certified")
     return Bound(of_all.lower / schema.records * (1 - 1e-15), up(of_all.upper / schema.records), of_all.kind)
 
 

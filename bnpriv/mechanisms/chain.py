@@ -9,7 +9,7 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.chains import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal
 from bnpriv.checks import listing
-from bnpriv.errors import ParameterError, QueryError, Refusal
+from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence import record_sensitivity
 from bnpriv.frameworks import Framework, ValuePrivacy
 from bnpriv.mechanisms.base import Mechanism
@@ -18,6 +18,9 @@ from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.networks import MarkovChain
 from bnpriv.noise import Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
+
+MOST_ERROR = 1e-9
+"""Influences that are known less exactly, in nats, are called certified."""
 
 Influence = Literal["exact", "spectral", "published"]
 
@@ -79,10 +82,6 @@ class MarkovChainMechanism(Mechanism):
                 found=listing(sorted(stray)),
                 remedy="Query that column alone, or use ColumnMechanism.",
             )
-        try:
-            record_sensitivity(query, query.columns, framework.schema)
-        except QueryError as error:
-            return Refusal(required=error.required, found=error.found, remedy=error.remedy)
         return None if self.influence == "exact" else spectral_refusal(chain)
 
     def _calibrated(
@@ -93,14 +92,13 @@ class MarkovChainMechanism(Mechanism):
         chain, (column,) = framework.chain, framework.protected
         sensitivity = record_sensitivity(query, query.columns, framework.schema)
         found = [(model, self._worst(chain, model, epsilon)) for model in range(chain.models)]
-        exact = self.influence == "exact" and chain.start != "any"
         decisions = [
             ChainDecision(
                 protected=column,
                 model=model,
                 quilt=quilt,
                 scale=sensitivity.upper * quilt.score * (1 + 4 * UNIT_ROUNDOFF),
-                kind="exact" if exact else "certified",
+                kind="exact" if self.influence == "exact" and quilt.error <= MOST_ERROR else "certified",
             )
             for model, quilt in found
             if quilt is not None

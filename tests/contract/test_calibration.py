@@ -34,7 +34,11 @@ def delta_for(mechanism: bp.Mechanism) -> float:
     return 1e-6 if mechanism.options().get("noise") == "gaussian" else 0.0
 
 
-@pytest.mark.parametrize("mechanism", STANDARD, ids=str)
+MECHANISMS = [mechanism for mechanism in STANDARD if mechanism.concerns(bp.example("student"))]
+"""Those that are about chains have tests of their own."""
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 def test_stores_and_recomputes(framework, mechanism, query) -> None:
     refusal = mechanism.supports(framework, query, epsilon=0.8, delta=delta_for(mechanism))
@@ -81,21 +85,21 @@ def test_what_is_no_calibration_is_refused(framework, text) -> None:
         bp.Calibration.from_json(text, framework)
 
 
-@pytest.mark.parametrize("mechanism", STANDARD, ids=str)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, True, "1", None])
 def test_bad_epsilon_is_refused(framework, mechanism, epsilon) -> None:
     with pytest.raises(ParameterError, match="epsilon"):
         mechanism.calibrate(framework, TALL, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("mechanism", STANDARD, ids=str)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 @pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, math.nan, True, "0"])
 def test_bad_delta_is_refused(framework, mechanism, delta) -> None:
     with pytest.raises(ParameterError, match="delta"):
         mechanism.calibrate(framework, TALL, epsilon=1.0, delta=delta)
 
 
-@pytest.mark.parametrize("mechanism", STANDARD, ids=str)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_unknown_columns_are_refused(framework, mechanism) -> None:
     with pytest.raises((SchemaError, RefusedError)):
         mechanism.calibrate(framework, bp.mean("shoe_size"), epsilon=1.0, delta=delta_for(mechanism))

@@ -298,3 +298,12 @@ def test_laws_in_a_file_that_do_not_fit_are_refused(tmp_path: Path, laws: str, s
         read(tmp_path, laws)
     assert says in str(refused.value)
     assert "f.toml" in str(refused.value)
+
+
+@pytest.mark.parametrize("declared", [NormalDistribution(170, 10), scipy.stats.norm(170, 10)])
+def test_far_tails_keep_their_digits_at_both_ends(declared: object) -> None:
+    law = column_law(declared, Real(0, 400))
+    for cut, wanted in ((300.0, scipy.stats.norm.sf(13)), (40.0, scipy.stats.norm.cdf(-13))):
+        values, masses = law.atoms([cut])
+        far = values > cut if cut > 170 else values < cut
+        assert float(masses[far].sum()) == pytest.approx(wanted, rel=1e-9)
