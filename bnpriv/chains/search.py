@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, final
 
 import numpy as np
@@ -137,42 +138,55 @@ def chain_scale(lengths: Iterable[int], epsilon: float, told: Told) -> ChainQuil
     """
     worst: ChainQuilt | None = None
     for length in sorted(set(lengths), reverse=True):
+        search = _StepSearch(told=told, epsilon=epsilon, length=length)
         for step in told.steps(length):
-            if bool(np.isneginf(step.odds).all()):
-                continue
-            worst = _worst(_StepSearch(told=told, epsilon=epsilon, length=length), step, worst)
+            if not bool(np.isneginf(step.odds).all()):
+                worst = _worst(search, step, worst)
     return worst
 
 
 def _worst(search: _StepSearch, step: Step, worst: ChainQuilt | None) -> ChainQuilt | None:
     """Return the worse of `worst` and the steps in `step`."""
     middle = min(max((search.length + 1) // 2, step.first), step.last)
-    for place in dict.fromkeys((middle, step.first, step.last)):
+    looked_at = dict.fromkeys((middle, step.first, step.last))
+    for place in looked_at:
         worst = search.worse(step, place, worst)
     assert worst is not None
     for place in search.unserved(step, worst):
-        worst = search.worse(step, place, worst)
+        if place not in looked_at:
+            worst = search.worse(step, place, worst)
     return worst
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _StepSearch:
-    """The search for the best quilt of a step in a chain of known length."""
+    """The search for the best quilt of a step in a chain of known length; remembers the best quilts by step."""
 
     told: Told
     epsilon: float
     length: int
+    _known: list[ChainQuilt] = field(default_factory=list[ChainQuilt])
 
     def worse(self, step: Step, place: int, worst: ChainQuilt | None) -> ChainQuilt:
-        """Return `worst` if its quilt, or a side of it, serves here as well; else the worse of it and the best here."""
-        if worst is not None:
-            a = worst.before if worst.before is not None and worst.before < place else None
-            b = worst.after if worst.after is not None and worst.after <= self.length - place else None
-            if self._quilt(step, place, a, b).score <= worst.score:
-                return worst
+        """Return `worst` if a known quilt, or a side of it, does as well here; else the worse of it and the best."""
+        if worst is not None and any(self._serves(step, place, known, worst) for known in self._near(place, worst)):
+            return worst
         found = self._best(step, place)
+        insort(self._known, found, key=_place)
         return found if worst is None or found.score > worst.score else worst
+
+    def _near(self, place: int, worst: ChainQuilt) -> tuple[ChainQuilt, ...]:
+        """Return `worst` and the quilts of the nearest steps that were searched."""
+        at = bisect(self._known, place, key=_place)
+        return (worst, *self._known[max(0, at - 1) : at + 1])
+
+    def _serves(self, step: Step, place: int, known: ChainQuilt, worst: ChainQuilt) -> bool:
+        """Return whether the quilt `known` of another step, as far as it fits, needs no more here than `worst`."""
+        a = None if known.before is None or place == 1 else min(known.before, place - 1)
+        b = None if known.after is None or place == self.length else min(known.after, self.length - place)
+        sides = {(a, b), (None, b), (a, None)}
+        return any(self._quilt(step, place, before, after).score <= worst.score for before, after in sides)
 
     def unserved(self, step: Step, worst: ChainQuilt) -> Iterator[int]:
         """Yield the places of a group of steps that the quilt of `worst` does not surely serve."""
@@ -291,6 +305,10 @@ class _Side:
             self._filled[entry] = len(self.vectors)
         chosen = [self._rows[entry][low - 1 : high] for entry in entries]
         return np.array(chosen) if chosen else np.empty((0, high - low + 1))
+
+
+def _place(quilt: ChainQuilt) -> int:
+    return quilt.step
 
 
 def _better(best: ChainQuilt, other: ChainQuilt) -> ChainQuilt:
