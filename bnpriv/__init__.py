@@ -72,7 +72,7 @@ from bnpriv.queries import (
     stack,
     total,
 )
-from bnpriv.gaussian_influence import GaussianInfluence, gaussian_influence
+from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence
 from bnpriv.continuous_secrets import intervals
 from bnpriv.quilts import MarkovQuilt, markov_quilt, markov_quilts
 

@@ -154,6 +154,12 @@ def max_influence(
     >>> str(influence.pair), dict(influence.assignment)
     ('low against high', {'sat': 'low'})
     """
+    if not isinstance(network, (DiscreteNetwork, IntervalNetwork)):
+        raise NetworkError(
+            "max-influence needs a network whose attributes have finitely many states",
+            found=f"a {type(network).__name__}",
+            remedy="For a GaussianNetwork use gaussian_influence.",
+        )
     network.require(protected)
     states = network.states[protected]
     chosen = all_pairs(states) if pairs is None else pairs.ordered(protected, states)

@@ -10,8 +10,8 @@ from bnpriv.continuous_secrets import ContinuousPair
 from bnpriv.errors import Refusal
 from bnpriv.evidence.columns import COLUMNS_ASSUMPTION, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.gaussian_influence import GaussianInfluence, gaussian_influence_of
 from bnpriv.influence import frontier
+from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence_of
 from bnpriv.networks import GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity

@@ -192,7 +192,7 @@ def _candidates(calibration: Calibration) -> Iterator[tuple[str, Iterator[_Candi
 
 _NO_QUILTS = Refusal(
     required="what a factor does is worked out for Markov quilts and for noise that needs no model",
-    found="a guarantee that rests on the laws of the answer",
+    found="a guarantee that rests on something else",
     remedy="Calibrate MarkovQuiltMechanism, or declare a wider model class and calibrate again.",
 )
 

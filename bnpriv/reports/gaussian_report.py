@@ -14,7 +14,7 @@ import numpy as np
 
 from bnpriv.checks import listing
 from bnpriv.continuous_secrets import ContinuousPair
-from bnpriv.gaussian_influence import GaussianInfluence, gaussian_influence_of
+from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence_of
 from bnpriv.mechanisms.pages import observer_text
 from bnpriv.networks import GaussianNetwork
 from bnpriv.planner import Plan
