@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +125,7 @@ def _declared(graph: object) -> tuple[dict[str, tuple[str, ...]], dict[str, Sequ
     if isinstance(graph, Graph):
         return dict(graph.parents), {}
     if isinstance(graph, Mapping):
-        given: Mapping[str, Sequence[str]] = graph
+        given = cast(Mapping[str, Sequence[str]], graph)
         named = {name: (above,) if isinstance(above, str) else tuple(above) for name, above in given.items()}
         roots = {name: () for above in named.values() for name in above if name not in named}
         return dict(Graph({**named, **roots}).parents), {}

@@ -89,7 +89,8 @@ def _of_frame(data: object, names: Iterable[str]) -> dict[str, Values]:
                 found="none of that name",
                 remedy="Rename the column, or leave it out of the graph.",
             )
-        values = [value.item() if isinstance(value, np.generic) else value for value in frame[name].to_list()]
+        held: Values = frame[name].to_list()
+        values: Values = [cast(Any, value).item() if isinstance(value, np.generic) else value for value in held]
         if not values or any(value is None or value != value for value in values):
             raise DataError(
                 f"the column {name!r} of the public table must have a value in every record",
