@@ -71,7 +71,6 @@ def test_gamma_draws_by_logs_follow_the_gamma_law(shape: float) -> None:
 
 
 def test_no_draw_is_a_false_zero() -> None:
-    network = learned(500, prior="bdeu", equivalent_sample_size=0.001)
     empty = {"ill": ["no"] * 10, "smokes": ["no"] * 10}
     states = {"ill": ["no", "yes"], "smokes": ["no", "yes"]}
     network = bp.DiscreteNetwork.posterior(
@@ -97,7 +96,8 @@ def test_the_same_seed_draws_the_same_models() -> None:
     other = learned(seed=8)
     assert not np.array_equal(learned().probabilities("ill"), other.probabilities("ill"))
     drawn = learned(seed=None).drawn
-    assert drawn is not None and drawn.seed is not None
+    assert drawn is not None
+    assert drawn.seed is not None
     assert np.array_equal(learned(seed=drawn.seed).probabilities("ill"), learned(seed=drawn.seed).probabilities("ill"))
 
 
@@ -119,7 +119,7 @@ def test_beyond_is_log_of_one_over_beta_by_the_number_of_draws() -> None:
     thousand = Posterior(source="x", draws=1000)
     assert thousand.beyond() == pytest.approx(math.log(20) / 1000, rel=1e-12)
     assert thousand.beyond() >= math.log(20) / 1000
-    assert 1 - 0.05 ** (1 / 1000) <= thousand.beyond()
+    assert thousand.beyond() >= 1 - 0.05 ** (1 / 1000)
     assert Posterior(source="x", draws=1).beyond() == 1.0
     assert "at most 0.3 % of the posterior" in thousand.sentence
     with pytest.raises(bp.ParameterError):
@@ -204,7 +204,12 @@ def test_guarantee_certificate_and_json_say_that_the_models_are_draws(schools: b
     assert half < most < every == float(told)
     assert any(f"95 % at most {most:.4g}" in note and "half of the draws" in note for note in notes)
     stored = calibration.to_json()
-    for text in (stored, calibration.explain(), calibration.to_html(), bp.release(calibration, table()).to_json()):
+    for text in (
+        stored,
+        calibration.explain(),
+        calibration.to_html().replace("&nbsp;", " "),
+        bp.release(calibration, table()).to_json(),
+    ):
         assert said in text
     assert "one of the 1000 declared models" not in calibration.to_html()
 
@@ -217,15 +222,21 @@ def test_the_report_says_it_in_every_form(schools: bp.DiscreteNetwork) -> None:
     report = bp.influence_report(schools, protect="lunch")
     said = "With confidence 95 % at most 0.3 % of the posterior"
     points = draw_points(bp.max_influence(schools, {"grade"}, "lunch").values)
-    for text in (report.text, report.to_html(), report.to_markdown().replace("\\", ""), report.to_json()):
+    for text in (
+        report.text,
+        report.to_html().replace("&nbsp;", " "),
+        report.to_markdown().replace("\\", ""),
+        report.to_json(),
+    ):
         assert said in text
-    for text in (report.text, report.to_html(), report.to_markdown().replace("\\", "")):
+    for text in (report.text, report.to_html().replace("&nbsp;", " "), report.to_markdown().replace("\\", "")):
         assert f"95 % at most {points[1]:.4g}" in text
     facts = json.loads(report.to_json())
-    assert facts["drawn"]["draws"] == 1000 and facts["drawn"]["seed"] == 3
+    assert (facts["drawn"]["draws"], facts["drawn"]["seed"]) == (1000, 3)
     assert facts["protected"][0]["draws"] == {"at_50": points[0], "at_95": points[1], "at_100": points[2]}
     other = json.loads(bp.influence_report(plain_two(), protect="a").to_json())
-    assert other["drawn"] is None and other["protected"][0]["draws"] is None
+    assert other["drawn"] is None
+    assert other["protected"][0]["draws"] is None
 
 
 def plain_two() -> bp.DiscreteNetwork:
@@ -241,7 +252,8 @@ def test_engines_files_and_graphs_agree(tmp_path: Path) -> None:
     for table in (pl.from_pandas(CENSUS), pl.from_pandas(CENSUS).lazy(), tmp_path / "c.csv", tmp_path / "c.parquet"):
         network = bp.DiscreteNetwork.posterior(GRAPH, table, public="x", prior="uniform", seed=7)
         assert np.array_equal(network.probabilities("smokes"), expected)
-        assert network.drawn is not None and network.drawn.table == getattr(learned().drawn, "table", None)
+        assert network.drawn is not None
+        assert network.drawn.table == getattr(learned().drawn, "table", None)
     again = bp.DiscreteNetwork.posterior(learned(), CENSUS, public="x", prior="uniform", seed=7)
     assert np.array_equal(again.probabilities("smokes"), expected)
     short = bp.DiscreteNetwork.posterior({"smokes": ["ill"]}, CENSUS, public="x", prior="uniform", seed=7)
@@ -249,13 +261,13 @@ def test_engines_files_and_graphs_agree(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_refused_without_a_value() -> None:
-    odd = CENSUS.assign(ill=["maybe"] + list(CENSUS["ill"][1:]))
+    odd = CENSUS.assign(ill=["maybe", *CENSUS["ill"][1:]])
     states = {"ill": ["no", "yes"]}
     with pytest.raises(bp.DataError, match="1 records with others") as caught:
         bp.DiscreteNetwork.posterior(GRAPH, odd, public="x", states=states)
     assert "maybe" not in str(caught.value)
     with pytest.raises(bp.DataError, match="missing values"):
-        bp.DiscreteNetwork.posterior(GRAPH, CENSUS.assign(ill=[None] + list(CENSUS["ill"][1:])), public="x")
+        bp.DiscreteNetwork.posterior(GRAPH, CENSUS.assign(ill=[None, *CENSUS["ill"][1:]]), public="x")
     with pytest.raises(bp.DataError, match="none of that name"):
         bp.DiscreteNetwork.posterior({"age": ["ill"]}, CENSUS, public="x")
     with pytest.raises(bp.NetworkError, match="public"):
