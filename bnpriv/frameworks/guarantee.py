@@ -59,6 +59,8 @@ class Guarantee:
         if self.by_intervals:
             models = "any model within the declared intervals"
         models = self.models_text or models
+        if not self.models_text or self.source not in self.models_text:
+            models += f" (source: {self.source})"
         beyond = f" {self.beyond_text}" if self.beyond_text else ""
         slack = f", except with probability {self.delta:g}" if self.delta else ""
         estimate = " This rests on an estimate, not on a proof." if self.kind == "estimate" else ""
@@ -70,7 +72,7 @@ class Guarantee:
         if self.single_values:
             secrets, records = f"two values of {names} in any one record apart: the odds between them", ""
         return (
-            f"Somebody who believes {models} (source: {self.source}) and sees this answer cannot tell {secrets} move "
+            f"Somebody who believes {models} and sees this answer cannot tell {secrets} move "
             f"by at most a factor {math.exp(self.epsilon):.3g}{slack}; a belief of 10 % becomes at most "
             f"{100 * self.belief(0.1):.3g} %.{estimate}{beyond}{records}"
         )

@@ -51,12 +51,13 @@ def _of_file(path: Path, names: Iterable[str]) -> dict[str, Values]:
     # "yes" and "no" stay what they are, and become no booleans
     plain = {"auto_type_candidates": ["BIGINT", "DOUBLE", "VARCHAR"]}
     readers: dict[str, tuple[str, dict[str, Any]]] = {".csv": ("read_csv", plain), ".parquet": ("read_parquet", {})}
-    reader, options = readers.get(path.suffix.lower(), (None, {}))
+    known = readers.get(path.suffix.lower())
     # nothing is fetched from the network, whatever the path looks like
     config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     with duckdb.connect(config=cast(Any, config)) as connection:
         relation: object = None
-        if reader is not None and path.exists():
+        if known is not None and path.exists():
+            reader, options = known
             try:
                 relation = getattr(connection, reader)(str(path), **options)
             except duckdb.Error:
