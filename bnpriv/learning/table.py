@@ -132,10 +132,8 @@ def _hashes(values: Values) -> Hashes:
 
 
 def _plain(value: object) -> bytes:
-    """Write a value so that 1 and 1.0 are alike, and numbers and strings are not."""
-    if isinstance(value, (bool, str)):
-        return repr(value).encode("utf-8", "surrogatepass")
-    if isinstance(value, (int, float)):
+    """Write a value so that True, 1 and 1.0 are alike, and numbers and strings are not."""
+    if isinstance(value, (bool, int, float)):
         return repr(float(value)).encode()
     return repr(value).encode("utf-8", "surrogatepass")
 

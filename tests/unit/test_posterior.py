@@ -306,3 +306,54 @@ def test_a_plot_of_the_draws() -> None:
     drawing = bp.max_influence(learned(), {"smokes"}, "ill").plot_draws()
     assert sum(patch.get_height() for patch in drawing.patches) == 1000
     assert [text.get_text() for text in drawing.texts] == ["50 %", "95 %", "100 %"]
+
+
+# the table that the models were learned from
+
+
+def released(network: bp.DiscreteNetwork, data: Any, records: int = 100) -> bp.Release:
+    columns = {name: bp.Categorical(["no", "yes"]) for name in ("ill", "smokes")}
+    framework = bp.ValuePrivacy(network, bp.Schema(records=records, columns=columns), "ill", source="a census")
+    query = bp.count(bp.col("smokes") == "yes")
+    return bp.release(bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=5.0), data)
+
+
+def test_the_learned_table_is_refused_in_any_engine_and_order(tmp_path: Path) -> None:
+    network = learned(20)
+    CENSUS.to_csv(tmp_path / "c.csv", index=False)
+    CENSUS.to_parquet(tmp_path / "c.parquet")
+    same: list[Any] = [
+        CENSUS,
+        CENSUS.assign(age=3),
+        CENSUS.sample(frac=1, random_state=1),
+        CENSUS[["smokes"]],  # the query needs no more
+        CENSUS.astype("category"),
+        pl.from_pandas(CENSUS).lazy(),
+        tmp_path / "c.csv",
+        tmp_path / "c.parquet",
+    ]
+    for data in same:
+        with pytest.raises(bp.DataError, match="learned from"):
+            released(network, data)
+
+
+def test_other_tables_are_released() -> None:
+    network = learned(20)
+    changed = CENSUS.copy()
+    changed.loc[0, "ill"] = "yes"
+    crossed = CENSUS.assign(smokes=list(CENSUS["smokes"][::-1]))
+    for data in (changed, crossed):
+        assert released(network, data).guarantee.models == 20
+    longer = pd.concat([CENSUS, CENSUS[:1]])
+    assert released(network, longer, records=101).guarantee.models == 20
+    assert released(learned(20, same_table_is_public=True), CENSUS).guarantee.models == 20
+
+
+def test_numbers_are_recognized_whatever_their_type() -> None:
+    table = pd.DataFrame({"ill": [0, 1] * 20, "pill": [True, False, False, True] * 10})
+    network = bp.DiscreteNetwork.posterior({"pill": ["ill"]}, table, public="x", prior="uniform", draws=5, seed=1)
+    columns = {"ill": bp.Integer(0, 1), "pill": bp.Integer(0, 1)}
+    framework = bp.ValuePrivacy(network, bp.Schema(records=40, columns=columns), "ill", source="a census")
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.mean("pill"), epsilon=9.0)
+    with pytest.raises(bp.DataError, match="learned from"):
+        bp.release(calibration, table.astype(float))
