@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,13 @@ import numpy as np
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import influences
 from bnpriv.factors import FloatArray
-from bnpriv.frameworks import DistributionPrivacy, Framework, ValuePrivacy
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+    ValuePrivacy,
+)
 from bnpriv.influence import Influence, draw_points
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.networks import DiscreteNetwork, Posterior
@@ -19,10 +26,20 @@ from bnpriv.render import number_text
 
 def posterior_of(framework: Framework) -> Posterior | None:
     """Return where the models of a framework were drawn from, or None if they are no draws."""
+    return None if isinstance(framework, DistributionPrivacy) else next(iter(posteriors_of(framework)), None)
+
+
+def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
+    """Return where all those networks of a framework were drawn from that were; several for pairs of networks."""
+    networks: Iterable[object] = ()
     if isinstance(framework, DistributionPrivacy):
-        return None
-    network = framework.model if isinstance(framework, ValuePrivacy) else framework.network
-    return network.drawn if isinstance(network, DiscreteNetwork) else None
+        networks = (side for pair in framework.pairs for side in pair)
+    elif isinstance(framework, ValuePrivacy):
+        networks = (framework.model,)
+    elif isinstance(framework, (DatasetAttributePrivacy, DistributionalAttributePrivacy)):
+        networks = (framework.network,)
+    found = (network.drawn for network in networks if isinstance(network, DiscreteNetwork))
+    return tuple(drawn for drawn in found if drawn is not None)
 
 
 def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:

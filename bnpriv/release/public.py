@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from bnpriv.errors import DataError
 from bnpriv.frameworks import Framework
 from bnpriv.learning.table import Values, fingerprint_of
-from bnpriv.mechanisms.drawn import posterior_of
+from bnpriv.mechanisms.drawn import posteriors_of
 from bnpriv.networks.posterior import Posterior, TableFingerprint
 from bnpriv.schema import Schema
 
@@ -26,27 +26,24 @@ def refuse_learned(framework: Framework, schema: Schema, data: object) -> None:
     Whether it is refused depends on the data; docs/claims/posterior.md says why that tells nothing that is not public.
     Hashes are computed in the same way whether they agree or not.
     """
-    drawn = posterior_of(framework)
-    learned = _watched(drawn, schema)
-    if learned is None:
-        return
-    columns = _read([name for name in learned.columns if name in schema.columns], schema, data)
-    if columns and _same(learned, fingerprint_of(columns)):
-        raise DataError(
-            "the table to be released must not be the one that the models were learned from",
-            found="the same values in the columns that both have",
-            remedy="Learn from other data, or declare same_table_is_public=True if all of this table is public.",
-        )
+    for learned in _watched(posteriors_of(framework), schema):
+        columns = _read([name for name in learned.columns if name in schema.columns], schema, data)
+        if columns and _same(learned, fingerprint_of(columns)):
+            raise DataError(
+                "the table to be released must not be the one that the models were learned from",
+                found="the same values in the columns that both have",
+                remedy="Learn from other data, or declare same_table_is_public=True if all of this table is public.",
+            )
 
 
-def _watched(drawn: Posterior | None, schema: Schema) -> TableFingerprint | None:
-    """Return what a table is compared with; None if it cannot be the same or may be.
+def _watched(posteriors: Iterable[Posterior], schema: Schema) -> Iterator[TableFingerprint]:
+    """Yield what a table is compared with: not what it cannot be, and not what it may be.
 
     The number of records is declared and public, so that nothing is read where it differs.
     """
-    if drawn is None or drawn.table is None or drawn.same_table_is_public or drawn.table.records != schema.records:
-        return None
-    return drawn.table
+    for drawn in posteriors:
+        if drawn.table is not None and not drawn.same_table_is_public and drawn.table.records == schema.records:
+            yield drawn.table
 
 
 def _read(names: Iterable[str], schema: Schema, data: object) -> Mapping[str, Values]:
@@ -58,7 +55,7 @@ def _read(names: Iterable[str], schema: Schema, data: object) -> Mapping[str, Va
         try:
             with opened(data, {name: schema[name]}) as frame:
                 found[name] = frame.collect()["c0"].to_list()
-        except Exception:
+        except Exception:  # what the query needs is refused by its evaluation, without quoting the data
             continue
     lengths = {len(values) for values in found.values()}
     return found if lengths == {schema.records} else {}
