@@ -212,6 +212,8 @@ def test_guarantee_certificate_and_json_say_that_the_models_are_draws(schools: b
     ):
         assert said in text
     assert "one of the 1000 declared models" not in calibration.to_html()
+    assert said in str(calibration.misspecified(1.1))
+    assert bp.Calibration.from_json(stored, framework).certificate.notes == notes
 
 
 def table() -> pd.DataFrame:
