@@ -52,7 +52,8 @@ from bnpriv.mechanisms import (
     TightMechanism,
     WassersteinMechanism,
 )
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, model_class
+from bnpriv.learning import parameters_by_group
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, Posterior, model_class
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.planner import Plan, plan
 
@@ -130,6 +131,7 @@ __all__ = [
     "Normal",
     "ParameterError",
     "Plan",
+    "Posterior",
     "Query",
     "QueryError",
     "Real",
@@ -174,6 +176,7 @@ __all__ = [
     "model_class",
     "moments",
     "pairs",
+    "parameters_by_group",
     "parse_query",
     "plan",
     "proportion",

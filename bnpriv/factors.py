@@ -67,6 +67,16 @@ class LogTable:
         error = UNIT_ROUNDOFF * (FUNCTION_ERROR * (_magnitude(logs) + _magnitude(sums)) + steps)
         return cls(axes=tuple(axes), values=values, error=error)
 
+    @classmethod
+    def from_logs(cls, axes: Sequence[str], logs: FloatArray) -> LogTable:
+        """Divide weights given by their logs, of shape (models, *cardinalities), by sums over the first name's axis."""
+        sums = log_sum_exp(logs, 1)[:, np.newaxis]
+        values = logs - sums
+        terms = logs.shape[1]
+        # as in `sum_out`: 2 per term and FUNCTION_ERROR for the exponentials and the log of their sum
+        steps = _magnitude(values) + _magnitude(sums) + 2 * terms + FUNCTION_ERROR * (1 + math.log(terms))
+        return cls(axes=tuple(axes), values=values, error=UNIT_ROUNDOFF * steps)
+
     def sizes(self) -> dict[str, int]:
         """Return the length of every named axis."""
         return dict(zip(self.axes, self.values.shape[1:], strict=True))

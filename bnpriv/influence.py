@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from bnpriv import checks
+from bnpriv import checks, plotting
 from bnpriv.bound import Bound, Kind
 from bnpriv.errors import NetworkError, SecretError
 from bnpriv.explanation import explanation
@@ -23,6 +24,7 @@ from bnpriv.secrets import SecretPair, SecretPairs, all_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @final
@@ -84,6 +86,12 @@ class Influence:
         return self.bound.upper
 
     @property
+    def over_draws(self) -> tuple[float, float, float] | None:
+        """Return what half, 95 % and all of the draws tell at most; None if the models are no draws of a posterior."""
+        drawn = isinstance(self.network, DiscreteNetwork) and self.network.drawn is not None
+        return draw_points(self.values) if drawn else None
+
+    @property
     def dropped(self) -> tuple[tuple[SecretPair, int], ...]:
         """Return the pairs, with the model, that are no constraint because a secret has probability zero."""
         models, columns = np.nonzero(np.isneginf(self.values))
@@ -94,6 +102,35 @@ class Influence:
         if self.pair is None or not self.assignment or isinstance(self.network, IntervalNetwork):
             return f"{set_text(self.columns)} tells {number_text(float(self))} nats about {self.protected}."
         return explanation(self.network, self.protected, self.pair, self.model, self.assignment)
+
+    def plot_draws(self, ax: Axes | None = None) -> Axes:
+        """Draw how many of the models tell how much; with the extra `plot`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        drawing = plotting.axes(ax)
+        told = np.maximum(self.values.max(axis=1), 0.0)
+        drawing.hist(told[np.isfinite(told)], bins=40, color="#4a78b0")
+        for share, point in zip((50, 95, 100), draw_points(self.values), strict=True):
+            if np.isfinite(point):
+                drawing.axvline(point, color="black", linewidth=1, linestyle=":" if share < 100 else "-")
+                drawing.annotate(f"{share} %", (point, 0.97), xycoords=("data", "axes fraction"), rotation=90, va="top")
+        names = ", ".join(plotting.label(name) for name in sorted(self.columns))
+        drawing.set_xlabel(f"what {names} tells about {plotting.label(self.protected)}, in nats")
+        drawing.set_ylabel("models")
+        return drawing
 
     def __repr__(self) -> str:
         return visible(f"Influence({set_text(self.columns)} on {self.protected}: {float(self):.6g} nats, {self.kind})")
@@ -232,6 +269,19 @@ def _within(
         assignment={},
         network=network,
     )
+
+
+def draw_points(values: FloatArray) -> tuple[float, float, float]:
+    """Return what half, 95 % and all of the models tell at most, from values of shape (models, pairs).
+
+    Examples
+    --------
+    >>> draw_points(np.array([[0.1], [0.4], [0.2], [0.3]]))
+    (0.2, 0.4, 0.4)
+    """
+    told = np.sort(np.maximum(values.max(axis=1), 0.0))
+    half, most, every = (float(told[math.ceil(share * told.size) - 1]) for share in (0.5, 0.95, 1.0))
+    return half, most, every
 
 
 def frontier(graph: Graph, protected: str, columns: Iterable[str]) -> tuple[str, ...]:

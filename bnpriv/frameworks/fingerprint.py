@@ -26,4 +26,6 @@ def fingerprint(facts: object, networks: Iterable[Network | GaussianNetwork] = (
             table = network.tables[name]
             digest.update(repr((table.axes, table.values.shape, network.states[name])).encode())
             digest.update(table.values.tobytes())
+        if not isinstance(network, IntervalNetwork) and network.drawn is not None:
+            digest.update(repr(network.drawn).encode())
     return digest.hexdigest()

@@ -30,6 +30,10 @@ class Guarantee:
         Whether the secrets are the values of the protected columns in any one record.
     by_intervals : bool
         Whether the adversary may hold any model within declared intervals.
+    models_text : str
+        Which models the adversary may hold, where that is more than their number.
+    beyond_text : str
+        A sentence on models that were left out, if any is known to be.
     """
 
     epsilon: float
@@ -40,6 +44,8 @@ class Guarantee:
     kind: Kind
     single_values: bool = False
     by_intervals: bool = False
+    models_text: str = ""
+    beyond_text: str = ""
 
     def belief(self, prior: float) -> float:
         """Return the largest belief in a secret, against one alternative, after seeing the answer (delta aside)."""
@@ -52,6 +58,10 @@ class Guarantee:
         models = "the declared model" if self.models == 1 else f"any of the {self.models} declared models"
         if self.by_intervals:
             models = "any model within the declared intervals"
+        models = self.models_text or models
+        if not self.models_text or self.source not in self.models_text:
+            models += f" (source: {self.source})"
+        beyond = f" {self.beyond_text}" if self.beyond_text else ""
         slack = f", except with probability {self.delta:g}" if self.delta else ""
         estimate = " This rests on an estimate, not on a proof." if self.kind == "estimate" else ""
         names = " and ".join(self.protected)
@@ -62,7 +72,7 @@ class Guarantee:
         if self.single_values:
             secrets, records = f"two values of {names} in any one record apart: the odds between them", ""
         return (
-            f"Somebody who believes {models} (source: {self.source}) and sees this answer cannot tell {secrets} move "
+            f"Somebody who believes {models} and sees this answer cannot tell {secrets} move "
             f"by at most a factor {math.exp(self.epsilon):.3g}{slack}; a belief of 10 % becomes at most "
-            f"{100 * self.belief(0.1):.3g} %.{estimate}{records}"
+            f"{100 * self.belief(0.1):.3g} %.{estimate}{beyond}{records}"
         )

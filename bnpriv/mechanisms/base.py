@@ -21,6 +21,7 @@ from bnpriv.frameworks import (
     ValuePrivacy,
 )
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.drawn import posterior_of, with_draws
 from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
@@ -112,6 +113,7 @@ class Mechanism(ABC):
         if refusal is not None or asked is None:
             raise cast(Refusal, refusal).error()
         noise, certificate, spent = self._calibrated(framework, asked, float(epsilon), float(delta))
+        drawn = posterior_of(framework)
         guarantee = Guarantee(
             epsilon=float(epsilon),
             delta=spent,
@@ -121,6 +123,8 @@ class Mechanism(ABC):
             kind=certificate.kind,
             single_values=isinstance(framework, ValuePrivacy),
             by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
+            models_text="" if drawn is None else drawn.models_text,
+            beyond_text="" if drawn is None else drawn.sentence,
         )
         return Calibration(
             mechanism=self,
@@ -130,7 +134,7 @@ class Mechanism(ABC):
             delta=float(delta),
             noise=noise,
             guarantee=guarantee,
-            certificate=certificate,
+            certificate=with_draws(framework, asked, certificate),
         )
 
     @abstractmethod

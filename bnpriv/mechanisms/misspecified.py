@@ -85,6 +85,8 @@ class Misspecified:
         ratio of two probabilities twice is there twice.
     kind : {"exact", "certified", "estimate"}
         How well epsilon is known: "certified" for an upper bound, "exact" where the model does not matter.
+    beyond_text : str
+        A sentence on models that were left out, if any is known to be.
     """
 
     factor: float
@@ -93,6 +95,7 @@ class Misspecified:
     doubling_factor: float
     counted: Mapping[str, tuple[str, ...]]
     kind: Kind
+    beyond_text: str = ""
 
     def __str__(self) -> str:
         return lines_text(self._lines())
@@ -115,7 +118,7 @@ class Misspecified:
         for name, counted in self.counted.items():
             tables = f"those of {set_text(counted)}" if counted else "none"
             lines.append(f"Tables that matter for {name}: {tables}.")
-        return lines
+        return [*lines, self.beyond_text] if self.beyond_text else lines
 
 
 def misspecified(calibration: Calibration, factor: float) -> Misspecified:
@@ -141,6 +144,7 @@ def misspecified(calibration: Calibration, factor: float) -> Misspecified:
         doubling_factor=_doubling(tuple(by_attribute.values()), 2 * guarantee.epsilon),
         counted={name: _decisive(found, factor) for name, found in by_attribute.items()},
         kind=weakest(("certified", certificate.kind)),
+        beyond_text=guarantee.beyond_text,
     )
 
 

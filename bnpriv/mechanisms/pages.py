@@ -82,7 +82,7 @@ def calibration_facts(calibration: Calibration) -> Html:
     return facts(
         (
             ("Protected", listed([name(attribute) for attribute in calibration.guarantee.protected])),
-            ("From whom", observer_text(calibration.guarantee.models, by_intervals=calibration.guarantee.by_intervals)),
+            ("From whom", _observer(calibration)),
             ("Noise", brief_text(calibration)),
             ("Still useful?", join(verdict_badge(calibration), " ", str(calibration.useful))),
             ("Mechanism", code(str(calibration.mechanism))),
@@ -91,12 +91,18 @@ def calibration_facts(calibration: Calibration) -> Html:
     )
 
 
-def observer_text(models: int, sees: str = "the answer", *, by_intervals: bool = False) -> str:
+def observer_text(models: int, sees: str = "the answer", *, by_intervals: bool = False, models_text: str = "") -> str:
     """Return who must not learn the secret."""
     known = "the declared model" if models == 1 else f"one of the {models} declared models"
     if by_intervals:
         known = "any model within the declared intervals"
+    known = models_text or known
     return f"Anybody who sees {sees} and whose beliefs about the columns are {known}, whatever they do with it."
+
+
+def _observer(calibration: Calibration) -> str:
+    held = calibration.guarantee
+    return observer_text(held.models, by_intervals=held.by_intervals, models_text=held.models_text)
 
 
 def calibration_sections(calibration: Calibration) -> Sequence[Html]:

@@ -6,6 +6,7 @@ from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.interval import IntervalNetwork, Network, exact_tables
 from bnpriv.networks.model_class import model_class
+from bnpriv.networks.posterior import Posterior
 
 __all__ = [
     "DiscreteNetwork",
@@ -15,6 +16,7 @@ __all__ = [
     "Level",
     "MarkovChain",
     "Network",
+    "Posterior",
     "State",
     "exact_tables",
     "model_class",

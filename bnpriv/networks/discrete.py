@@ -13,10 +13,12 @@ from bnpriv.checks import listing, member, text
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray, LogTable
 from bnpriv.networks.graph import Graph
+from bnpriv.networks.posterior import Posterior
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
 
 if TYPE_CHECKING:
+    from bnpriv.learning.network import Prior
     from bnpriv.networks.interval import IntervalNetwork
 
 Level = Literal["parameters", "records"]
@@ -45,6 +47,8 @@ class DiscreteNetwork:
         What a node means: the parameter that governs the column of that name, or the column itself in one record.
     models : int
         Number of models in Theta.
+    drawn : Posterior, optional
+        Where the models were drawn from, if they are draws of a posterior.
     """
 
     graph: Graph
@@ -52,6 +56,7 @@ class DiscreteNetwork:
     tables: Mapping[str, LogTable]
     level: Level
     models: int
+    drawn: Posterior | None = None
 
     @classmethod
     def from_tables(
@@ -159,6 +164,84 @@ class DiscreteNetwork:
         from bnpriv.networks.interval import IntervalNetwork
 
         return IntervalNetwork.of(lower, upper, states=states, parents=parents, level=level)
+
+    @classmethod
+    def posterior(
+        cls,
+        graph: object,
+        public_table: object,
+        *,
+        public: str,
+        states: Mapping[str, Sequence[State]] | None = None,
+        prior: Prior = "bdeu",
+        equivalent_sample_size: float = 10.0,
+        draws: int = 1000,
+        seed: int | None = None,
+        same_table_is_public: bool = False,
+    ) -> DiscreteNetwork:
+        """Learn record networks from a *public* table: draws from the posterior of their tables.
+
+        Parameters
+        ----------
+        graph : mapping from str to sequence of str, Graph, DiscreteNetwork or pgmpy model
+            The parents of every attribute; only the edges count.
+        public_table : table, str or path
+            Other data than those to be released: pandas, Polars, PyArrow or DuckDB, or a Parquet or CSV file.
+        public : str
+            Where the public table comes from, in a sentence.
+        states : mapping from str to sequence of states, optional
+            The states of attributes; by default those of a network given as `graph`, else those in the table, sorted.
+        prior : {"bdeu", "jeffreys", "uniform"}
+            Every column has a Dirichlet prior: `equivalent_sample_size` records spread evenly over a table, half a
+            record in every cell, or one record in every cell.
+        equivalent_sample_size : float
+            For "bdeu".
+        draws : int
+            How many models are drawn, independently of each other.
+        seed : int, optional
+            To draw the same models again; a random one, which is recorded, by default.
+        same_table_is_public : bool
+            Declare that the table to be released may be this one, because all of it is public.
+
+        Returns
+        -------
+        DiscreteNetwork
+            Of level "records"; its models are the draws, and `drawn` says so.
+
+        Raises
+        ------
+        NetworkError
+            If graph, states, prior or number of draws are not well formed.
+        DataError, FileError
+            If the table cannot be read, or has missing or undeclared values.
+        SizeError
+            If the tables of all draws would be too large.
+
+        Notes
+        -----
+        The Dirichlet law is conjugate to counts (Heckerman, Geiger, Chickering, "Learning Bayesian Networks", Machine
+        Learning 20, 1995). What N draws stand for is in docs/claims/posterior.md.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> census = pd.DataFrame({"ill": ["no"] * 90 + ["yes"] * 10, "smokes": ["no"] * 70 + ["yes"] * 30})
+        >>> DiscreteNetwork.posterior({"smokes": ["ill"]}, census, public="made up", prior="uniform", seed=1)
+        DiscreteNetwork(attributes=2, edges=1, models=1000, level='records')
+        """
+        from bnpriv.learning.network import posterior_network
+
+        return posterior_network(
+            graph,
+            public_table,
+            public=public,
+            states=states,
+            prior=prior,
+            equivalent_sample_size=equivalent_sample_size,
+            draws=draws,
+            seed=seed,
+            same_table_is_public=same_table_is_public,
+        )
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -51,6 +51,8 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
         exact_tables(network, "a model class of several networks")
     names = [labels[k] if k < len(labels) else f"network {k}" for k in range(len(networks))]
     first = networks[0]
+    if len(networks) == 1:
+        return first  # draws of a posterior stay known as such
     for network, label in zip(networks[1:], names[1:], strict=True):
         _check_same(first, network, names[0], label)
     tables = {name: _joined(first, networks, name) for name in first.tables}

@@ -15,6 +15,7 @@ from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.release.evaluate import evaluate, try_sensitivity
 from bnpriv.release.pages import ShownNumber, release_fragment, release_page
+from bnpriv.release.public import refuse_learned
 from bnpriv.render.html import write
 from bnpriv.render.text import lines_text, visible
 from bnpriv.sampling import Sampler, SecureSampler
@@ -203,7 +204,8 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
     QueryError
         If the query does not fit the schema, or a custom query moves by more than it declares on made-up tables.
     DataError, FileError
-        If the data do not fit the schema or cannot be read; never with a value of the data.
+        If the data do not fit the schema or cannot be read, or are the table that the models were learned from; never
+        with a value of the data.
 
     Examples
     --------
@@ -215,6 +217,7 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
     """
     query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
     _check(calibration)
+    refuse_learned(calibration.framework, schema, data)
     answer = evaluate(query, schema, data)
     values = noise.sample([float(value) for value in answer.values], sampler or SecureSampler())
     return Release(

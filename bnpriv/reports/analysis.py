@@ -125,10 +125,15 @@ def model_assumptions(network: Network) -> tuple[str, ...]:
             "The observer's beliefs are those of some model within the declared intervals, and influences are upper "
             "bounds for all of them; what would be left without an edge is not worked out"
         )
+    beyond: tuple[str, ...] = ()
+    if isinstance(network, DiscreteNetwork) and network.drawn is not None:
+        models = f"The observer's beliefs are those of {network.drawn.models_text}"
+        beyond = (network.drawn.sentence,)
     return (
         f"{models}; somebody who knows more, for example the state of another attribute, holds another model.",
         "No dependence is missing from the network: an edge too many costs accuracy, an edge too few costs privacy.",
         "The network was not learned from the table that is to be protected.",
+        *beyond,
     )
 
 

@@ -41,6 +41,8 @@ from bnpriv.reports.values import AttributeReport, belief
 from bnpriv.reports.words import (
     WORDS,
     asked_text,
+    drawn_text,
+    draws_text,
     headline,
     lead,
     node_text,
@@ -86,9 +88,10 @@ def _facts(report: InfluenceReport) -> list[tuple[str, str]]:
     best = _best(report.plan)
     sees = "a statistic of these columns" if report.query is None else "the answer"
     by_intervals = isinstance(report.network, IntervalNetwork)
+    models = drawn_text(report)
     rows = [
         ("What is protected", _protected(report)),
-        ("From whom", observer_text(report.network.models, sees, by_intervals=by_intervals)),
+        ("From whom", observer_text(report.network.models, sees, by_intervals=by_intervals, models_text=models)),
     ]
     rows.append(("What leaks most", join(*(element("div", _leak(row)) for row in report.attributes))))
     if best is not None:
@@ -177,6 +180,8 @@ def _columns_section(report: InfluenceReport) -> Html:
     for row in report.attributes:
         if row.asked is not None and float(row.asked) > 0:
             parts += _explanation(row)
+        if draws_text(row.asked):
+            parts.append(element("p", "Over the draws, ", draws_text(row.asked)))
     return section("Which columns tell what, and how", *parts, id_="columns")
 
 

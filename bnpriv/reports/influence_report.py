@@ -242,8 +242,10 @@ def influence_report(
         secrets = secrets_of(model, cast(Protect, protect))
         found = tuple(attribute_report(model, name, pairs, limit) for name, pairs in secrets.items())
         assumptions = model_assumptions(model)
+        drawn = model.drawn if isinstance(model, DiscreteNetwork) else None
+        source = None if drawn is None else drawn.source
         return InfluenceReport(
-            network=model, source=None, attributes=found, beliefs=beliefs(found, None), assumptions=assumptions
+            network=model, source=source, attributes=found, beliefs=beliefs(found, None), assumptions=assumptions
         )
     if protect is not None or (epsilon is not None and query is None):
         raise ParameterError(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from bnpriv.influence import Influence
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.certificate import Decision
+from bnpriv.networks import DiscreteNetwork, Network
+from bnpriv.networks.posterior import CONFIDENCE
 from bnpriv.render import Json
 from bnpriv.reports.values import AttributeReport, Belief, EdgeEffect, RankedQuilt
 
@@ -25,6 +27,7 @@ def report_dict(report: InfluenceReport) -> Json:
         "source": report.source,
         "level": network.level,
         "models": network.models,
+        "drawn": _posterior(network),
         "records": report.records,
         "attributes": [
             {"name": name, "states": [str(state) for state in network.states[name]]} for name in network.attributes
@@ -59,6 +62,21 @@ def _influence(influence: Influence) -> Json:
     }
 
 
+def _posterior(network: Network) -> Json | None:
+    drawn = network.drawn if isinstance(network, DiscreteNetwork) else None
+    if drawn is None:
+        return None
+    return {
+        "public": drawn.source,
+        "draws": drawn.draws,
+        "seed": drawn.seed,
+        "prior": drawn.prior,
+        "confidence": CONFIDENCE if drawn.independent else None,
+        "beyond": drawn.beyond() if drawn.independent else None,
+        "sentence": drawn.sentence,
+    }
+
+
 def _attribute(report: AttributeReport) -> Json:
     return {
         "name": report.protected,
@@ -71,7 +89,17 @@ def _attribute(report: AttributeReport) -> Json:
         "quilts": [_quilt(row) for row in report.quilts],
         "more_quilts": report.more,
         "reads_protected": report.is_queried,
+        "draws": _draws(report.asked),
     }
+
+
+def _draws(influence: Influence | None) -> Json | None:
+    """Return what half, 95 % and all of the draws tell at most; None if the models are no draws."""
+    points = None if influence is None else influence.over_draws
+    if points is None:
+        return None
+    half, most, every = map(_number, points)
+    return {"at_50": half, "at_95": most, "at_100": every}
 
 
 def _edge(effect: EdgeEffect) -> Json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bnpriv.render import markdown as md
 from bnpriv.render.text import number_text, percent_text
 from bnpriv.reports.values import AttributeReport, RankedQuilt
-from bnpriv.reports.words import WORDS, asked_text, headline, lead, node_text, setting_text, witness_text
+from bnpriv.reports.words import WORDS, asked_text, draws_text, headline, lead, node_text, setting_text, witness_text
 
 if TYPE_CHECKING:
     from bnpriv.reports.influence_report import InfluenceReport
@@ -48,6 +48,8 @@ def _attribute(report: InfluenceReport, row: AttributeReport) -> list[str]:
     parts.append(md.table(["column", "nats", "reached at"], columns, numbers=[1]))
     if row.asked is not None and row.told > 0:
         parts.append("\n".join(f"- {md.prose(line)}" for line in row.asked.explain().splitlines()))
+    if draws_text(row.asked):
+        parts.append(md.prose(f"Over the draws, {draws_text(row.asked)}"))
     if row.quilts:
         parts += ["Markov quilts, the least telling first:", _quilts(row), _more(row)]
     if row.edges:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bnpriv.render.text import lines_text, name_text, number_text, percent_text, some_text, table_text
 from bnpriv.reports.values import AttributeReport, RankedQuilt
-from bnpriv.reports.words import asked_text, headline, influence_text, lead, setting_text, witness_text
+from bnpriv.reports.words import asked_text, draws_text, headline, influence_text, lead, setting_text, witness_text
 
 if TYPE_CHECKING:
     from bnpriv.reports.influence_report import InfluenceReport
@@ -49,6 +49,8 @@ def _attribute(report: InfluenceReport, row: AttributeReport) -> str:
     parts.append(_quilts(row))
     if row.asked is not None and report.query is not None:
         parts += ["", lines_text([f"{name}: the queried columns", f"{influence_text(row.asked)}."])]
+    if draws_text(row.asked):
+        parts += ["", f"{name}: over the draws", lines_text([draws_text(row.asked)])]
     if row.edges and row.asked is not None:
         parts += ["", f"{name}: what {asked_text(report, row)} would tell without an edge", _edges(row)]
     if row.asked is not None and float(row.asked) > 0:

@@ -6,9 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from bnpriv.influence import Influence
+from bnpriv.mechanisms.drawn import points_text
 from bnpriv.mechanisms.usefulness import LIMITS
 from bnpriv.mechanisms.verdict import reason_text, share_text, verdict_text
-from bnpriv.networks import IntervalNetwork
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork
 from bnpriv.render.text import and_text, name_text, number_text, percent_text, some_text
 from bnpriv.reports.curves import scale_at
 from bnpriv.reports.values import AttributeReport, belief, quilt_calibration
@@ -123,9 +124,24 @@ def setting_text(report: InfluenceReport) -> str:
     models = "one model" if network.models == 1 else f"{network.models} models"
     if isinstance(network, IntervalNetwork):
         models = "all models within intervals"
+    elif network.drawn is not None:
+        models = f"{network.models:,} models drawn from a posterior"
     records = "" if report.records is None else f"{report.records:,} records, "
     edges = "1 edge" if len(network.graph.edges) == 1 else f"{len(network.graph.edges)} edges"
     return f"{records}{len(network.attributes)} attributes, {edges}, {models}"
+
+
+def drawn_text(report: InfluenceReport) -> str:
+    """Return which models were drawn, or an empty text if they are no draws."""
+    network = report.network
+    return network.drawn.models_text if isinstance(network, DiscreteNetwork) and network.drawn is not None else ""
+
+
+def draws_text(influence: Influence | None) -> str:
+    """Return what half, 95 % and all of the draws tell at most; an empty text if the models are no draws."""
+    if influence is None or influence.over_draws is None:
+        return ""
+    return f"{some_text(influence.columns)} about {name_text(influence.protected)}: {points_text(influence.values)}"
 
 
 def node_text(report: InfluenceReport) -> str:

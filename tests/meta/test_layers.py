@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "checks", "bound"}),
     frozenset({"render", "plotting", "sheet"}),
-    frozenset({"factors", "networks", "laws"}),
+    frozenset({"factors", "networks", "learning", "laws"}),
     frozenset({"noise", "discrete_noise", "sampling", "divergences", "transport"}),
     frozenset({"schema", "queries", "column_laws"}),
     frozenset({"secrets", "properties", "continuous_secrets", "frameworks"}),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import bnpriv as bp
@@ -314,6 +315,11 @@ def test_values_of_a_network_are_reported() -> None:
     assert json.loads(report.to_json())["level"] == "records"
 
 
+def drawn() -> DiscreteNetwork:
+    table = pd.DataFrame({"ill": ["no", "yes"] * 20, "pill": ["no", "no", "yes", "yes"] * 10})
+    return DiscreteNetwork.posterior({"pill": ["ill"]}, table, public="made up", draws=20, seed=1)
+
+
 def test_json_is_what_its_page_says(student, twelve) -> None:
     schema = documented()
     assert len(schema) > 100
@@ -322,6 +328,7 @@ def test_json_is_what_its_page_says(student, twelve) -> None:
         bp.influence_report(student, BOTH),
         bp.influence_report(student, BOTH, 1.0),
         bp.influence_report(twelve, means("visits", "cost", "income"), 0.5),
+        bp.influence_report(drawn(), protect="ill"),
     ]
     seen: set[str] = set()
     for report in reports:

@@ -1,0 +1,101 @@
+"""What a calibration says about models that were drawn from a posterior (docs/claims/posterior.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from bnpriv.errors import Refusal, SizeError
+from bnpriv.evidence import influences
+from bnpriv.factors import FloatArray
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+    ValuePrivacy,
+)
+from bnpriv.influence import Influence, draw_points
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.networks import DiscreteNetwork, Posterior
+from bnpriv.queries.base import Query
+from bnpriv.render import number_text
+
+
+def posterior_of(framework: Framework) -> Posterior | None:
+    """Return where the models of a framework were drawn from, or None if they are no draws."""
+    return None if isinstance(framework, DistributionPrivacy) else next(iter(posteriors_of(framework)), None)
+
+
+def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
+    """Return where all those networks of a framework were drawn from that were; several for pairs of networks."""
+    networks: Iterable[object] = ()
+    if isinstance(framework, DistributionPrivacy):
+        networks = (side for pair in framework.pairs for side in pair)
+    elif isinstance(framework, ValuePrivacy):
+        networks = (framework.model,)
+    elif isinstance(framework, (DatasetAttributePrivacy, DistributionalAttributePrivacy)):
+        networks = (framework.network,)
+    found = (network.drawn for network in networks if isinstance(network, DiscreteNetwork))
+    return tuple(drawn for drawn in found if drawn is not None)
+
+
+def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
+    """Return a certificate that says what it owes to draws; the same if the models are no draws."""
+    drawn = posterior_of(framework)
+    if drawn is None:
+        return certificate
+    notes = [*_facts(drawn, certificate), *_told(framework, query)]
+    return replace(certificate, notes=(*certificate.notes, *notes))
+
+
+def posterior_notes(network: DiscreteNetwork, values: FloatArray) -> tuple[str, ...]:
+    """Return how many models were drawn, which decides, and what half, 95 % and all of them tell at most.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        Nothing is said if its models are no draws.
+    values : ndarray of shape (models, pairs)
+        Upper bounds of an influence in nats, as `Influence.values`.
+    """
+    if network.drawn is None:
+        return ()
+    return network.drawn.sentence, points_text(values)
+
+
+def points_text(values: FloatArray) -> str:
+    """Return what half, 95 % and all of the draws tell at most, and which draw tells most."""
+    half, most, every = (number_text(point) for point in draw_points(values))
+    return (
+        f"half of the draws tell at most {half} nats, 95 % at most {most}, all at most {every} "
+        f"(draw {int(np.argmax(values.max(axis=1)))})."
+    )
+
+
+def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
+    seed = "" if drawn.seed is None else f", seed {drawn.seed}"
+    prior = f", prior {drawn.prior}" if drawn.prior else ""
+    records = "" if drawn.table is None else f" given {drawn.table.records:,} public records"
+    first = next(iter(certificate.decisions), None)
+    decides = "" if first is None else f" Draw {first.model} decides the noise, for {first.protected}."
+    return [f"The models are {drawn.draws:,} draws from a posterior{records}{prior}{seed}.{decides}", drawn.sentence]
+
+
+def _told(framework: Framework, query: Query) -> list[str]:
+    """Return what the queried columns tell over the draws, without noise, for every protected attribute."""
+    evidence = influences(framework)
+    if isinstance(evidence, Refusal):
+        return []
+    notes: list[str] = []
+    for name in evidence.secrets:
+        asked = query.columns.intersection(evidence.network.attributes) - {name}
+        try:
+            told = evidence.influence(asked, name)
+        except SizeError:
+            continue
+        if isinstance(told, Influence) and asked:
+            notes.append(f"Of {name}, without noise, by the other queried columns: {points_text(told.values)}")
+    return notes
