@@ -56,7 +56,13 @@ def checked(notebook: Any) -> dict[str, list[str]]:
 
 
 def test_all_are_there() -> None:
-    names = ["01-model-and-report.ipynb", "02-release.ipynb", "03-dataset-properties.ipynb", "05-time-series.ipynb"]
+    names = [
+        "01-model-and-report.ipynb",
+        "02-release.ipynb",
+        "03-dataset-properties.ipynb",
+        "05-time-series.ipynb",
+        "07-posterior-theta.ipynb",
+    ]
     assert [path.name for path in PATHS] == names
 
 
