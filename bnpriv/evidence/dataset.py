@@ -13,7 +13,7 @@ import numpy as np
 
 from bnpriv.checks import listing
 from bnpriv.column_laws import ColumnLaw
-from bnpriv.errors import BnprivError, Refusal, SecretError
+from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
 from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair
 from bnpriv.evidence.records import MOST_STEPS, cuts_of, law_cells, record_law, state_cells, summed_exactly
 from bnpriv.evidence.sums import canonical, denominators, mixture_of, rounding_of, sum_law, too_large
@@ -334,7 +334,11 @@ def _of_sum(
     refusal = too_large(both, n)
     if refusal is not None:
         return Constraint(protected=name, model=model, record=None, pairs=refusal)
-    total, shift = n_fold(both, n), _shift(framework, secret)
+    try:
+        total, shift = n_fold(both, n), _shift(framework, secret)
+    except SizeError as error:
+        refusal = Refusal(required=error.required, found=error.found, remedy=error.remedy)
+        return Constraint(protected=name, model=model, record=None, pairs=refusal)
     chosen = _chosen(np.unique(total.points[:, 0]), secret, shift)
     served = frozenset(chosen) if isinstance(secret.pairs, SecretPairs) else None
     pairs = _cut(total, list(chosen.values()), shift, units)

@@ -72,3 +72,13 @@ def test_the_patients_are_made_up_by_their_script() -> None:
     script = runpy.run_path(str(FOLDER / "simulate.py"))
     made = script["simulate"]()
     pd.testing.assert_frame_equal(made, stored, check_dtype=False, check_categorical=False)
+
+
+@pytest.mark.parametrize("records", [200, 400])
+def test_a_secret_mean_of_too_many_records_is_refused_with_the_size(hospital, records: int) -> None:
+    schema = bp.Schema(records=records, columns=hospital.schema.columns)
+    secret = bp.Secret(bp.mean("days"), pairs=bp.apart(at_most=0.5))
+    framework = bp.DatasetAttributePrivacy(hospital.network, schema, {"days": secret}, source="a test")
+    plan = bp.plan(framework, bp.count(bp.col("smoker") == "yes"), 1.0)
+    assert isinstance(plan.best.mechanism, bp.ColumnMechanism)
+    assert any("atoms" in str(reason) and "found" in str(reason) for _, reason in plan.refusals)
