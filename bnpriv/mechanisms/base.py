@@ -257,7 +257,7 @@ class Calibration:
             f"mean error {number_text(self.expected_error)}"
         )
         lines = [f"{self.mechanism} for {self.query} at epsilon {self.epsilon:g}: {size}."]
-        lines += [f"  {decision.text}" for decision in self.certificate.decisions]
+        lines += [f"  {reason}" for reason in self.certificate.reasons]
         lines += [f"  {note}" for note in self.certificate.notes]
         lines += [f"  No constraint: {pair}." for pair in self.certificate.dropped]
         lines.append(f"  {self.useful}")

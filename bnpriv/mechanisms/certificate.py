@@ -12,6 +12,9 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.quilts import MarkovQuilt
 from bnpriv.render import Json, number_text, set_text
 
+MOST_REASONS = 20
+"""Decisions that are told in words; there may be one for every model."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +140,13 @@ class Certificate:
     def kind(self) -> Kind:
         """Return how well the numbers behind the noise are known."""
         return weakest((self.sensitivity.kind, *(decision.kind for decision in self.decisions)))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Return in words what decided the noise, the most noise first; of many decisions the first ones."""
+        texts = tuple(decision.text for decision in self.decisions[:MOST_REASONS])
+        left = len(self.decisions) - len(texts)
+        return (*texts, f"{left:,} more decisions, for which no more noise is needed.") if left else texts
 
     def to_json(self) -> Json:
         """Return the certificate as plain values."""

@@ -140,7 +140,7 @@ def decisions(calibration: Calibration) -> Html:
     found = calibration.certificate.decisions
     rows = [_decision(decision, calibration) for decision in found if isinstance(decision, Decision)]
     by_laws = [decision for decision in found if isinstance(decision, LawDecision)]
-    others = [decision.text for decision in found if not isinstance(decision, Decision)]
+    others = () if rows else calibration.certificate.reasons
     header = (
         "protected",
         "worst pair of secrets",

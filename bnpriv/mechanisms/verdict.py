@@ -47,7 +47,7 @@ def reason_text(calibration: Calibration) -> str:
     """Return in a sentence or two what the noise is for, or why there is none."""
     decisions = [decision for decision in calibration.certificate.decisions if isinstance(decision, Decision)]
     if not decisions:
-        return " ".join([*(decision.text for decision in calibration.certificate.decisions), *_notes(calibration)])
+        return " ".join([*calibration.certificate.reasons, *_notes(calibration)])
     worst = decisions[0]
     protected = name_text(worst.protected)
     told = number_text(worst.influence.upper)
