@@ -35,7 +35,7 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     ------
     NetworkError
         If there is no network, or they differ in level, attributes, parents or states; the message names the first
-        difference; or if one is given by intervals.
+        difference; or if one is given by intervals, or holds draws from a posterior beside others.
 
     Examples
     --------
@@ -53,6 +53,13 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     first = networks[0]
     if len(networks) == 1:
         return first  # draws of a posterior stay known as such
+    drawn = [label for label, network in zip(names, networks, strict=True) if network.drawn is not None]
+    if drawn:  # what lies above the draws, and from which table they were learned, is said of them alone
+        raise NetworkError(
+            "models drawn from a posterior must stay a model class of their own",
+            found=f"draws in {listing(drawn)}, beside others",
+            remedy="Calibrate for each class, and use the larger noise.",
+        )
     for network, label in zip(networks[1:], names[1:], strict=True):
         _check_same(first, network, names[0], label)
     tables = {name: _joined(first, networks, name) for name in first.tables}

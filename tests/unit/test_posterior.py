@@ -300,7 +300,8 @@ def test_draws_count_in_the_fingerprint_of_a_framework() -> None:
     assert fingerprint("f", [first]) != fingerprint("f", [second])
     assert fingerprint("f", [first]) == fingerprint("f", [learned(20)])
     assert bp.model_class([first]).drawn is not None
-    assert bp.model_class([first, second]).drawn is None
+    with pytest.raises(bp.NetworkError, match="a model class of their own"):
+        bp.model_class([first, second])
 
 
 def test_a_plot_of_the_draws() -> None:
