@@ -110,12 +110,12 @@ def running_sums(logs: FloatArray) -> FloatArray:
     """Return the logs of the sums from the left, in windows within which no sum that counts can underflow."""
     if np.min(logs) > -LEVEL / 2:
         return np.log(np.cumsum(np.exp(logs)))
-    windows = np.ceil(np.maximum.accumulate(logs) * (2 / LEVEL))
+    windows = np.ceil(np.maximum.accumulate(logs) / LEVEL)
     starts = [0, *(np.flatnonzero(np.diff(windows)) + 1).tolist(), len(logs)]
     sums = np.empty_like(logs)
     before = -math.inf
     for start, end in pairwise(starts):
-        shift = float(windows[start]) * LEVEL / 2
+        shift = float(windows[start]) * LEVEL
         masses = np.exp(logs[start:end] - shift)
         masses[0] += math.exp(before - shift)
         np.log(np.cumsum(masses), out=sums[start:end])
