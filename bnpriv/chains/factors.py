@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.factors import FloatArray
-
-LEAST = 1e-280
-"""A power of the transition matrix with a smaller entry, other than a true zero, is not used: it has lost digits."""
+from bnpriv.networks.chain import LEAST
 
 BLOCK = 2**22
 """Cells of a table of log ratios that are held at once."""

@@ -9,13 +9,13 @@ from typing import final
 
 import numpy as np
 
-from bnpriv.chains.steps import Step
+from bnpriv.chains.steps import Step, stationary_error
 from bnpriv.errors import Refusal
 from bnpriv.factors import FloatArray
 from bnpriv.networks import MarkovChain
 
 MARGIN = 1e-10
-"""Added to eigenvalues: far above the error of their computation for matrices of some hundred states."""
+"""Added to eigenvalues, with the error of the stationary law: far above the error of their computation."""
 
 
 @final
@@ -42,16 +42,17 @@ class SpectralBound:
         """Return the bound of a chain that is irreducible and aperiodic; `published` gives the form of the paper."""
         matrix = chain.matrix(model)
         law = chain.stationary[min(model, len(chain.stationary) - 1)]
+        margin = MARGIN + 4 * stationary_error(len(law))
         root = np.sqrt(law)
         balanced = root[:, np.newaxis] * matrix / root[np.newaxis, :]
         if bool(chain.is_reversible[min(model, len(chain.transition) - 1)]):
-            second = _second((balanced + balanced.T) / 2)
+            second = _second((balanced + balanced.T) / 2, margin)
             decay = 1 - second if published else -math.log(second) if second > 0 else math.inf
         else:
-            second = _second(balanced @ balanced.T)
+            second = _second(balanced @ balanced.T, margin)
             decay = (1 - second) / 2 if published else -math.log(second) / 2 if second > 0 else math.inf
         twice = published or chain.start != "stationary"
-        return cls(decay=max(decay, 0.0), least=float(law.min()) * (1 - MARGIN), twice=twice)
+        return cls(decay=max(decay, 0.0), least=float(law.min()) * (1 - margin), twice=twice)
 
     @property
     def entries(self) -> int:
@@ -87,8 +88,8 @@ def spectral_refusal(chain: MarkovChain) -> Refusal | None:
     return None
 
 
-def _second(symmetric: FloatArray) -> float:
+def _second(symmetric: FloatArray, margin: float) -> float:
     """Return the second largest absolute eigenvalue, rounded up."""
     ordered = np.sort(np.abs(np.linalg.eigvalsh(symmetric)))
     found = float(ordered[-2]) if len(ordered) > 1 else 0.0
-    return min(1.0, found + MARGIN)
+    return min(1.0, found + margin)

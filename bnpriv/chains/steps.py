@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.factors import FloatArray
 from bnpriv.networks import MarkovChain
+from bnpriv.networks.chain import LEAST
 
 Mask = NDArray[np.bool_]
 
@@ -62,13 +63,13 @@ def steps(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
     if chain.start == "any":
         yield _unknown(k, 1, length)
     elif chain.start == "stationary":
-        yield _settled(chain.first(model), 1, length, _stationary_error(k))
+        yield _settled(chain.first(model), 1, length, stationary_error(k))
     else:
         yield from _moving(chain, model, length)
 
 
 def _settled(law: FloatArray, first: int, last: int, error: float) -> Step:
-    return Step(first=first, last=last, odds=_odds(law, error), masks=[law > 0], error=2 * error)
+    return Step(first=first, last=last, odds=_odds(law, law > 0, error), masks=[law > 0], error=2 * error)
 
 
 def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
@@ -78,26 +79,29 @@ def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
     """
     k, matrix, target = len(chain.states), chain.matrix(model), chain.limit(model)
     laws, strayed, away = [chain.first(model)], -MOST_DISTANCE, np.inf
+    masks = [laws[0] > 0]
     for step in range(1, min(length, LONGEST) + 1):
         law = laws[-1]
         if target is not None:
             # states that are left for good may still be seen by a quilt that reaches back to them
-            strayed = step if bool(np.any((law > 0) & (target == 0))) else strayed
+            strayed = step if bool(np.any(masks[-1] & (target == 0))) else strayed
             away = _away(law, target) if step - strayed > MOST_DISTANCE else np.inf
         if away <= SETTLED:
             break
         laws.append(law @ matrix)
+        masks.append((masks[-1].astype(np.float64) @ (matrix > 0)) > 0)
     alone = min(len(laws) - (away <= SETTLED), length)
     if alone < length:
         rounding = len(laws) * (k + 8) * UNIT_ROUNDOFF
         if target is not None and np.isfinite(away):
-            yield _settled(target, alone + 1, length, away + rounding + _stationary_error(k))
+            yield _settled(target, alone + 1, length, away + rounding + stationary_error(k))
         else:
             yield _unknown(k, alone + 1, length)
-    masks = [law > 0 for law in laws]
     for step in _coarse_to_fine(alone):
         error = step * (k + 8) * UNIT_ROUNDOFF
-        yield Step(first=step, last=step, odds=_odds(laws[step - 1], error), masks=masks, error=2 * error)
+        yield Step(
+            first=step, last=step, odds=_odds(laws[step - 1], masks[step - 1], error), masks=masks, error=2 * error
+        )
 
 
 def _coarse_to_fine(count: int) -> Iterator[int]:
@@ -121,7 +125,7 @@ def _unknown(k: int, first: int, last: int) -> Step:
     return Step(first=first, last=last, odds=odds, masks=[np.ones(k, dtype=np.bool_)], error=np.inf, unknown=True)
 
 
-def _stationary_error(k: int) -> float:
+def stationary_error(k: int) -> float:
     """Bound the relative error of a stationary law that is computed without subtraction (O'Cinneide 1993)."""
     return 16 * k**3 * UNIT_ROUNDOFF
 
@@ -134,9 +138,12 @@ def _away(law: FloatArray, target: FloatArray) -> float:
     return float(np.max(np.abs(np.log(law[inside] / target[inside]))))
 
 
-def _odds(law: FloatArray, error: float) -> FloatArray:
+def _odds(law: FloatArray, mask: Mask, error: float) -> FloatArray:
+    """Return upper bounds of log P(x') - log P(x), infinite where a probability has lost its digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(law)
         odds = logs[np.newaxis, :] - logs[:, np.newaxis] + 2 * error
-    possible = (law > 0) & (law > 0)[:, np.newaxis]
+    lost = mask & (law < LEAST)
+    odds[lost | lost[:, np.newaxis]] = np.inf
+    possible = mask & mask[:, np.newaxis]
     return np.where(possible & ~np.eye(len(law), dtype=np.bool_), odds, -np.inf)

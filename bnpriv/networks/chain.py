@@ -21,6 +21,9 @@ Start = Literal["given", "stationary", "any"]
 MOST_STATES = 512
 """States of a chain; the influence of a step takes their cube."""
 
+LEAST = 1e-280
+"""Probabilities that are smaller, but no true zeros, have lost digits; what rests on them is not used."""
+
 REVERSIBLE = 1e-12
 """Relative difference of the two flows between states that is taken for rounding."""
 
@@ -231,6 +234,12 @@ def _stationary(matrix: FloatArray) -> FloatArray:
         weights[n] = weights[:n] @ rest[:n, n]
     law = np.zeros(len(matrix))
     law[inside] = weights / weights.sum()
+    if not bool(np.all(law[inside] >= LEAST)):
+        raise NetworkError(
+            f"every stationary probability that is not zero must be at least {LEAST:g}",
+            found="a smaller one",
+            remedy="Merge states that hardly ever occur.",
+        )
     return law
 
 

@@ -326,3 +326,14 @@ def test_a_law_that_settles_early_is_never_below_all_paths(monkeypatch) -> None:
         found = chain_scale(chain.length, epsilon, told)
         assert (found.score if found else 0.0) >= brute_force(chain, chain.first(0), epsilon) * (1 - 1e-12), k
     assert settled > 30
+
+
+def test_a_probability_below_the_range_of_doubles_is_no_zero() -> None:
+    """Two rare steps lead to the state 2, with probability 1e-400 at the third step."""
+    transition = [[1 - 1e-200, 1e-200, 0.0], [0.5, 0.5 - 1e-200, 1e-200], [0.5, 0.25, 0.25]]
+    told = ExactInfluence(MarkovChain(transition, [1.0, 0.0, 0.0], 5), 0)
+    third = next(step for step in told.steps(5) if step.first == step.last == 3)
+    assert third.odds[0, 2] == third.odds[2, 0] == math.inf
+    assert bool(third.seen(0)[2])
+    with pytest.raises(bp.NetworkError, match="1e-280"):
+        MarkovChain(transition, "stationary", 5)
