@@ -85,6 +85,9 @@ def spectral_refusal(chain: MarkovChain) -> Refusal | None:
     if bool((chain.period > 1).any()):
         found = f"a chain of period {int(chain.period.max())}"
         return Refusal(required="the spectral bound needs a chain without a period", found=found, remedy=remedy)
+    if any(chain.limit(model) is None for model in range(len(chain.transition))):
+        required = "the spectral bound needs a stationary law without probabilities that are all but zero"
+        return Refusal(required=required, found="a smaller one than doubles hold", remedy=remedy)
     return None
 
 

@@ -313,7 +313,7 @@ def _exact_pairs(
             for a, b in listed
         )
     except BnprivError as error:
-        return Refusal(required=error.required, found=error.found, remedy=error.remedy)
+        return Refusal.of(error)
 
 
 def _answers(first: Atoms, second: Atoms) -> Atoms:
@@ -337,8 +337,7 @@ def _of_sum(
     try:
         total, shift = n_fold(both, n), _shift(framework, secret)
     except SizeError as error:
-        refusal = Refusal(required=error.required, found=error.found, remedy=error.remedy)
-        return Constraint(protected=name, model=model, record=None, pairs=refusal)
+        return Constraint(protected=name, model=model, record=None, pairs=Refusal.of(error))
     chosen = _chosen(np.unique(total.points[:, 0]), secret, shift)
     served = frozenset(chosen) if isinstance(secret.pairs, SecretPairs) else None
     pairs = _cut(total, list(chosen.values()), shift, units)

@@ -90,4 +90,4 @@ def _exact(label: str, first: Atoms, second: Atoms, form: NormalForm) -> tuple[L
         sums = [canonical(repeated(law, n), units) for law in (first, second)]
         return (LawPair(pair=label, first=sums[0], second=sums[1]),)
     except BnprivError as error:
-        return Refusal(required=error.required, found=error.found, remedy=error.remedy)
+        return Refusal.of(error)

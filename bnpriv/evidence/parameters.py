@@ -97,7 +97,7 @@ class ParameterLaws:
                 and (second := self._answer(name, pair.second, model)) is not None
             )
         except BnprivError as error:
-            return Refusal(required=error.required, found=error.found, remedy=error.remedy)
+            return Refusal.of(error)
 
     def _possible(self, name: str, side: frozenset[State], model: int) -> bool:
         return bool(np.isfinite(self._side(name, (), side, model)).any())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -16,9 +14,8 @@ from bnpriv.networks import MarkovChain
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
 from bnpriv.render import Json
-from bnpriv.render.html import write
 from bnpriv.render.text import number_text, percent_text
-from bnpriv.reports.parts import Parts, Table
+from bnpriv.reports.parts import Parts, ShortReport, Table, answer_dict
 
 FORMAT = "bnpriv chain report 1"
 
@@ -85,7 +82,7 @@ class ChainNoise:
 
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ChainReport:
+class ChainReport(ShortReport):
     """What the values of a chain tell about each other, and what noise a query needs.
 
     Print it for plain text; a notebook shows it by itself.
@@ -125,20 +122,11 @@ class ChainReport:
         at_one = next(noise for noise in self.noises if noise.epsilon == 1.0)
         return f"One value of {column} hides behind noise for {number_text(at_one.exact)} records at epsilon 1."
 
-    @property
-    def text(self) -> str:
-        """Return the whole report as plain text."""
-        return self._parts.text
-
-    def __str__(self) -> str:
-        return self.text
-
     def __repr__(self) -> str:
         return f"ChainReport({self.framework.protected[0]})"
 
     def to_dict(self) -> Json:
         """Return the report as plain values; docs/chain-report-schema.md names every field."""
-        best = self.plan.best if self.plan is not None and self.plan.calibrations else None
         return {
             "format": FORMAT,
             "source": self.framework.source,
@@ -161,40 +149,12 @@ class ChainReport:
                 for row in self.noises
             ],
             "query": None if self.query is None else str(self.query),
-            "answer": None
-            if best is None
-            else {
-                "mechanism": str(best.mechanism),
-                "scale": best.scale,
-                "epsilon": best.guarantee.epsilon,
-                "delta": best.guarantee.delta,
-                "guarantee": best.guarantee.sentence,
-            },
+            "answer": answer_dict(self.plan),
         }
 
-    def to_json(self) -> str:
-        """Return the report as JSON; docs/chain-report-schema.md names every field."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown."""
-        return self._parts.markdown
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as a page of its own, which loads nothing from anywhere.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Also write it to this file.
-        """
-        return write(self._parts.page, path)
-
-    def _repr_html_(self) -> str:
-        return self._parts.fragment
-
     @property
-    def _parts(self) -> Parts:
+    def parts(self) -> Parts:
+        """Return the report without its form."""
         chain, column = self.chain, self.framework.protected[0]
         several = f"{len(chain.length)} chains of together {chain.steps:,} steps"
         return Parts(

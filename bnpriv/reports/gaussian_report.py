@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -23,9 +21,8 @@ from bnpriv.quilts import MarkovQuilt, markov_quilts
 from bnpriv.render import Json, html
 from bnpriv.render.chart import line_chart
 from bnpriv.render.graph import network_html
-from bnpriv.render.html import write
 from bnpriv.render.text import and_text, number_text, set_text
-from bnpriv.reports.parts import Parts, Table
+from bnpriv.reports.parts import Parts, ShortReport, Table, answer_dict
 
 FORMAT = "bnpriv gaussian influence report 1"
 
@@ -72,7 +69,7 @@ class GaussianAttribute:
 
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
-class GaussianReport:
+class GaussianReport(ShortReport):
     """What leaks about each protected attribute of a linear-Gaussian network and what noise a query needs.
 
     Print it for plain text; a notebook shows it by itself.
@@ -126,20 +123,11 @@ class GaussianReport:
         told = [row.asked for row in self.attributes if row.asked is not None]
         return tuple((epsilon, max((each.delta(epsilon) for each in told), default=0.0)) for epsilon in EPSILONS)
 
-    @property
-    def text(self) -> str:
-        """Return the whole report as plain text."""
-        return self._parts.text
-
-    def __str__(self) -> str:
-        return self.text
-
     def __repr__(self) -> str:
         return f"GaussianReport({', '.join(row.protected for row in self.attributes)})"
 
     def to_dict(self) -> Json:
         """Return the report as plain values; docs/gaussian-report-schema.md names every field."""
-        best = self.plan.best if self.plan is not None and self.plan.calibrations else None
         return {
             "format": FORMAT,
             "source": self.source,
@@ -150,40 +138,12 @@ class GaussianReport:
             "protected": [_attribute(row) for row in self.attributes],
             "curve": [{"epsilon": epsilon, "delta": delta} for epsilon, delta in self.curve],
             "assumptions": list(self.assumptions),
-            "answer": None
-            if best is None
-            else {
-                "mechanism": str(best.mechanism),
-                "scale": best.scale,
-                "epsilon": best.guarantee.epsilon,
-                "delta": best.guarantee.delta,
-                "guarantee": best.guarantee.sentence,
-            },
+            "answer": answer_dict(self.plan),
         }
 
-    def to_json(self) -> str:
-        """Return the report as JSON; docs/gaussian-report-schema.md names every field."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown, without the drawings."""
-        return self._parts.markdown
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as a page of its own, which loads nothing from anywhere.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Also write it to this file.
-        """
-        return write(self._parts.page, path)
-
-    def _repr_html_(self) -> str:
-        return self._parts.fragment
-
     @property
-    def _parts(self) -> Parts:
+    def parts(self) -> Parts:
+        """Return the report without its form."""
         sees = "a statistic of these columns" if self.query is None else "the answer"
         protected = (f"{row.protected}: {listing(row.pairs)} must not be told apart" for row in self.attributes)
         network, size = self.network, f"{len(self.network.attributes)} attributes, models: {self.network.models}"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 from bnpriv.mechanisms.pages import comparison_section, guarantee_quote
 from bnpriv.planner import Plan
-from bnpriv.render import html
+from bnpriv.render import Json, html
 from bnpriv.render import markdown as md
 from bnpriv.render.text import lines_text, table_text, visible
 
@@ -108,3 +111,59 @@ class Parts:
                 body.append(html.section("The guarantee, word for word", guarantee_quote(self.plan.best)))
         body.append(html.section("What the model must be trusted for", html.items(self.assumptions)))
         return body
+
+
+class ShortReport(ABC):
+    """A report that is shown by its parts: print it for plain text; a notebook shows it by itself."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Parts:
+        """Return the report without its form."""
+
+    @abstractmethod
+    def to_dict(self) -> Json:
+        """Return the report as plain values."""
+
+    @property
+    def text(self) -> str:
+        """Return the whole report as plain text."""
+        return self.parts.text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_json(self) -> str:
+        """Return the values of `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown, without the drawings."""
+        return self.parts.markdown
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the report as a page of its own, which loads nothing from anywhere.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Also write it to this file.
+        """
+        return html.write(self.parts.page, path)
+
+    def _repr_html_(self) -> str:
+        return self.parts.fragment
+
+
+def answer_dict(plan: Plan | None) -> Json | None:
+    """Return the best mechanism of a plan as plain values; None without one."""
+    if plan is None or not plan.calibrations:
+        return None
+    best = plan.best
+    return {
+        "mechanism": str(best.mechanism),
+        "scale": best.scale,
+        "epsilon": best.guarantee.epsilon,
+        "delta": best.guarantee.delta,
+        "guarantee": best.guarantee.sentence,
+    }
