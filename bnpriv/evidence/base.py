@@ -105,6 +105,10 @@ class Influences(Protocol):
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
         ...
 
+    def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
+        """Return those of `columns` that depend on the protected `attribute` itself: they must be near."""
+        ...
+
     def influence(self, columns: frozenset[str], attribute: str) -> Told:
         """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
         ...

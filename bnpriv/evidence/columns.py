@@ -5,15 +5,32 @@ from __future__ import annotations
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.networks import ContinuousNetwork, Network
 
 COLUMNS_ASSUMPTION = (
     "Given all parameters the columns are independent, and each column is driven by its own parameter alone."
 )
 
 
+OWN_COLUMNS_ASSUMPTION = (
+    "Given the parameters that drive them, columns of the model that are no attribute say nothing more of any parameter."
+)
+
+
+def assumed(network: Network | ContinuousNetwork) -> tuple[str, ...]:
+    """Return what must hold for the influences of parameters to be those of columns."""
+    return (COLUMNS_ASSUMPTION, OWN_COLUMNS_ASSUMPTION) if network.reading.columns else (COLUMNS_ASSUMPTION,)
+
+
+def drivers(network: Network | ContinuousNetwork, columns: frozenset[str]) -> frozenset[str]:
+    """Return the attributes that stand for `columns`: what drives them; independent columns have none."""
+    return network.reading.drivers(columns).intersection(network.attributes)
+
+
 def uncovered(framework: DistributionalAttributePrivacy, columns: frozenset[str]) -> Refusal | None:
     """Return why the model says nothing about one of `columns`, or None if it covers all."""
-    missing = columns.difference(framework.network.attributes, framework.independent)
+    known = framework.network.reading.columns
+    missing = columns.difference(framework.network.attributes, framework.independent, known)
     if not missing:
         return None
     return Refusal(

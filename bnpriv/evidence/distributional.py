@@ -11,7 +11,7 @@ import numpy as np
 from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
-from bnpriv.evidence.columns import COLUMNS_ASSUMPTION, uncovered
+from bnpriv.evidence.columns import assumed, drivers, uncovered
 from bnpriv.evidence.gaussian import GaussianInfluences
 from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.frameworks import DistributionalAttributePrivacy
@@ -45,15 +45,19 @@ class DistributionalInfluences:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Return what must hold for the influences to be those of the columns."""
-        return (COLUMNS_ASSUMPTION,)
+        return assumed(self.network)
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
         return uncovered(self._framework, columns)
 
+    def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
+        """Return those of `columns` that the protected `attribute` drives itself."""
+        return self.network.reading.driven(columns, attribute)
+
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
-        border = frontier(self.network.graph, attribute, columns.intersection(self.network.attributes))
+        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
         key = (attribute, border)
         if key not in self._known:
             self._known[key] = influence_of(self.network, border, attribute, self.secrets[attribute])
@@ -61,7 +65,7 @@ class DistributionalInfluences:
 
     def losses(self, columns: frozenset[str], attribute: str) -> Losses:
         """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""
-        border = frontier(self.network.graph, attribute, columns.intersection(self.network.attributes))
+        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
         return losses_of(self.network, border, attribute, self.secrets[attribute])
 
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:

@@ -8,7 +8,7 @@ from typing import Literal, final
 from bnpriv.bound import Bound
 from bnpriv.continuous_secrets import ContinuousPair
 from bnpriv.errors import Refusal
-from bnpriv.evidence.columns import COLUMNS_ASSUMPTION, uncovered
+from bnpriv.evidence.columns import assumed, drivers, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import frontier
 from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence_of
@@ -39,15 +39,19 @@ class GaussianInfluences:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Return what must hold for the influences to be those of the columns."""
-        return (COLUMNS_ASSUMPTION, "All parameters together are normal under every model.")
+        return (*assumed(self._network), "All parameters together are normal under every model.")
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
         return uncovered(self._framework, columns)
 
+    def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
+        """Return those of `columns` that the protected `attribute` drives itself."""
+        return self._network.reading.driven(columns, attribute)
+
     def influence(self, columns: frozenset[str], attribute: str) -> GaussianInfluence:
         """Return the influence of `columns` on the protected `attribute`, per model and pair."""
-        border = frontier(self._network.graph, attribute, columns.intersection(self._network.attributes))
+        border = frontier(self._network.graph, attribute, drivers(self._network, columns))
         key = (attribute, border)
         if key not in self._known:
             self._known[key] = gaussian_influence_of(self._network, border, attribute, self.secrets[attribute])

@@ -7,7 +7,7 @@ from typing import Literal, final
 
 from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
-from bnpriv.evidence.columns import COLUMNS_ASSUMPTION, uncovered
+from bnpriv.evidence.columns import assumed, drivers, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_of
 from bnpriv.networks import Network
@@ -54,15 +54,19 @@ class IntervalInfluences:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Return what must hold for the influences to be those of the columns."""
-        return (COLUMNS_ASSUMPTION, INTERVALS_ASSUMPTION)
+        return (*assumed(self.network), INTERVALS_ASSUMPTION)
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
         return uncovered(self._framework, columns)
 
+    def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
+        """Return those of `columns` that the protected `attribute` drives itself."""
+        return self.network.reading.driven(columns, attribute)
+
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`, per ordered pair."""
-        border = frontier(self.network.graph, attribute, columns.intersection(self.network.attributes))
+        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
         key = (attribute, border)
         if key not in self._known:
             self._known[key] = influence_of(self.network, border, attribute, self.secrets[attribute])

@@ -56,6 +56,10 @@ class ValueInfluences:
             remedy="Add it to the network.",
         )
 
+    def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
+        """Return those of `columns` that are the protected `attribute` itself."""
+        return columns & {attribute}
+
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected column `attribute`, per model and ordered pair."""
         border = frontier(self._network.graph, attribute, columns)

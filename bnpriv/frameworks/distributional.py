@@ -11,7 +11,7 @@ from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.continuous_secrets import ContinuousPair, ProtectValues, continuous_secrets_of
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network
+from bnpriv.networks import ContinuousNetwork, IntervalNetwork, Network
 from bnpriv.schema import Schema
 from bnpriv.secrets import Protect, SecretPair, secrets_of
 
@@ -23,14 +23,14 @@ class DistributionalAttributePrivacy:
 
     Parameters
     ----------
-    network : DiscreteNetwork, IntervalNetwork or GaussianNetwork
+    network : DiscreteNetwork, IntervalNetwork, GaussianNetwork or DensityNetwork
         How the columns' parameters depend on each other, of level "parameters"; several models, or all within
         intervals, are the class Theta.
     schema : Schema
         The columns of the table and the number of records.
     protect : str, iterable of str, or mapping from str to secrets
         The protected attributes; all pairs of their states unless `bnpriv.pairs` chooses some. For a GaussianNetwork
-        a mapping from str to ``bnpriv.apart(at_most=r)`` or ``bnpriv.intervals(...)``.
+        a mapping from str to ``bnpriv.apart(at_most=r)`` or ``bnpriv.intervals(...)``; for a DensityNetwork the latter.
     source : str
         Where the model comes from; printed in every certificate. It must not be the data to be released.
     independent : iterable of str
@@ -70,7 +70,7 @@ class DistributionalAttributePrivacy:
     ['low against high', 'high against low']
     """
 
-    network: Network | GaussianNetwork
+    network: Network | ContinuousNetwork
     schema: Schema
     protect: Protect | ProtectValues
     source: str = field(kw_only=True)
@@ -91,7 +91,7 @@ class DistributionalAttributePrivacy:
             )
         checks.text("source", self.source, error=FrameworkError)
         independent = checks.subset("independent", self.independent, self.schema.columns, error=FrameworkError)
-        nodes = independent.intersection(self.network.attributes)
+        nodes = independent.intersection((*self.network.attributes, *self.network.reading.columns))
         if nodes:
             raise FrameworkError(
                 "an independent column must not be a node of the network",
@@ -99,7 +99,7 @@ class DistributionalAttributePrivacy:
                 remedy="Leave it out of `independent`: the network already says what it depends on.",
             )
         object.__setattr__(self, "independent", independent)
-        finite = None if isinstance(self.network, GaussianNetwork) else self.network
+        finite = None if isinstance(self.network, ContinuousNetwork) else self.network
         secrets = {} if finite is None else secrets_of(finite, cast(Protect, self.protect))
         continuous = continuous_secrets_of(self.network.attributes, self.protect) if finite is None else {}
         object.__setattr__(self, "_secrets", secrets)
@@ -121,7 +121,7 @@ class DistributionalAttributePrivacy:
         FrameworkError
             If it is continuous.
         """
-        if not isinstance(self.network, GaussianNetwork):
+        if not isinstance(self.network, ContinuousNetwork):
             return self.network
         raise FrameworkError(
             "this needs a network whose attributes have finitely many states",

@@ -5,16 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network
+from bnpriv.networks import ContinuousNetwork, DensityNetwork, GaussianNetwork, IntervalNetwork, Network
 
 
-def fingerprint(facts: object, networks: Iterable[Network | GaussianNetwork] = ()) -> str:
+def fingerprint(facts: object, networks: Iterable[Network | ContinuousNetwork] = ()) -> str:
     """Return a hash of the representation of `facts` and of the tables or intervals of networks."""
     digest = hashlib.sha256(repr(facts).encode())
     for network in networks:
+        if network.reading.columns:
+            digest.update(repr(("columns", sorted(network.reading.columns.items()))).encode())
+        if isinstance(network, DensityNetwork):
+            digest.update(repr(("densities", network.identity, network.sampling)).encode())
+            continue
         if isinstance(network, GaussianNetwork):
             digest.update(repr((network.attributes, network.models, network.graph.edges)).encode())
             digest.update(network.mean.tobytes() + network.root.tobytes())
+            digest.update(b"" if network.drawn is None else repr(network.drawn).encode())
             continue
         for name in sorted(network.attributes):
             if isinstance(network, IntervalNetwork):

@@ -191,7 +191,7 @@ class _Search:
         return self.epsilon if self.delta == 0 else largest_shift(self.epsilon, self.delta, self.noise)
 
     def _candidates(self, attribute: str, best: _Best) -> Iterator[frozenset[str]]:
-        start = frozenset({attribute}) & self.queried
+        start = self.evidence.driven(self.queried, attribute)
         free = sorted(self.queried - start)
         heap: list[tuple[float, int, tuple[int, ...], frozenset[str]]] = []
         heapq.heappush(heap, (self._sensitivity(start).upper, len(start), (), start))

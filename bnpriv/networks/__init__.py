@@ -1,14 +1,18 @@
 """Bayesian networks as frozen values."""
 
 from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.density import DensityNetwork, Parameter, Sampling
 from bnpriv.networks.discrete import DiscreteNetwork, Level, State
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
-from bnpriv.networks.interval import IntervalNetwork, Network, exact_tables
+from bnpriv.networks.interval import ContinuousNetwork, IntervalNetwork, Network, exact_tables
 from bnpriv.networks.model_class import model_class
 from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import NodeReading, Reading
 
 __all__ = [
+    "ContinuousNetwork",
+    "DensityNetwork",
     "DiscreteNetwork",
     "GaussianNetwork",
     "Graph",
@@ -16,7 +20,11 @@ __all__ = [
     "Level",
     "MarkovChain",
     "Network",
+    "NodeReading",
+    "Parameter",
     "Posterior",
+    "Reading",
+    "Sampling",
     "State",
     "exact_tables",
     "model_class",

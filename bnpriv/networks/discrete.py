@@ -14,6 +14,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray, LogTable
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
 
@@ -49,6 +50,8 @@ class DiscreteNetwork:
         Number of models in Theta.
     drawn : Posterior, optional
         Where the models were drawn from, if they are draws of a posterior.
+    reading : Reading, optional
+        How the model was read from another library, and what drives the columns that are no attribute.
     """
 
     graph: Graph
@@ -57,6 +60,7 @@ class DiscreteNetwork:
     level: Level
     models: int
     drawn: Posterior | None = None
+    reading: Reading = NOTHING_READ
 
     @classmethod
     def from_tables(

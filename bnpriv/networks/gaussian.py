@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import final
 
@@ -14,6 +15,8 @@ from bnpriv.checks import listing, member, subset, text
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks.graph import Graph
+from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
 
@@ -63,6 +66,11 @@ class GaussianNetwork:
     """Factors of shape (models, m, k): the covariance is ``root @ root.T``."""
     rounding: float = field(init=False, repr=False)
     """Bound on the rounding error of what is computed from `root`, relative to the size of the attributes."""
+
+    drawn: Posterior | None = field(default=None, init=False, repr=False)
+    """Where the models were drawn from, if they are draws of a posterior."""
+    reading: Reading = field(default=NOTHING_READ, init=False, repr=False)
+    """How the model was read from another library, and what drives the columns that are no attribute."""
 
     level = "parameters"
 
@@ -168,6 +176,13 @@ class GaussianNetwork:
             object.__setattr__(self, what, whole)
         for what, value in {"attributes": names, "graph": graph, "rounding": rounding}.items():
             object.__setattr__(self, what, value)
+
+    def read_as(self, reading: Reading, drawn: Posterior | None = None) -> GaussianNetwork:
+        """Return the same network with what is known of where it comes from."""
+        network = copy(self)
+        object.__setattr__(network, "reading", reading)
+        object.__setattr__(network, "drawn", drawn)
+        return network
 
     @property
     def models(self) -> int:

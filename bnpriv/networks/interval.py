@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import final
@@ -15,9 +15,11 @@ from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.checks import listing, member, number
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.factors import FloatArray
+from bnpriv.networks.density import DensityNetwork
 from bnpriv.networks.discrete import SUM_TOLERANCE, DiscreteNetwork, Level, State
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
+from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
 
@@ -47,6 +49,8 @@ class IntervalNetwork:
         member reaches.
     level : {"parameters", "records"}
         What a node means, as in `DiscreteNetwork`.
+    reading : Reading, optional
+        What drives the columns that are no attribute.
     """
 
     graph: Graph
@@ -54,6 +58,7 @@ class IntervalNetwork:
     lower: Mapping[str, FloatArray]
     upper: Mapping[str, FloatArray]
     level: Level
+    reading: Reading = NOTHING_READ
 
     @classmethod
     def of(
@@ -108,13 +113,14 @@ class IntervalNetwork:
                 remedy="Pass for example 0.05.",
             )
         tables = {name: network.probabilities(name) for name in network.attributes}
-        return cls.of(
+        found = cls.of(
             {name: np.maximum(table.min(axis=0) - width, 0.0) for name, table in tables.items()},
             {name: np.minimum(table.max(axis=0) + width, 1.0) for name, table in tables.items()},
             states=network.states,
             parents=network.graph.parents,
             level=network.level,
         )
+        return replace(found, reading=network.reading)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -167,8 +173,11 @@ class IntervalNetwork:
 Network = DiscreteNetwork | IntervalNetwork
 """A model class: listed, or given by intervals."""
 
+ContinuousNetwork = GaussianNetwork | DensityNetwork
+"""A network whose attributes may be any number."""
 
-def exact_tables(network: Network | GaussianNetwork, what: str) -> DiscreteNetwork:
+
+def exact_tables(network: Network | ContinuousNetwork, what: str) -> DiscreteNetwork:
     """Return a network if its tables are exact, which `what` needs.
 
     Raises
@@ -178,10 +187,10 @@ def exact_tables(network: Network | GaussianNetwork, what: str) -> DiscreteNetwo
     """
     if isinstance(network, DiscreteNetwork):
         return network
-    if isinstance(network, GaussianNetwork):
+    if isinstance(network, ContinuousNetwork):
         raise NetworkError(
             f"{what} needs a network whose attributes have finitely many states",
-            found="a GaussianNetwork",
+            found=f"a {type(network).__name__}",
             remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
         )
     raise NetworkError(

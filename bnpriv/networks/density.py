@@ -1,0 +1,194 @@
+"""Networks of continuous parameters that are known by their conditional densities and by forward draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol, final
+
+from bnpriv import checks
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray
+from bnpriv.networks.graph import Graph
+from bnpriv.networks.reading import NOTHING_READ, Reading
+from bnpriv.render.graph import network_html
+from bnpriv.render.html import fragment
+
+MOST_DRAWS = 10_000_000
+
+
+class LogDensity(Protocol):
+    """The log density, or log mass, of a parameter given its parents."""
+
+    def __call__(self, value: FloatArray, *parents: FloatArray) -> FloatArray:
+        """Return it for arrays of one shape (points,), the parents in the order of `Parameter.parents`.
+
+        It is -inf outside the support.
+        """
+        ...
+
+
+class Simulator(Protocol):
+    """Independent forward draws."""
+
+    def __call__(
+        self, names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, float], records: int
+    ) -> Mapping[str, FloatArray]:
+        """Return independent joint draws.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Parameters and columns.
+        draws : int
+        seed : int
+        given : mapping from str to float
+            Parameters that are set to a value, with no effect on what lies above them: conditioning on them where
+            they have no parents, nothing else where they have.
+        records : int
+            Of every column.
+
+        Returns
+        -------
+        mapping from str to ndarray
+            A parameter's of shape (draws,), a column's of shape (draws, records); draw k of all belongs together.
+        """
+        ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parameter:
+    """A number that columns or other parameters depend on.
+
+    Parameters
+    ----------
+    name : str
+    parents : tuple of str
+    lower, upper : float
+        Ends of its support whatever the parents are; may be infinite.
+    states : tuple of float, optional
+        All its values, ascending, if they are finitely many; then `log_density` is a log mass.
+    log_density : LogDensity, optional
+        None if it cannot be had, for example for the entries of a vector that depend on each other.
+    """
+
+    name: str
+    parents: tuple[str, ...] = ()
+    lower: float
+    upper: float
+    states: tuple[float, ...] | None = None
+    log_density: LogDensity | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How the law of an answer is learned from draws.
+
+    Parameters
+    ----------
+    draws : int
+        Under every secret.
+    seed : int
+    confidence : float, optional
+        None for an estimate; a number such as 0.95 for bounds that hold with it, which take many draws.
+    cells : int
+        Into how many cells the range of an answer is cut where bounds are asked for.
+    """
+
+    draws: int = 10_000
+    seed: int = 0
+    confidence: float | None = None
+    cells: int = 100
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DensityNetwork:
+    """Continuous parameters of a table's columns, known by conditional densities and by forward draws.
+
+    Made by `bnpriv.from_pymc` from models that are neither discrete nor linear-Gaussian.
+
+    Parameters
+    ----------
+    parameters : mapping from str to Parameter
+        All parameters by name.
+    identity : str
+        A hash of the model, by which calibrations tell models apart.
+    simulator : Simulator
+    reading : Reading
+        How the model was read, and what drives the columns.
+    sampling : Sampling
+        How laws of answers are learned from draws.
+
+    Raises
+    ------
+    NetworkError
+        If a parent is unknown or there is a cycle.
+    """
+
+    parameters: Mapping[str, Parameter]
+    identity: str
+    simulator: Simulator
+    reading: Reading = NOTHING_READ
+    sampling: Sampling = field(default_factory=Sampling)
+
+    level = "parameters"
+    models = 1
+
+    def __post_init__(self) -> None:
+        self.graph  # noqa: B018  (raises)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Return which parameter depends directly on which."""
+        return Graph({name: parameter.parents for name, parameter in self.parameters.items()})
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the parameters."""
+        return tuple(self.parameters)
+
+    def require(self, attribute: str) -> str:
+        """Return `attribute` if it is one of the network.
+
+        Raises
+        ------
+        NetworkError
+            If it is not.
+        """
+        return checks.member("an attribute", attribute, self.attributes, error=NetworkError)
+
+    def with_sampling(
+        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 100
+    ) -> DensityNetwork:
+        """Return the same network with another way to learn the law of an answer from draws.
+
+        Parameters
+        ----------
+        draws, seed, confidence, cells
+            As in `Sampling`.
+
+        Raises
+        ------
+        NetworkError
+            If there are too few or too many draws or cells, or the confidence is not above 0 and below 1.
+        """
+        for what, number, most in (("draws", draws, MOST_DRAWS), ("cells", cells, draws)):
+            if not 2 <= number <= most:
+                raise NetworkError(f"{what} must be between 2 and {most:,}", found=f"{number:,}", remedy="Change it.")
+        if confidence is not None and not 0 < confidence < 1:
+            raise NetworkError(
+                "a confidence must be above 0 and below 1", found=f"{confidence:g}", remedy="Pass for example 0.95."
+            )
+        sampling = Sampling(draws=draws, seed=seed, confidence=confidence, cells=cells)
+        return replace(self, sampling=sampling)
+
+    def _repr_html_(self) -> str:
+        facts = f"parameters {len(self.parameters)}, edges {len(self.graph.edges)}"
+        return fragment(network_html(self.attributes, self.graph.edges, title="Network of densities", facts=facts))
+
+    def __repr__(self) -> str:
+        return f"DensityNetwork(parameters={len(self.parameters)}, edges={len(self.graph.edges)})"

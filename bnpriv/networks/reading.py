@@ -1,0 +1,74 @@
+"""How a model of another library was read: what became of each of its variables, and what drives the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, final
+
+Treatment = Literal["exact", "quadrature", "draws", "refused"]
+Role = Literal["parameter", "column", "fixed"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NodeReading:
+    """What became of one random variable.
+
+    Parameters
+    ----------
+    name : str
+        The variable, or one element of it.
+    law : str
+        Its law, for example "Normal".
+    role : {"parameter", "column", "fixed"}
+        A parameter that columns depend on, a column of the table, or a number fixed to draws of a posterior.
+    treatment : {"exact", "quadrature", "draws", "refused"}
+        How guarantees reckon with it.
+    reason : str
+        Why.
+    """
+
+    name: str
+    law: str
+    role: Role
+    treatment: Treatment
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.law}): {self.role}, {self.treatment}: {self.reason}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a model of another library was read.
+
+    Parameters
+    ----------
+    nodes : tuple of NodeReading
+        One per random variable, or per element where elements differ.
+    columns : mapping from str to tuple of str
+        The columns that are no attribute of the network, each with the attributes that drive it: given these, its
+        records say nothing more about any attribute.
+
+    Examples
+    --------
+    >>> Reading(columns={"height": ("mean", "deviation")}).drivers({"height", "income"})
+    frozenset({'deviation', 'income', 'mean'})
+    """
+
+    nodes: tuple[NodeReading, ...] = ()
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    def drivers(self, columns: frozenset[str] | set[str]) -> frozenset[str]:
+        """Return the attributes that drive `columns`; a column that is an attribute, or unknown, stands for itself."""
+        return frozenset(name for column in columns for name in self.columns.get(column, (column,)))
+
+    def driven(self, columns: frozenset[str] | set[str], attribute: str) -> frozenset[str]:
+        """Return those of `columns` that an attribute drives itself."""
+        return frozenset(column for column in columns if attribute in self.columns.get(column, (column,)))
+
+
+NOTHING_READ = Reading()
+"""Of a network that was declared here."""
