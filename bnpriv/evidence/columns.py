@@ -13,7 +13,7 @@ COLUMNS_ASSUMPTION = (
 
 
 OWN_COLUMNS_ASSUMPTION = (
-    "Given the parameters that drive them, columns of the model that are no attribute say nothing more of any parameter."
+    "Given the parameters that drive them, the columns that are no attribute say nothing more of any parameter."
 )
 
 
