@@ -10,23 +10,25 @@ from __future__ import annotations
 import pymc as pm
 import pytensor.tensor as pt
 
-STATES = {
-    "age": ["younger", "mixed", "older"],  # how old the patients typically are
-    "region": ["urban", "mixed", "rural"],  # where they typically live
-    "insurance": ["private", "mixed", "public"],  # who typically pays for them
-    "smoking": ["few", "some", "many"],  # how many smoke
-    "bmi": ["lean", "average", "heavy"],  # how heavy they typically are for their height
-    "blood_pressure": ["good", "raised", "high"],  # what their systolic blood pressure is typically like
-    "hba1c": ["good", "raised", "high"],  # what their long-term blood sugar is typically like
-    "cholesterol": ["good", "raised", "high"],  # what their cholesterol is typically like
-    "visits": ["few", "usual", "many"],  # how often they typically come in a year
-    "opioid_use": ["rare", "some", "common"],  # how many use opioids over a long time
-    "infection": ["low", "moderate", "high"],  # how many carry a certain chronic viral infection
-    "mood_score": ["low", "middling", "high"],  # what their score in a questionnaire about low mood is typically like
-    "liver_enzyme": ["usual", "raised"],  # what their liver enzyme is typically like
-    "antiviral": ["few", "some", "many"],  # how many are prescribed an antiviral medicine
-    "tuberculosis": ["sporadic", "cluster"],  # whether cases of tuberculosis come one by one, or hang together (rare)
-    "overdose": ["sporadic", "wave"],  # whether overdoses come one by one, or in a wave of a bad batch (rare)
+COORDS = {
+    "age_states": ["younger", "mixed", "older"],  # how old the patients typically are
+    "region_states": ["urban", "mixed", "rural"],  # where they typically live
+    "insurance_states": ["private", "mixed", "public"],  # who typically pays for them
+    "smoking_states": ["few", "some", "many"],  # how many smoke
+    "bmi_states": ["lean", "average", "heavy"],  # how heavy they typically are for their height
+    "blood_pressure_states": ["good", "raised", "high"],  # what their systolic blood pressure is typically like
+    "hba1c_states": ["good", "raised", "high"],  # what their long-term blood sugar is typically like
+    "cholesterol_states": ["good", "raised", "high"],  # what their cholesterol is typically like
+    "visits_states": ["few", "usual", "many"],  # how often they typically come in a year
+    "opioid_use_states": ["rare", "some", "common"],  # how many use opioids over a long time
+    "infection_states": ["low", "moderate", "high"],  # how many carry a certain chronic viral infection
+    # what their score in a questionnaire about low mood is typically like
+    "mood_score_states": ["low", "middling", "high"],
+    "liver_enzyme_states": ["usual", "raised"],  # what their liver enzyme is typically like
+    "antiviral_states": ["few", "some", "many"],  # how many are prescribed an antiviral medicine
+    # whether cases of tuberculosis come one by one, or hang together (rare)
+    "tuberculosis_states": ["sporadic", "cluster"],
+    "overdose_states": ["sporadic", "wave"],  # whether overdoses come one by one, or in a wave of a bad batch (rare)
 }
 
 AGE = [0.3, 0.45, 0.25]
@@ -144,7 +146,7 @@ OVERDOSE = pt.constant([0.0002, 0.0010, 0.0040])  # by opioid_use: rare, some, c
 
 def model() -> pm.Model:
     """Return the network of clinic.bif."""
-    with pm.Model(coords=STATES) as clinic:
+    with pm.Model(coords=COORDS) as clinic:
         age = pm.Categorical("age", p=AGE)
         region = pm.Categorical("region", p=REGION)
         insurance = pm.Categorical("insurance", p=INSURANCE[region])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pymc as pm
 import pytensor.tensor as pt
 
-STATES = {"x1": ["0", "1"], "x2": ["0", "1"]}
+COORDS = {"x1_states": ["0", "1"], "x2_states": ["0", "1"]}
 
 # P(x2 = 1 | x1 = 0) and P(x2 = 1 | x1 = 1)
 CORNERS = {
@@ -23,7 +23,7 @@ CORNERS = {
 
 def model(corner: str = "low_low") -> pm.Model:
     """Return the network of a corner's file, one of CORNERS."""
-    with pm.Model(coords=STATES) as one_person:
+    with pm.Model(coords=COORDS) as one_person:
         x1 = pm.Bernoulli("x1", p=0.5)
         pm.Bernoulli("x2", p=CORNERS[corner][x1])
     return one_person

@@ -10,13 +10,13 @@ from __future__ import annotations
 import pymc as pm
 import pytensor.tensor as pt
 
-STATES = {
-    "age_group": ["child", "young", "middle", "old"],
-    "smoker": ["no", "yes"],
-    "disease": ["no", "yes"],  # the chronic lung disease whose frequency is to stay hidden
-    "ward": ["surgery", "internal", "lungs", "children", "other"],
-    "inhaler": ["no", "yes"],
-    "days": ["1", "2", "3", "5", "8", "13"],
+COORDS = {
+    "age_group_states": ["child", "young", "middle", "old"],
+    "smoker_states": ["no", "yes"],
+    "disease_states": ["no", "yes"],  # the chronic lung disease whose frequency is to stay hidden
+    "ward_states": ["surgery", "internal", "lungs", "children", "other"],
+    "inhaler_states": ["no", "yes"],
+    "days_states": ["1", "2", "3", "5", "8", "13"],
 }
 
 AGE_GROUP = [0.15, 0.25, 0.3, 0.3]
@@ -73,7 +73,7 @@ DAYS = pt.constant(
 
 def model() -> pm.Model:
     """Return the network of hospital.bif."""
-    with pm.Model(coords=STATES) as hospital:
+    with pm.Model(coords=COORDS) as hospital:
         age_group = pm.Categorical("age_group", p=AGE_GROUP)
         smoker = pm.Bernoulli("smoker", p=SMOKER[age_group])
         disease = pm.Bernoulli("disease", p=DISEASE[age_group, smoker])

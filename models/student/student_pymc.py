@@ -9,12 +9,12 @@ from __future__ import annotations
 import pymc as pm
 import pytensor.tensor as pt
 
-STATES = {
-    "income": ["low", "middle", "high"],  # what families in the district typically earn
-    "gender": ["mostly_girls", "even", "mostly_boys"],  # how many of the students are girls
-    "height": ["short", "medium", "tall"],  # how tall the students typically are
-    "weight": ["light", "medium", "heavy"],  # how heavy the students typically are
-    "sat": ["weak", "fair", "strong"],  # how well the students typically do in the test
+COORDS = {
+    "income_states": ["low", "middle", "high"],  # what families in the district typically earn
+    "gender_states": ["mostly_girls", "even", "mostly_boys"],  # how many of the students are girls
+    "height_states": ["short", "medium", "tall"],  # how tall the students typically are
+    "weight_states": ["light", "medium", "heavy"],  # how heavy the students typically are
+    "sat_states": ["weak", "fair", "strong"],  # how well the students typically do in the test
 }
 
 INCOME = [0.3, 0.5, 0.2]
@@ -50,7 +50,7 @@ SAT = pt.constant(
 
 def model() -> pm.Model:
     """Return the network of student.bif."""
-    with pm.Model(coords=STATES) as student:
+    with pm.Model(coords=COORDS) as student:
         income = pm.Categorical("income", p=INCOME)
         gender = pm.Categorical("gender", p=GENDER)
         height = pm.Categorical("height", p=HEIGHT[gender, income])

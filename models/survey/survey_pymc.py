@@ -13,20 +13,21 @@ import pytensor.tensor as pt
 
 EXPERTS = ("tax_office", "labour_office", "welfare_office")
 
-STATES = {
-    "jobs": ["scarce", "enough"],  # whether the district offers enough regular jobs; no column of the survey shows it
-    "schooling": ["short", "middle", "long"],  # how long the adults typically went to school
-    "household_size": ["small", "medium", "large"],  # how large the households typically are
+COORDS = {
+    # whether the district offers enough regular jobs; no column of the survey shows it
+    "jobs_states": ["scarce", "enough"],
+    "schooling_states": ["short", "middle", "long"],  # how long the adults typically went to school
+    "household_size_states": ["small", "medium", "large"],  # how large the households typically are
     # what must not be learned: how many households live on work that they do not declare
-    "undeclared_work": ["rare", "some", "widespread"],
-    "income": ["low", "middle", "high"],  # what the households typically declare as income
-    "rooms": ["few", "usual", "many"],  # how many rooms they typically have
-    "rent": ["low", "middle", "high"],  # what they typically pay as rent
-    "internet": ["most", "nearly_all"],  # how many have a connection to the internet
-    "car": ["few", "half", "most"],  # how many have a car
-    "cash_spending": ["little", "usual", "much"],  # what they typically spend in cash
-    "commute": ["short", "usual", "long"],  # how long their first earner typically travels to work
-    "benefits": ["few", "some", "many"],  # how many receive benefits
+    "undeclared_work_states": ["rare", "some", "widespread"],
+    "income_states": ["low", "middle", "high"],  # what the households typically declare as income
+    "rooms_states": ["few", "usual", "many"],  # how many rooms they typically have
+    "rent_states": ["low", "middle", "high"],  # what they typically pay as rent
+    "internet_states": ["most", "nearly_all"],  # how many have a connection to the internet
+    "car_states": ["few", "half", "most"],  # how many have a car
+    "cash_spending_states": ["little", "usual", "much"],  # what they typically spend in cash
+    "commute_states": ["short", "usual", "long"],  # how long their first earner typically travels to work
+    "benefits_states": ["few", "some", "many"],  # how many receive benefits
 }
 
 # ---- on these the three experts agree
@@ -159,7 +160,7 @@ BENEFITS = {
 
 def model(expert: str = "tax_office") -> pm.Model:
     """Return the network of an expert's file, one of EXPERTS."""
-    with pm.Model(coords=STATES) as survey:
+    with pm.Model(coords=COORDS) as survey:
         jobs = pm.Bernoulli("jobs", p=JOBS)
         schooling = pm.Categorical("schooling", p=SCHOOLING)
         household_size = pm.Categorical("household_size", p=HOUSEHOLD_SIZE)

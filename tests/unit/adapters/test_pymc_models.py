@@ -51,7 +51,7 @@ def own_tables(model: Any, network: bp.DiscreteNetwork) -> dict[str, np.ndarray]
 def test_the_model_says_what_the_file_says(file: str) -> None:
     model, network = in_pymc(file), in_bif(file)
     assert [variable.name for variable in model.basic_RVs] == list(network.attributes)
-    assert {name: tuple(states) for name, states in model.coords.items()} == dict(network.states)
+    assert dict(model.coords) == {f"{name}_states": states for name, states in network.states.items()}
     assert set(pm.model_to_networkx(model).edges) == set(network.graph.edges)
     assert not model.observed_RVs
     assert not model.potentials
