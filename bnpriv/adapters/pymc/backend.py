@@ -1,0 +1,113 @@
+"""PyMC and PyTensor, imported where they are used; their types are partly unknown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from bnpriv.errors import MissingExtraError
+from bnpriv.factors import FloatArray
+
+
+def pymc() -> Any:
+    """Return PyMC.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        import pymc as library
+    except ImportError as error:
+        raise MissingExtraError(
+            "reading a PyMC model needs PyMC",
+            found="no installation of it",
+            remedy="Install it with: pip install 'bnpriv[pymc]'.",
+        ) from error
+    return library
+
+
+def tensor() -> Any:
+    """Return the tensors of PyTensor."""
+    import pytensor.tensor as library
+
+    return library
+
+
+def vectorized(outputs: Any, swaps: Any) -> Any:
+    """Return expressions for many points at once: inputs are exchanged for ones with an axis more in front."""
+    import pytensor.graph.replace as module
+
+    library: Any = module
+    return library.vectorize_graph(outputs, swaps)
+
+
+def replaced(outputs: Any, swaps: Any) -> Any:
+    """Return expressions with inputs exchanged."""
+    import pytensor.graph.replace as module
+
+    library: Any = module
+    return library.clone_replace(outputs, swaps)
+
+
+def compiled(inputs: Any, outputs: Any, givens: Any = None) -> Any:
+    """Return a function that takes milliseconds to compile: nothing is translated to C."""
+    import pytensor
+
+    library: Any = pytensor
+    mode = library.compile.mode.Mode("py", "fast_compile")
+    return library.function(inputs, outputs, givens=givens or {}, mode=mode, on_unused_input="ignore")
+
+
+def own_generators(output: Any) -> tuple[Any, list[Any]]:
+    """Return an expression with random generators of its own, and them: the model's are left as they are."""
+    import pymc.pytensorf as module
+    import pytensor.compile.sharedvalue as values
+
+    library, shared = cast(Any, module), cast(Any, values).shared
+    own = {rng: shared(np.random.default_rng(0)) for rng in library.find_rng_nodes([output])}
+    return replaced(output, own), list(own.values())
+
+
+def reseed(generators: list[Any], random: np.random.Generator) -> None:
+    """Give generators new seeds."""
+    import pymc.pytensorf as module
+
+    library: Any = module
+    library.reseed_rngs(generators, int(random.integers(2**31)))
+
+
+def random_variables() -> Any:
+    """Return the class of operations that draw from a distribution with parameters."""
+    from pytensor.tensor.random.op import RandomVariable
+
+    return RandomVariable
+
+
+def support(rv: Any, constant: Callable[[int], FloatArray | None]) -> tuple[float, float]:
+    """Return the ends of the support of a variable's law, as its usual transformation tells; infinite if unknown.
+
+    Parameters
+    ----------
+    rv : TensorVariable
+    constant : callable
+        The value of a parameter, or None if it varies.
+    """
+    name = type(rv.owner.op).__name__
+    if name == "UniformRV":
+        ends = constant(0), constant(1)
+        if ends[0] is not None and ends[1] is not None:
+            return float(ends[0].min()), float(ends[1].max())
+        return -math.inf, math.inf
+    import pymc.distributions.transforms as module
+
+    transforms: Any = module
+    try:
+        kind = type(transforms._default_transform(rv.owner.op, rv)).__name__
+    except NotImplementedError:
+        kind = ""
+    return {"LogTransform": (0.0, math.inf), "LogOddsTransform": (0.0, 1.0)}.get(kind, (-math.inf, math.inf))

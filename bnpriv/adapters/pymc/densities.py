@@ -1,0 +1,214 @@
+"""Models that are neither discrete nor linear-Gaussian: conditional densities and forward draws."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from bnpriv.adapters.pymc.backend import support
+from bnpriv.adapters.pymc.evaluation import Evaluation
+from bnpriv.adapters.pymc.finite import finite_states
+from bnpriv.adapters.pymc.roles import Roles
+from bnpriv.adapters.pymc.structure import Variable, unsupported
+from bnpriv.adapters.pymc.tracing import Element, ancestors
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray
+from bnpriv.networks import DensityNetwork, Parameter
+from bnpriv.networks.reading import Reading
+
+CHUNK = 2**18
+"""Numbers that are computed at once."""
+
+
+def density_network(roles: Roles, reading: Reading) -> DensityNetwork:
+    """Return the network of parameters by densities and draws."""
+    evaluations = {name: Evaluation(v, roles.structure.variables) for name, v in roles.structure.variables.items()}
+    parameters: dict[str, Parameter] = {}
+    for variable in roles.parameters:
+        states = finite_states(variable)
+        lower, upper = support(variable.rv, variable.constant)
+        for k, name in enumerate(variable.names):
+            above = roles.above((variable.name, k))
+            parameters[name] = Parameter(
+                name=name,
+                parents=tuple(roles.structure.element(each) for each in above),
+                lower=lower,
+                upper=upper,
+                states=states,
+                log_density=_ElementDensity(evaluations[variable.name], k, above) if has_density(variable) else None,
+            )
+    return DensityNetwork(
+        parameters=parameters,
+        identity=_identity(roles),
+        simulator=_Simulator(roles, evaluations),
+        reading=reading,
+    )
+
+
+def has_density(variable: Variable) -> bool:
+    """Return whether the law of every element given the parameters is of a single number and known by its density."""
+    return variable.is_plain and not variable.is_joint and unsupported(variable) is None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _ElementDensity:
+    """The log density of one element given the elements above it."""
+
+    evaluation: Evaluation
+    k: int
+    above: tuple[Element, ...]
+
+    def __call__(self, value: FloatArray, *parents: FloatArray) -> FloatArray:
+        width = max([self.evaluation.variable.size, *(v.size for v in self._parents)])
+        step = max(1, CHUNK // width)
+        parts = [
+            self._part(value[i : i + step], [each[i : i + step] for each in parents])
+            for i in range(0, len(value), step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    @property
+    def _parents(self) -> list[Variable]:
+        return [self.evaluation.variables[name] for name in self.evaluation.variable.parents]
+
+    def _part(self, value: FloatArray, parents: list[FloatArray]) -> FloatArray:
+        points = {v.name: np.ones((len(value), *v.shape), dtype=v.rv.dtype) for v in self._parents}
+        for (name, k), given in zip(self.above, parents, strict=True):
+            points[name].reshape((len(value), -1))[:, k] = given
+        with np.errstate(all="ignore"):
+            parameters = self.evaluation.parameters(points, len(value))
+        return self.evaluation.log_density(value, self.evaluation.of_element(parameters, self.k))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Simulator:
+    """Forward draws of parameters and columns, all points at once."""
+
+    roles: Roles
+    evaluations: Mapping[str, Evaluation]
+
+    def __call__(
+        self, names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, float], records: int
+    ) -> Mapping[str, FloatArray]:
+        """Return independent joint draws; see `bnpriv.networks.density.Simulator`.
+
+        Raises
+        ------
+        NetworkError
+            If a law cannot be drawn from, a column has none, or its length is not the number of records.
+        """
+        wanted = list(dict.fromkeys(names))
+        random = np.random.default_rng(seed)
+        elements = {name: self._elements(name, records) for name in wanted}
+        needed = self._needed({each[0] for found in elements.values() for each in found})
+        once = {name: self.roles.structure.variables[name] for name in needed if not self._repeats(name)}
+        points: dict[str, FloatArray] = {}
+        for name in once:
+            points[name] = self._given(name, self._draw(name, points, draws, random), given)
+        later = [name for name in needed if name not in once]
+        above = {parent for name in later for parent in self.roles.structure.variables[name].parents}
+        again = {name: np.repeat(points[name], records, axis=0) for name in once if name in above}
+        for name in later:
+            again[name] = self._draw(name, again, draws * records, random)
+        return {name: self._taken(name, elements[name], points, again, draws, records) for name in wanted}
+
+    def _elements(self, name: str, records: int) -> tuple[Element, ...]:
+        structure = self.roles.structure
+        if name not in self.roles.columns:
+            return (structure.elements[name],)
+        found = self.roles.columns[name]
+        if found[0][0] not in self.roles.own:
+            raise NetworkError(
+                f"the records of column {name!r} need a law",
+                found="a parameter that governs it, and no more",
+                remedy="Declare the column in the model as a random variable under the parameter.",
+            )
+        if len(found) not in (1, records):
+            raise NetworkError(
+                f"column {name!r} has {len(found):,} records in the model: the schema must have as many",
+                found=f"{records:,}",
+                remedy=f"Declare Schema(records={len(found)}, ...).",
+            )
+        return found
+
+    def _repeats(self, name: str) -> bool:
+        """Return whether a variable stands for one record, so that it is drawn anew for each."""
+        return name in self.roles.own and self.roles.structure.variables[name].size == 1
+
+    def _needed(self, wanted: set[str]) -> list[str]:
+        variables = self.roles.structure.variables
+        found, todo = set[str](), list(wanted)
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += variables[name].parents
+        return [name for name in variables if name in found]
+
+    def _draw(self, name: str, points: Mapping[str, FloatArray], count: int, random: np.random.Generator) -> FloatArray:
+        variable = self.roles.structure.variables[name]
+        reason = unsupported(variable)
+        if reason is not None:
+            raise NetworkError(f"{name!r} cannot be drawn", found=reason, remedy="Give it a proper distribution.")
+        evaluation = self.evaluations[name]
+        parameters = evaluation.parameters(points, count)
+        step = max(1, 8 * CHUNK // max(1, variable.size))
+        parts = [evaluation.draw([p[i : i + step] for p in parameters], random) for i in range(0, count, step)]
+        return np.concatenate(parts).astype(variable.rv.dtype)
+
+    def _given(self, name: str, values: FloatArray, given: Mapping[str, float]) -> FloatArray:
+        variable = self.roles.structure.variables[name]
+        for k, element in enumerate(variable.names):
+            if element in given:
+                if variable.is_joint:
+                    raise NetworkError(
+                        f"{element!r} cannot be set to a value: it is drawn together with others",
+                        found=f"an entry of {name!r}",
+                        remedy="Protect an interval around the value: bnpriv.intervals(((0.1, 0.2), (0.3, 0.4))).",
+                    )
+                values.reshape((len(values), -1))[:, k] = given[element]
+        return values
+
+    def _taken(
+        self,
+        name: str,
+        elements: tuple[Element, ...],
+        points: Mapping[str, FloatArray],
+        again: Mapping[str, FloatArray],
+        draws: int,
+        records: int,
+    ) -> FloatArray:
+        variable = elements[0][0]
+        if name not in self.roles.columns:
+            return points[variable].reshape((draws, -1))[:, elements[0][1]].astype(np.float64)
+        if self._repeats(variable):
+            return again[variable].reshape((draws, records)).astype(np.float64)
+        places = [k for _, k in elements]
+        taken = points[variable].reshape((draws, -1))[:, places]
+        return np.broadcast_to(taken, (draws, records)).astype(np.float64)
+
+
+def _identity(roles: Roles) -> str:
+    """Return a hash of all expressions and constants of a model."""
+    digest = hashlib.sha256(repr(sorted(roles.columns.items())).encode())
+    places: dict[Any, int] = {}
+    for here in ancestors([each.rv for each in roles.structure.variables.values()], set()):
+        places[here] = len(places)
+        if here.owner is not None:
+            above = [places[each] for each in here.owner.inputs]
+            digest.update(f"{here.owner.op} {here.owner.outputs.index(here)} {above}".encode())
+            continue
+        held = getattr(here, "data", None) if hasattr(here, "data") else _shared(here)
+        digest.update(f"{here.type} {'' if held is None else np.asarray(held).tolist()}".encode())
+    return digest.hexdigest()
+
+
+def _shared(variable: Any) -> Any:
+    """Return the value of a Data container or the length of a dimension; nothing for a random generator."""
+    return variable.get_value() if hasattr(variable.type, "ndim") and hasattr(variable, "get_value") else None

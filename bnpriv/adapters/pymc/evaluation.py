@@ -1,0 +1,122 @@
+"""Numbers from a PyMC model, for many points at once: parameters of laws, log densities, draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from bnpriv.adapters.pymc.backend import compiled, own_generators, pymc, reseed, tensor, vectorized
+from bnpriv.adapters.pymc.structure import Variable
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray
+
+Points = Mapping[str, FloatArray]
+"""Values of variables, each with a leading axis for points."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Functions compiled from one variable, when they are first needed.
+
+    Parameters
+    ----------
+    variable : Variable
+    variables : mapping from str to Variable
+        All of the model.
+    """
+
+    variable: Variable
+    variables: Mapping[str, Variable]
+
+    def parameters(self, points: Points, count: int) -> tuple[Any, ...]:
+        """Return the parameters of the law at `count` points, each with a leading axis for them.
+
+        Parameters
+        ----------
+        points : mapping from str to ndarray of shape (count, *shape)
+            All parents.
+        count : int
+        """
+        found: list[FloatArray] = self._parameters(*(points[name] for name in self.variable.parents))
+        return tuple(np.broadcast_to(value, (count, *np.shape(value)[1:])) for value in found)
+
+    @cached_property
+    def _parameters(self) -> Any:
+        own = self.variable.parameters
+        swaps = {self.variables[name].rv: _batch(self.variables[name].rv) for name in self.variable.parents}
+        made: Any = vectorized(list(own), swaps)
+        # every parameter gets an axis for the points, whether it depends on a parent or not
+        made = [x if x.ndim > p.ndim else tensor().expand_dims(x, 0) for x, p in zip(made, own, strict=True)]
+        return compiled(list(swaps.values()), made)
+
+    def of_element(self, parameters: Sequence[Any], k: int) -> tuple[Any, ...]:
+        """Return what the law of element `k` alone takes of the parameters; its law must be of single numbers."""
+        shape = self.variable.shape
+        taken: list[Any] = []
+        for value, axes in zip(parameters, self.variable.rv.owner.op.ndims_params, strict=True):
+            core = value.shape[value.ndim - axes :]
+            batch = value.shape[1 : value.ndim - axes]
+            place = np.broadcast_to(np.arange(int(np.prod(batch))).reshape(batch), shape).reshape(-1)[k]
+            taken.append(value.reshape((len(value), -1, *core))[:, int(place)])
+        return tuple(taken)
+
+    def log_density(self, values: FloatArray, parameters: Sequence[Any]) -> FloatArray:
+        """Return the log density of one element at many points.
+
+        Parameters
+        ----------
+        values : ndarray of shape (points,)
+        parameters : sequence of ndarray of shape (points, *core)
+
+        Raises
+        ------
+        NetworkError
+            If parameters are not valid.
+        """
+        dtype = self.variable.rv.dtype
+        try:
+            with np.errstate(all="ignore"):
+                logs = self._log_density(np.asarray(values, dtype=dtype), *parameters)
+        except pymc().logprob.utils.ParameterValueError:
+            raise NetworkError(
+                f"the parameters of {self.variable.name!r} must be valid for all values of its parents",
+                found="one that is not",
+                remedy="Correct the expression, for example keep a probability within 0 and 1.",
+            ) from None
+        return np.asarray(logs, dtype=np.float64)
+
+    @cached_property
+    def _log_density(self) -> Any:
+        op = self.variable.rv.owner.op
+        inputs = [_core(p, axes) for p, axes in zip(self.variable.parameters, op.ndims_params, strict=True)]
+        value = tensor().vector(dtype=self.variable.rv.dtype)
+        logp = pymc().logp(op(*inputs), value)
+        return compiled([value, *inputs], logp)
+
+    def draw(self, parameters: Sequence[Any], random: np.random.Generator) -> FloatArray:
+        """Return one draw of the whole variable per point, of shape (points, *shape)."""
+        function, generators, places = self._draw
+        reseed(generators, random)
+        return np.asarray(function(*(parameters[k] for k in places)), dtype=np.float64)
+
+    @cached_property
+    def _draw(self) -> tuple[Any, list[Any], list[int]]:
+        rv = self.variable.rv
+        given = list(rv.owner.op.dist_params(rv.owner))
+        swaps = {p: _batch(q) for p, q in zip(given, self.variable.parameters, strict=True)}
+        drawn, generators = own_generators(vectorized(rv, swaps))
+        return compiled(list(swaps.values()), drawn), generators, [given.index(p) for p in swaps]
+
+
+def _batch(variable: Any) -> Any:
+    """Return an input like a variable with an axis for points before its own."""
+    return tensor().tensor(dtype=variable.dtype, shape=(None, *variable.type.shape))
+
+
+def _core(parameter: Any, axes: int) -> Any:
+    return tensor().tensor(dtype=parameter.dtype, shape=(None,) * (axes + 1))

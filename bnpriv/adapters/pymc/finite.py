@@ -1,0 +1,129 @@
+"""Random variables with finitely many values, and networks of them: tables from the model's own log densities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from bnpriv.adapters.pymc.evaluation import Evaluation, Points
+from bnpriv.adapters.pymc.roles import Roles
+from bnpriv.adapters.pymc.structure import Structure, Variable
+from bnpriv.adapters.pymc.tracing import Element
+from bnpriv.errors import NetworkError, SizeError
+from bnpriv.factors import FloatArray
+from bnpriv.networks import DiscreteNetwork, State
+
+MOST_STATES = 1000
+MOST_ENTRIES = 2**22
+
+ROUNDING = 1e-6
+"""What probabilities given in single precision can take from their sum."""
+
+
+def finite_states(variable: Variable) -> tuple[float, ...] | None:
+    """Return the values of every element of a variable, or None if they are not finitely many, and known to be."""
+    ends = _ends(variable) if variable.is_plain and not variable.is_joint else None
+    if ends is None or ends[1] - ends[0] >= MOST_STATES:
+        return None
+    return tuple(float(k) for k in range(ends[0], ends[1] + 1))
+
+
+def _ends(variable: Variable) -> tuple[int, int] | None:
+    if variable.law == "Bernoulli":
+        return 0, 1
+    if variable.law == "Categorical":
+        width = variable.parameters[0].type.shape[-1]
+        values = np.empty(width) if width is not None else variable.constant(0)
+        return None if values is None else (0, values.shape[-1] - 1)
+    if variable.law == "DiscreteUniform":
+        low, high = variable.constant(0), variable.constant(1)
+        return None if low is None or high is None else (int(low.min()), int(high.max()))
+    if variable.law in ("Binomial", "BetaBinomial"):
+        trials = variable.constant(0)
+        return None if trials is None else (0, int(trials.max()))
+    return None
+
+
+def state_names(structure: Structure, variable: Variable, states: tuple[float, ...]) -> tuple[State, ...]:
+    """Return the names of the states: the coordinates called like the variable, else whole numbers."""
+    named = structure.coords.get(variable.name, ())
+    axis = len(named) in variable.shape
+    if len(named) == len(states) and not axis and all(isinstance(each, (str, int, float)) for each in named):
+        return tuple(str(each) if isinstance(each, str) else each for each in named)  # type: ignore[misc]
+    return tuple(int(state) for state in states)
+
+
+def discrete_network(roles: Roles, states: Mapping[str, tuple[float, ...]]) -> DiscreteNetwork:
+    """Return the exact network of variables that all have finitely many values.
+
+    Raises
+    ------
+    NetworkError
+        If a law does not sum to one for some values of its parents.
+    SizeError
+        If a table would be too large.
+    """
+    tables: dict[str, FloatArray] = {}
+    named: dict[str, tuple[State, ...]] = {}
+    parents: dict[str, list[str]] = {}
+    for variable in roles.parameters:
+        evaluation = Evaluation(variable, roles.structure.variables)
+        for k in range(variable.size):
+            name = variable.names[k]
+            tables[name] = _table(roles, evaluation, k, states)
+            named[name] = state_names(roles.structure, variable, states[variable.name])
+            parents[name] = [roles.structure.element(above) for above in roles.above((variable.name, k))]
+    return DiscreteNetwork.from_tables(tables, states=named, parents=parents)
+
+
+def _table(roles: Roles, evaluation: Evaluation, k: int, states: Mapping[str, tuple[float, ...]]) -> FloatArray:
+    variable = evaluation.variable
+    above = roles.above((variable.name, k))
+    own = states[variable.name]
+    axes = [states[name] for name, _ in above]
+    size = roles.models_of(variable) * len(own) * prod(len(axis) for axis in axes)
+    if size > MOST_ENTRIES:
+        raise SizeError(
+            f"the table of a variable may have at most {MOST_ENTRIES:,} entries",
+            found=f"{size:,} for {variable.names[k]!r}",
+            remedy="Declare fewer parents or states, or pass fewer draws with thin=.",
+        )
+    combinations = list(product(*axes))
+    models = roles.models_of(variable)
+    points = parent_points(roles, variable, above, combinations)
+    count = models * len(combinations)
+    parameters = evaluation.of_element(evaluation.parameters(points, count), k)
+    repeated = [np.repeat(value, len(own), axis=0) for value in parameters]
+    logs = evaluation.log_density(np.tile(own, count), repeated)
+    with np.errstate(under="ignore"):
+        table = np.exp(logs).reshape((models, len(combinations), len(own)))
+    sums = table.sum(axis=2, keepdims=True)
+    if not bool(np.all(np.abs(sums - 1) <= ROUNDING)):
+        raise NetworkError(
+            f"the probabilities of {variable.names[k]!r} must sum to 1 for all values of its parents",
+            found="another sum",
+            remedy="Correct the expression of its probabilities.",
+        )
+    table = np.moveaxis(table / sums, 2, 1)
+    return table.reshape((models, len(own), *(len(axis) for axis in axes)))
+
+
+def parent_points(
+    roles: Roles, variable: Variable, above: tuple[Element, ...], combinations: list[tuple[float, ...]]
+) -> Points:
+    """Return values of all parents: draws of the fixed ones, and for each all combinations of the elements `above`."""
+    repeats, variables, models = len(combinations), roles.structure.variables, roles.models_of(variable)
+    points: dict[str, FloatArray] = {}
+    for name in variable.parents:
+        dtype = variables[name].rv.dtype
+        if name in roles.fixed:
+            points[name] = np.repeat(roles.fixed[name], repeats, axis=0).astype(dtype)
+        else:
+            points[name] = np.zeros((models * repeats, *variables[name].shape), dtype=dtype)
+    for j, (name, k) in enumerate(above):
+        column = np.tile([combination[j] for combination in combinations], models)
+        points[name].reshape((len(column), -1))[:, k] = column
+    return points

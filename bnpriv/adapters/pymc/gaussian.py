@@ -1,0 +1,109 @@
+"""Models whose variables are normal around means affine in their parents: exact linear-Gaussian networks."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+
+from bnpriv.adapters.pymc.affine import AFFINE, CONSTANT, degrees
+from bnpriv.adapters.pymc.evaluation import Evaluation
+from bnpriv.adapters.pymc.finite import parent_points
+from bnpriv.adapters.pymc.roles import Roles
+from bnpriv.adapters.pymc.structure import Variable
+from bnpriv.adapters.pymc.tracing import Element
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray
+from bnpriv.networks import GaussianNetwork
+
+STEP = 2.0**40
+"""How far a parent is moved to find its coefficient: far, so that the intercept takes no digits of it."""
+
+PROBES = 4
+AGREEMENT = 1e-10
+"""Relative difference of a mean from its affine form at random points that is taken for rounding."""
+
+
+def is_linear(roles: Roles, variable: Variable) -> bool:
+    """Return whether a variable is normal with a mean affine in its parents and a constant spread, by its graph."""
+    if variable.law not in ("Normal", "MultivariateNormal") or not variable.is_plain or len(variable.parameters) != 2:
+        return False
+    if variable.is_joint and len(variable.shape) != 1:
+        return False
+    every = [each.rv for each in roles.structure.variables.values()]
+    varies = [each.rv for each in roles.parameters]
+    mean, spread = degrees(list(variable.parameters), varies, every)
+    return mean in (CONSTANT, AFFINE) and spread == CONSTANT
+
+
+def gaussian_network(roles: Roles) -> GaussianNetwork:
+    """Return the exact network of variables that are all linear.
+
+    Raises
+    ------
+    NetworkError
+        If a mean is not what its graph says, or the joint law is singular.
+    """
+    intercepts: dict[str, FloatArray] = {}
+    deviations: dict[str, FloatArray] = {}
+    coefficients: dict[str, dict[str, FloatArray]] = {}
+    for variable in roles.parameters:
+        above, base, slopes, root = _regression(roles, variable)
+        for k, name in enumerate(variable.names):
+            # entries of a vector with a joint law are regressed on those before them
+            before = np.linalg.solve(root[:, :k, :k].swapaxes(1, 2), root[:, k, :k, np.newaxis])[:, :, 0]
+            intercepts[name] = base[:, k] - (before * base[:, :k]).sum(axis=1)
+            deviations[name] = root[:, k, k]
+            own = slopes[:, k] - np.einsum("tj,tjp->tp", before, slopes[:, :k])
+            places = set(roles.above((variable.name, k)))
+            terms = {roles.structure.element(p): own[:, j] for j, p in enumerate(above) if p in places}
+            if variable.is_joint:
+                terms |= {variable.names[j]: before[:, j] for j in range(k)}
+            coefficients[name] = terms
+    return GaussianNetwork.linear(intercepts, deviations, coefficients)
+
+
+def _regression(roles: Roles, variable: Variable) -> tuple[tuple[Element, ...], FloatArray, FloatArray, FloatArray]:
+    """Return the parents, the intercepts, the coefficients and a root of the covariance.
+
+    Their shapes are (models, size), (models, size, parents) and (models, size, size).
+    """
+    found = set(chain.from_iterable(variable.above))
+    above = tuple(sorted(each for each in found if each[0] in roles.names))
+    random = np.random.default_rng(0)
+    probes = random.normal(scale=10.0, size=(PROBES, len(above)))
+    moved = np.concatenate([np.zeros((1, len(above))), STEP * np.eye(len(above)), probes])
+    models = roles.models_of(variable)
+    points = parent_points(roles, variable, above, [tuple(row) for row in moved.tolist()])
+    evaluation = Evaluation(variable, roles.structure.variables)
+    mean, spread = evaluation.parameters(points, models * len(moved))
+    means = _spread_out(mean, variable, models, len(moved))
+    base = means[:, 0]
+    slopes = np.moveaxis((means[:, 1 : 1 + len(above)] - means[:, :1]) / STEP, 1, 2)
+    _check(variable, means[:, 1 + len(above) :], base, slopes, probes)
+    root: FloatArray
+    if variable.is_joint:
+        root = np.asarray(np.linalg.cholesky(spread.reshape((models, len(moved), *spread.shape[1:]))[:, 0]))
+    else:
+        deviation = _spread_out(spread, variable, models, len(moved))[:, 0]
+        root = deviation[:, :, np.newaxis] * np.eye(variable.size)
+    return above, base, slopes, root
+
+
+def _spread_out(value: FloatArray, variable: Variable, models: int, count: int) -> FloatArray:
+    """Return a parameter with an entry for every element, of shape (models, count, size)."""
+    ones = (1,) * (len(variable.shape) + 1 - value.ndim)
+    whole = np.broadcast_to(value.reshape((len(value), *ones, *value.shape[1:])), (len(value), *variable.shape))
+    return whole.reshape((models, count, variable.size)).astype(np.float64)
+
+
+def _check(variable: Variable, means: FloatArray, base: FloatArray, slopes: FloatArray, probes: FloatArray) -> None:
+    terms = slopes[:, np.newaxis] * probes[np.newaxis, :, np.newaxis, :]
+    size = np.abs(base)[:, np.newaxis] + np.abs(terms).sum(axis=3)
+    off = np.abs(means - base[:, np.newaxis] - terms.sum(axis=3))
+    if not bool(np.all(off <= AGREEMENT * size + 1e-300)):
+        raise NetworkError(
+            f"the mean of {variable.name!r} must be the same affine function of its parents everywhere",
+            found="other values at some points",
+            remedy="Report the expression of its mean.",
+        )

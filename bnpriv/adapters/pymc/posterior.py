@@ -1,0 +1,94 @@
+"""Draws of a model's variables from a posterior, as InferenceData or DataTree hold them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bnpriv.adapters.pymc.structure import Structure
+from bnpriv.checks import listing
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray
+from bnpriv.networks import Posterior
+
+REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
+
+
+def draws_of(structure: Structure, posterior: Any, thin: int) -> dict[str, FloatArray]:
+    """Return the draws of every random variable that has some, of shape (draws, *shape).
+
+    Raises
+    ------
+    NetworkError
+        If there are none, they do not fit the model, or `thin` is below 1.
+    """
+    if isinstance(thin, bool) or not isinstance(thin, int) or thin < 1:
+        raise NetworkError("thin must be a whole number from 1 on", found=f"{thin!r}", remedy="Pass for example 10.")
+    if posterior is None:
+        if thin != 1:
+            raise NetworkError("thin goes with posterior=", found="thin alone", remedy="Leave it out.")
+        return {}
+    group = _group(posterior)
+    names = [str(name) for name in group]
+    known = [name for name in structure.variables if name in names and not structure.variables[name].observed]
+    if not known:
+        raise NetworkError(
+            "a posterior needs draws of a variable of the model",
+            found=f"draws of {listing(names)}" if names else "no draws",
+            remedy=f"{REMEDY} The model has {listing(structure.variables)}.",
+        )
+    return {name: _draws(group[name], name, structure.variables[name].shape, thin) for name in known}
+
+
+def _group(posterior: Any) -> Any:
+    """Return the part with posterior draws: a mapping from names to arrays with the dimensions chain and draw."""
+    try:
+        inner = getattr(posterior, "posterior", None)
+        group = posterior if inner is None else inner
+        names = list(getattr(group, "data_vars", group))
+        return {str(name): group[name] for name in names}
+    except (TypeError, KeyError, AttributeError) as error:
+        raise NetworkError(
+            "a posterior must hold arrays by name", found=f"a {type(posterior).__name__}", remedy=REMEDY
+        ) from error
+
+
+def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int) -> FloatArray:
+    dims = tuple(getattr(array, "dims", ()))
+    if dims[:2] != ("chain", "draw"):
+        raise NetworkError(
+            f"the draws of {name!r} must have the dimensions chain and draw first",
+            found=listing(dims) if dims else "none",
+            remedy=REMEDY,
+        )
+    values = np.asarray(array.values, dtype=np.float64)
+    if values.shape[2:] != shape:
+        raise NetworkError(
+            f"the draws of {name!r} must have the shape of the model's, {shape}",
+            found=f"{values.shape[2:]}",
+            remedy="Sample from this model, or one with the same dimensions.",
+        )
+    values = values[:, ::thin].reshape((-1, *shape))
+    if not len(values) or not bool(np.isfinite(values).all()):
+        raise NetworkError(
+            f"the draws of {name!r} must be finite numbers",
+            found="none, or nan or inf",
+            remedy="Sample again, or leave the draws out that failed.",
+        )
+    return values
+
+
+def posterior_of(fixed: Mapping[str, FloatArray]) -> Posterior | None:
+    """Return what is known of draws, or None if there are none."""
+    if not fixed:
+        return None
+    count = next(iter(len(draws) for draws in fixed.values()))
+    digest = hashlib.sha256(b"".join(fixed[name].tobytes() for name in sorted(fixed))).hexdigest()[:12]
+    return Posterior(
+        source=f"draws of {listing(sorted(fixed))} by PyMC, which must come from public data (sha256 {digest})",
+        draws=count,
+        independent=False,
+    )

@@ -1,0 +1,205 @@
+"""The random variables of a PyMC model, their elements, and which element depends on which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from bnpriv.adapters.pymc.backend import compiled, pymc, random_variables
+from bnpriv.adapters.pymc.tracing import Element, Sets, ancestors, traced
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Variable:
+    """A random variable of the model.
+
+    Parameters
+    ----------
+    name : str
+    rv : TensorVariable
+        Read only.
+    law : str
+        Its distribution, for example "Normal".
+    shape : tuple of int
+    names : tuple of str
+        Of its elements, in C order.
+    parameters : tuple of TensorVariable
+        Of its distribution, computed in double precision.
+    parents : tuple of str
+        The variables above it.
+    above : tuple of frozenset of Element
+        For every element the elements of other variables that its law depends on.
+    observed : bool
+    """
+
+    name: str
+    rv: Any
+    law: str
+    shape: tuple[int, ...]
+    names: tuple[str, ...]
+    parameters: tuple[Any, ...]
+    parents: tuple[str, ...]
+    above: tuple[frozenset[Element], ...]
+    observed: bool
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements."""
+        return len(self.names)
+
+    @property
+    def is_joint(self) -> bool:
+        """Return whether elements depend on each other given the parameters."""
+        return bool(getattr(self.rv.owner.op, "ndim_supp", 1))
+
+    def constant(self, place: int) -> FloatArray | None:
+        """Return a parameter of the law that depends on no random variable, or None if it depends on one."""
+        parameter = self.parameters[place]
+        above = (each.owner for each in ancestors([parameter], set()) if each.owner is not None)
+        if any(isinstance(owner.op, random_variables()) for owner in above):
+            return None
+        return np.asarray(compiled([], parameter)(), dtype=np.float64)
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether its law is a distribution with parameters, not one that is made of others."""
+        return isinstance(self.rv.owner.op, random_variables()) and type(self.rv.owner.op).__name__ not in _COMPOSED
+
+
+_COMPOSED = frozenset({"TruncatedNormalRV"})
+
+_REFUSED = {
+    "Flat": "an improper prior has no law",
+    "HalfFlat": "an improper prior has no law",
+    "Censored": "censored values are not supported",
+    "Simulator": "a simulator has no density",
+}
+
+
+def unsupported(variable: Variable) -> str | None:
+    """Return why neither densities nor draws of a variable can be had, or None if they can."""
+    if variable.law in _REFUSED:
+        return _REFUSED[variable.law]
+    if type(variable.rv.owner.op).__module__.startswith("pymc.distributions.custom") or "Custom" in variable.law:
+        return "a custom distribution is not supported"
+    return None
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Structure:
+    """The random variables of a model, parents before children.
+
+    Parameters
+    ----------
+    variables : mapping from str to Variable
+    coords : mapping from str to sequence
+        Of the model.
+    """
+
+    variables: Mapping[str, Variable]
+    coords: Mapping[str, Sequence[object]]
+
+    @cached_property
+    def children(self) -> Mapping[str, frozenset[str]]:
+        """Return for every variable those that depend on it directly."""
+        below: dict[str, set[str]] = {name: set() for name in self.variables}
+        for name, variable in self.variables.items():
+            for parent in variable.parents:
+                below[parent].add(name)
+        return {name: frozenset(found) for name, found in below.items()}
+
+    def element(self, name: Element) -> str:
+        """Return the name of an element."""
+        return self.variables[name[0]].names[name[1]]
+
+    @cached_property
+    def elements(self) -> Mapping[str, Element]:
+        """Return the elements by name; a variable with one element has its name."""
+        return {text: (name, k) for name, variable in self.variables.items() for k, text in enumerate(variable.names)}
+
+
+def structure_of(model: Any) -> Structure:
+    """Return the random variables of a model.
+
+    Raises
+    ------
+    NetworkError
+        If it is no PyMC model, has a Potential, a cycle, or a variable in single precision.
+    """
+    library = pymc()
+    if not isinstance(model, library.Model):
+        raise NetworkError("a pymc.Model is needed", found=f"a {type(model).__name__}", remedy="Pass the model.")
+    if model.potentials:
+        raise NetworkError(
+            "a model must be a product of conditional laws",
+            found=f"the Potential {model.potentials[0].name!r}",
+            remedy="Replace it by a random variable; a factor has no place in the dependence graph.",
+        )
+    if not model.basic_RVs:
+        raise NetworkError("a model needs a random variable", found="none", remedy="Declare the parameters in it.")
+    observed = {rv.name for rv in model.observed_RVs}
+    for rv in model.basic_RVs:
+        if rv.dtype == "float32":
+            raise NetworkError(
+                "a model must compute in double precision",
+                found=f"{rv.name!r} in single precision",
+                remedy="Set pytensor.config.floatX = 'float64' before the model is made.",
+            )
+    variables = dict(_read(model, observed))
+    coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
+    return Structure(variables=variables, coords=coords)
+
+
+def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
+    rvs = {rv.name: rv for rv in model.basic_RVs}
+    found = traced(rvs)
+    for name in found.order:
+        rv, shape = rvs[name], found.shapes[name]
+        sets = found.dependence[name]
+        yield (
+            name,
+            Variable(
+                name=name,
+                rv=rv,
+                law=_law(rv),
+                shape=shape,
+                names=_names(model, name, shape),
+                parameters=found.parameters[name],
+                parents=tuple(sorted({element[0] for each in sets for element in each}, key=found.order.index)),
+                above=_ordered(sets),
+                observed=name in observed,
+            ),
+        )
+
+
+def _ordered(sets: Sets) -> tuple[frozenset[Element], ...]:
+    return tuple(frozenset(each) for each in sets)
+
+
+def _law(rv: Any) -> str:
+    printed = getattr(rv.owner.op, "_print_name", None)
+    return str(printed[0]) if printed else type(rv.owner.op).__name__.removesuffix("RV")
+
+
+def _names(model: Any, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Return names such as theta[Choate]: by the coordinates of the dimensions, else by number."""
+    if not shape:
+        return (name,)
+    dims: Sequence[str | None] = model.named_vars_to_dims.get(name) or (None,) * len(shape)
+    labels = [_labels(model, dim, size) for dim, size in zip(dims, shape, strict=True)]
+    places = (zip(labels, index, strict=True) for index in np.ndindex(*shape))
+    return tuple(f"{name}[{', '.join(axis[k] for axis, k in place)}]" for place in places)
+
+
+def _labels(model: Any, dim: str | None, size: int) -> list[str]:
+    coords: Sequence[Any] | None = model.coords.get(dim) if dim is not None else None
+    labels: list[str] = [str(label) for label in coords] if coords is not None and len(coords) == size else []
+    return labels if len(set(labels)) == size else [str(k) for k in range(size)]
