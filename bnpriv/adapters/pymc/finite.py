@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 from math import prod
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,14 +61,13 @@ def state_names(structure: Structure, variable: Variable, states: tuple[float, .
     named = structure.coords.get(f"{variable.name}_states")
     if named is None:
         return tuple(int(state) for state in states)
-    plain = [each.item() if isinstance(each, np.generic) else each for each in named]
-    if len(plain) != len(states):
+    if len(named) != len(states):
         raise NetworkError(
             f"the coord '{variable.name}_states' must name the {len(states)} states of {variable.name!r}",
-            found=f"{len(plain)} names",
+            found=f"{len(named)} names",
             remedy="Name all states, in the order of their numbers, or leave the coord out.",
         )
-    return tuple(cast("list[State]", plain))
+    return tuple(cast(Any, each).item() if isinstance(each, np.generic) else cast("State", each) for each in named)
 
 
 def discrete_network(roles: Roles, states: Mapping[str, tuple[float, ...]]) -> DiscreteNetwork:
