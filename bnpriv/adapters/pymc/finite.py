@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 from math import prod
+from typing import Any, cast
 
 import numpy as np
 
@@ -48,12 +49,25 @@ def _ends(variable: Variable) -> tuple[int, int] | None:
 
 
 def state_names(structure: Structure, variable: Variable, states: tuple[float, ...]) -> tuple[State, ...]:
-    """Return the names of the states: the coordinates called like the variable, else whole numbers."""
-    named = structure.coords.get(variable.name, ())
-    axis = len(named) in variable.shape
-    if len(named) == len(states) and not axis and all(isinstance(each, (str, int, float)) for each in named):
-        return tuple(str(each) if isinstance(each, str) else each for each in named)  # type: ignore[misc]
-    return tuple(int(state) for state in states)
+    """Return the names of the states: those of the coord NAME_states, else whole numbers.
+
+    PyMC 6 refuses a coord that is called like a variable, so the names stand under a name of their own.
+
+    Raises
+    ------
+    NetworkError
+        If the coord has another number of names.
+    """
+    named = structure.coords.get(f"{variable.name}_states")
+    if named is None:
+        return tuple(int(state) for state in states)
+    if len(named) != len(states):
+        raise NetworkError(
+            f"the coord '{variable.name}_states' must name the {len(states)} states of {variable.name!r}",
+            found=f"{len(named)} names",
+            remedy="Name all states, in the order of their numbers, or leave the coord out.",
+        )
+    return tuple(cast(Any, each).item() if isinstance(each, np.generic) else cast("State", each) for each in named)
 
 
 def discrete_network(roles: Roles, states: Mapping[str, tuple[float, ...]]) -> DiscreteNetwork:
