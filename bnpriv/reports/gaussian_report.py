@@ -23,6 +23,7 @@ from bnpriv.render.chart import line_chart
 from bnpriv.render.graph import network_html
 from bnpriv.render.text import and_text, number_text, set_text
 from bnpriv.reports.parts import Parts, ShortReport, Table, answer_dict
+from bnpriv.reports.reading import reading_dict, reading_tables
 
 FORMAT = "bnpriv gaussian influence report 1"
 
@@ -134,6 +135,7 @@ class GaussianReport(ShortReport):
             "models": self.network.models,
             "attributes": list(self.network.attributes),
             "edges": [{"parent": a, "child": b} for a, b in self.network.graph.edges],
+            "reading": reading_dict(self.network.reading),
             "query": None if self.query is None else str(self.query),
             "protected": [_attribute(row) for row in self.attributes],
             "curve": [{"epsilon": epsilon, "delta": delta} for epsilon, delta in self.curve],
@@ -156,7 +158,7 @@ class GaussianReport(ShortReport):
                 ("From whom", observer_text(self.network.models, sees).rstrip(".")),
                 ("Model from", "not stated" if self.source is None else self.source),
             ],
-            tables=[table for row in self.attributes for table in _tables(row)],
+            tables=[*(table for row in self.attributes for table in _tables(row)), *reading_tables(network.reading)],
             figures=[("How improbable a large move is", self._chart()), ("The network", drawing)],
             plan=self.plan,
             assumptions=self.assumptions,

@@ -36,6 +36,7 @@ from bnpriv.render.html import (
 from bnpriv.render.text import number_text, percent_text, shorten, visible
 from bnpriv.reports.edges import leak_path
 from bnpriv.reports.html_attribute import drawing, edges_table, heat, quilts_table
+from bnpriv.reports.reading import reading_tables
 from bnpriv.reports.slider import slider_script, slider_section
 from bnpriv.reports.values import AttributeReport, belief
 from bnpriv.reports.words import (
@@ -164,6 +165,8 @@ def _sections(report: InfluenceReport, *, live: bool = True) -> Iterable[Html]:
     yield _belief_section(report)
     yield _quilt_section(report)
     yield _edge_section(report)
+    for made in reading_tables(report.network.reading):
+        yield section(made.title, made.html, id_="reading")
     yield trust_section(report.source, report.assumptions, best)
     if best is not None:
         yield section("The guarantee, word for word", guarantee_quote(best), id_="guarantee")

@@ -11,6 +11,7 @@ from bnpriv.mechanisms.certificate import Decision
 from bnpriv.networks import DiscreteNetwork, Network
 from bnpriv.networks.posterior import CONFIDENCE
 from bnpriv.render import Json
+from bnpriv.reports.reading import reading_dict
 from bnpriv.reports.values import AttributeReport, Belief, EdgeEffect, RankedQuilt
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def report_dict(report: InfluenceReport) -> Json:
             {"name": name, "states": [str(state) for state in network.states[name]]} for name in network.attributes
         ],
         "edges": [{"parent": a, "child": b} for a, b in network.graph.edges],
+        "reading": reading_dict(network.reading),
         "query": None if report.query is None else str(report.query),
         "queried": [] if report.query is None else sorted(report.query.columns),
         "epsilon": report.epsilon,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bnpriv.render import markdown as md
 from bnpriv.render.text import number_text, percent_text
+from bnpriv.reports.reading import reading_tables
 from bnpriv.reports.values import AttributeReport, RankedQuilt
 from bnpriv.reports.words import WORDS, asked_text, draws_text, headline, lead, node_text, setting_text, witness_text
 
@@ -29,6 +30,7 @@ def report_markdown(report: InfluenceReport) -> str:
         *(part for row in report.attributes for part in _attribute(report, row)),
         *_plan(report),
         *_beliefs(report),
+        *(table.markdown for table in reading_tables(report.network.reading)),
         "## What the model must be trusted for",
         "\n".join(f"- {md.prose(assumption)}" for assumption in report.assumptions),
         "## Words",

@@ -31,6 +31,22 @@ class Table:
         """Return the columns that hold numbers."""
         return range(1, self.words)
 
+    @property
+    def text(self) -> str:
+        """Return it as plain text."""
+        return f"{visible(self.title)}\n{table_text(self.header, self.rows)}"
+
+    @property
+    def markdown(self) -> str:
+        """Return it as Markdown under its title."""
+        rows = [[md.prose(cell) for cell in row] for row in self.rows]
+        return f"## {md.prose(self.title)}\n\n{md.table(self.header, rows, numbers=self.numbers)}"
+
+    @property
+    def html(self) -> html.Html:
+        """Return it as HTML."""
+        return html.table(self.header, self.rows, visible(self.title), numbers=self.numbers)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +80,7 @@ class Parts:
     def text(self) -> str:
         """Return plain text; no name in it can steer a terminal."""
         parts = [lines_text([self.headline, self.lead, *(f"{what}: {answer}." for what, answer in self.facts)])]
-        parts += [f"{visible(table.title)}\n{table_text(table.header, table.rows)}" for table in self.tables]
+        parts += [table.text for table in self.tables]
         if self.plan is not None:
             parts.append(str(self.plan))
             if self.plan.calibrations:
@@ -77,9 +93,7 @@ class Parts:
         """Return Markdown; no name in it is markup."""
         parts = [f"# {md.prose(self.headline)}", md.prose(self.lead)]
         parts.append("\n".join(f"- {md.prose(f'{what}: {answer}')}" for what, answer in self.facts))
-        for table in self.tables:
-            rows = [[md.prose(cell) for cell in row] for row in table.rows]
-            parts += [f"## {md.prose(table.title)}", md.table(table.header, rows, numbers=table.numbers)]
+        parts += [table.markdown for table in self.tables]
         if self.plan is not None and self.plan.calibrations:
             parts += ["## The guarantee", md.prose(self.plan.best.guarantee.sentence)]
         parts.append("\n".join(f"- Assumed: {md.prose(assumption)}" for assumption in self.assumptions))
@@ -102,8 +116,7 @@ class Parts:
             html.element("p", self.lead, class_="lead"),
             html.facts([(what, visible(answer)) for what, answer in self.facts]),
         ]
-        tables = [html.table(each.header, each.rows, visible(each.title), numbers=each.numbers) for each in self.tables]
-        body.append(html.section("What tells how much", *tables))
+        body.append(html.section("What tells how much", *(table.html for table in self.tables)))
         body += [html.section(title, figure) for title, figure in self.figures]
         if self.plan is not None:
             body.append(comparison_section(self.plan.calibrations, self.plan.refusals))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bnpriv.render.text import lines_text, name_text, number_text, percent_text, some_text, table_text
+from bnpriv.reports.reading import reading_tables
 from bnpriv.reports.values import AttributeReport, RankedQuilt
 from bnpriv.reports.words import asked_text, draws_text, headline, influence_text, lead, setting_text, witness_text
 
@@ -22,6 +23,7 @@ def report_text(report: InfluenceReport) -> str:
         parts.append(str(report.plan))
         if report.plan.calibrations:
             parts.append(report.plan.best.explain())
+    parts += [table.text for table in reading_tables(report.network.reading)]
     parts.append(lines_text(f"Assumed: {assumption}" for assumption in report.assumptions))
     return "\n\n".join(part for part in parts if part)
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -17,7 +18,7 @@ import bnpriv as bp
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.inference import without_edge
 from bnpriv.mechanisms.verdict import PRIORS
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, NodeReading, Reading
 from bnpriv.reports.curves import noise_curves, scale_at
 from bnpriv.reports.edges import edges_between, leak_path
 from bnpriv.reports.values import belief
@@ -228,6 +229,12 @@ def test_markdown_tables_are_even(student) -> None:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.strip().splitlines()}) == 1
 
 
+READ = Reading(
+    nodes=(NodeReading(name="y", law="Normal", role="column", treatment="draws", reason="driven by x"),),
+    columns={"score": ("x", "y")},
+)
+
+
 def documented(page: str = "report-schema.md") -> dict[str, str]:
     """Return the fields of docs/report-schema.md with their types."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
@@ -273,7 +280,7 @@ def test_json_of_a_linear_gaussian_network_is_what_its_page_says() -> None:
         network, bp.Schema(records=10, columns={"y": bp.Real(0, 1)}), secrets, source="a test"
     )
     reports = [
-        bp.influence_report(network, protect=secrets),
+        bp.influence_report(network.read_as(READ), protect=secrets),
         bp.influence_report(framework, bp.mean("y"), 1.0, 1e-3),
     ]
     seen: set[str] = set()
@@ -300,6 +307,14 @@ def test_json_of_a_chain_is_what_its_page_says() -> None:
     assert sorted(schema.keys() - seen) == []
 
 
+def test_how_a_model_was_read_is_told_in_every_form(student) -> None:
+    report = bp.influence_report(replace(student.network, reading=READ), protect="income")
+    for text in (str(report), report.to_markdown(), report.to_html(), report._repr_html_()):
+        assert "How the model was read" in text
+        assert "driven by x" in text
+    assert "How the model was read" not in str(bp.influence_report(student))
+
+
 def test_values_of_a_network_are_reported() -> None:
     network = bp.DiscreteNetwork.from_tables(
         {"ill": [0.7, 0.3], "pill": [[0.8, 0.4], [0.2, 0.6]]},
@@ -324,7 +339,7 @@ def test_json_is_what_its_page_says(student, twelve) -> None:
     schema = documented()
     assert len(schema) > 100
     reports = [
-        bp.influence_report(student.network, protect="income"),
+        bp.influence_report(replace(student.network, reading=READ), protect="income"),
         bp.influence_report(student, BOTH),
         bp.influence_report(student, BOTH, 1.0),
         bp.influence_report(twelve, means("visits", "cost", "income"), 0.5),
