@@ -5,6 +5,7 @@ from bnpriv.adapters.examples import example, example_data, examples
 from bnpriv.adapters.files import read_network
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.pgmpy import from_pgmpy, to_pgmpy
+from bnpriv.adapters.pymc import from_pymc
 
 # values and errors
 from bnpriv.bound import Bound
@@ -53,7 +54,15 @@ from bnpriv.mechanisms import (
     WassersteinMechanism,
 )
 from bnpriv.learning import parameters_by_group
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, Posterior, model_class
+from bnpriv.networks import (
+    DensityNetwork,
+    DiscreteNetwork,
+    GaussianNetwork,
+    IntervalNetwork,
+    MarkovChain,
+    Posterior,
+    model_class,
+)
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.planner import Plan, plan
 
@@ -102,6 +111,7 @@ __all__ = [
     "DataError",
     "DatasetAttributePrivacy",
     "DeclarationError",
+    "DensityNetwork",
     "DiscreteNetwork",
     "DistributionPrivacy",
     "DistributionalAttributePrivacy",
@@ -161,6 +171,7 @@ __all__ = [
     "example_data",
     "examples",
     "from_pgmpy",
+    "from_pymc",
     "gaussian_influence",
     "histogram",
     "influence_matrix",

@@ -12,7 +12,7 @@ from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.influence import Influence, influence_of
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers
 from bnpriv.plotting import axes, label
 from bnpriv.queries.base import Query
 from bnpriv.render.text import number_text, percent_text, set_text
@@ -199,7 +199,7 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query) -> Leak
         of_parameters(model, "the leak of a query")
     if isinstance(model, (DiscreteNetwork, IntervalNetwork)):
         network, chosen = model, dict[str, Sequence[SecretPair]]()
-        strange = sorted(query.columns.difference(network.attributes))
+        strange = sorted(query.columns.difference(network.attributes, network.reading.columns))
         if strange:
             raise NetworkError(
                 "every queried column must be a node of the network",
@@ -212,7 +212,7 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query) -> Leak
         refusal = evidence if isinstance(evidence, Refusal) else evidence.covers(query.columns)
         if refusal is not None:
             raise refusal.error()
-    columns = query.columns.intersection(network.attributes)
+    columns = drivers(network, query.columns)
     rows = [
         _leak(network, columns, name, chosen.get(name) or all_pairs(network.states[name]))
         for name in network.attributes

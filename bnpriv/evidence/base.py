@@ -10,6 +10,7 @@ from bnpriv.continuous_secrets import ContinuousPair
 from bnpriv.errors import Refusal
 from bnpriv.factors import FloatArray
 from bnpriv.losses import Law
+from bnpriv.networks.reading import Reading
 from bnpriv.queries.base import Query
 from bnpriv.quilts import HasGraph
 from bnpriv.secrets import SecretPair
@@ -29,6 +30,11 @@ class Network(HasGraph, Protocol):
     @property
     def models(self) -> int:
         """Return the number of models in Theta."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """Return how it was read."""
         ...
 
 

@@ -22,11 +22,6 @@ def assumed(network: Network | ContinuousNetwork) -> tuple[str, ...]:
     return (COLUMNS_ASSUMPTION, OWN_COLUMNS_ASSUMPTION) if network.reading.columns else (COLUMNS_ASSUMPTION,)
 
 
-def drivers(network: Network | ContinuousNetwork, columns: frozenset[str]) -> frozenset[str]:
-    """Return the attributes that stand for `columns`: what drives them; independent columns have none."""
-    return network.reading.drivers(columns).intersection(network.attributes)
-
-
 def uncovered(framework: DistributionalAttributePrivacy, columns: frozenset[str]) -> Refusal | None:
     """Return why the model says nothing about one of `columns`, or None if it covers all."""
     known = framework.network.reading.columns

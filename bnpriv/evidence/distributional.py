@@ -11,13 +11,13 @@ import numpy as np
 from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
-from bnpriv.evidence.columns import assumed, drivers, uncovered
+from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.evidence.gaussian import GaussianInfluences
 from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_of
 from bnpriv.losses import Losses, losses_of
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, exact_tables
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, drivers, exact_tables
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.secrets import SecretPair

@@ -8,11 +8,11 @@ from typing import Literal, final
 from bnpriv.bound import Bound
 from bnpriv.continuous_secrets import ContinuousPair
 from bnpriv.errors import Refusal
-from bnpriv.evidence.columns import assumed, drivers, uncovered
+from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import frontier
 from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence_of
-from bnpriv.networks import GaussianNetwork
+from bnpriv.networks import GaussianNetwork, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 

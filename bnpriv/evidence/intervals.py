@@ -7,10 +7,10 @@ from typing import Literal, final
 
 from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
-from bnpriv.evidence.columns import assumed, drivers, uncovered
+from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_of
-from bnpriv.networks import Network
+from bnpriv.networks import Network, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.secrets import SecretPair

@@ -19,7 +19,7 @@ from bnpriv.factors import FloatArray
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.inference import joint_law
 from bnpriv.laws import Atoms
-from bnpriv.networks import DiscreteNetwork, State, exact_tables
+from bnpriv.networks import DiscreteNetwork, State, drivers, exact_tables
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets import SecretPair
@@ -112,8 +112,8 @@ class ParameterLaws:
 
     def _answer(self, name: str, side: frozenset[State], model: int) -> Atoms | None:
         """Return the law of the answer given that the parameter of `name` is in `side`; None if it never is."""
-        nodes = [column for column in self.columns if column in self.network.graph.parents]
-        others = tuple(column for column in nodes if column != name)
+        nodes = drivers(self.network, frozenset(self.columns))
+        others = tuple(sorted(nodes - {name}))
         if name in nodes:
             law = joint_law(self.network, (name, *others))
             values = law.values[min(model, law.values.shape[0] - 1)].copy()
@@ -132,7 +132,7 @@ class ParameterLaws:
 
     def _given(self, states: Mapping[str, int]) -> Atoms:
         """Return the law of the answer given the states of the queried parameters."""
-        key = tuple(states.get(column, 0) for column in self.columns)
+        key = tuple(self.framework.law_place(column, states) for column in self.columns)
         if key not in self._answers:
             cells = {c: self._cells(c, k) for c, k in zip(self.columns, key, strict=True)}
             one = record_law(self.form, cells, np.ones((1,) * len(cells)))
@@ -142,10 +142,10 @@ class ParameterLaws:
             self._answers[key] = canonical(repeated(one, self.form.schema.records), denominators(self.form))
         return self._answers[key]
 
-    def _cells(self, column: str, state: int) -> Cells:
+    def _cells(self, column: str, place: int) -> Cells:
         laws = self.framework.column_laws[column]
         whole = law_cells(laws, cuts_of(self.form, column))
-        return Cells(whole.values, whole.masses[[state]])
+        return Cells(whole.values, whole.masses[[place]])
 
 
 def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> ParameterLaws | Refusal:
@@ -173,7 +173,7 @@ def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> P
                 remedy="Declare it as Real(lower, upper, steps=20), count it instead, or use another mechanism.",
             )
     states = framework.network.states
-    size = math.prod(len(states[name]) for name in columns if name in states)
+    size = math.prod(len(states[name]) for name in drivers(framework.network, query.columns))
     if size > MOST_CONFIGURATIONS:
         return Refusal(
             required=f"the queried parameters may have at most {MOST_CONFIGURATIONS:,} configurations",

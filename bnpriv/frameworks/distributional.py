@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast, final
 
 from bnpriv import checks
-from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
+from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.continuous_secrets import ContinuousPair, ProtectValues, continuous_secrets_of
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
@@ -105,7 +105,30 @@ class DistributionalAttributePrivacy:
         object.__setattr__(self, "_secrets", secrets)
         object.__setattr__(self, "_continuous", continuous)
         laws = column_laws(self.laws or {}, self.schema, {} if finite is None else finite.states, independent)
-        object.__setattr__(self, "column_laws", laws)
+        object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
+
+    def _read_laws(self) -> dict[str, tuple[ColumnLaw, ...]]:
+        """Return the laws of columns that came with the network."""
+        return {
+            name: tuple(column_law(law, self.schema[name], f"{name!r} in the model") for law in laws)
+            for name, laws in self.network.reading.laws.items()
+            if name in self.schema.columns
+        }
+
+    def law_place(self, column: str, places: Mapping[str, int]) -> int:
+        """Return which of the laws of a column holds, given the places of the states of the attributes.
+
+        Attributes without a place count as in their first state; an independent column has one law.
+        """
+        place = 0
+        for name in self.governing(column):
+            place = place * len(self.discrete.states[name]) + places.get(name, 0)
+        return place
+
+    def governing(self, column: str) -> tuple[str, ...]:
+        """Return the attributes that govern a column, in the order in which its laws count their states."""
+        own = (column,) if column in self.network.attributes else ()
+        return self.network.reading.columns.get(column, own)
 
     @property
     def protected(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ def fingerprint(facts: object, networks: Iterable[Network | ContinuousNetwork] =
     digest = hashlib.sha256(repr(facts).encode())
     for network in networks:
         if network.reading.columns:
-            digest.update(repr(("columns", sorted(network.reading.columns.items()))).encode())
+            digest.update(repr(("columns", sorted(network.reading.columns.items()), network.reading.identity)).encode())
         if isinstance(network, DensityNetwork):
             digest.update(repr(("densities", network.identity, network.sampling)).encode())
             continue

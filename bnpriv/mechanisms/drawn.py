@@ -19,7 +19,7 @@ from bnpriv.frameworks import (
 )
 from bnpriv.influence import Influence, draw_points
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.networks import DiscreteNetwork, Posterior
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, Posterior, drivers
 from bnpriv.queries.base import Query
 from bnpriv.render import number_text
 
@@ -38,7 +38,7 @@ def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
         networks = (framework.model,)
     elif isinstance(framework, (DatasetAttributePrivacy, DistributionalAttributePrivacy)):
         networks = (framework.network,)
-    found = (network.drawn for network in networks if isinstance(network, DiscreteNetwork))
+    found = (network.drawn for network in networks if isinstance(network, (DiscreteNetwork, GaussianNetwork)))
     return tuple(drawn for drawn in found if drawn is not None)
 
 
@@ -91,7 +91,7 @@ def _told(framework: Framework, query: Query) -> list[str]:
         return []
     notes: list[str] = []
     for name in evidence.secrets:
-        asked = query.columns.intersection(evidence.network.attributes) - {name}
+        asked = drivers(evidence.network, query.columns) - {name}
         try:
             told = evidence.influence(asked, name)
         except SizeError:

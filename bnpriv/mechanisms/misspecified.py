@@ -223,7 +223,7 @@ def _of_attribute(
     calibration: Calibration, evidence: DistributionalInfluences | IntervalInfluences, decision: Decision
 ) -> Iterator[_Candidate]:
     name, query, network = decision.protected, calibration.query, evidence.network
-    sets = list(_near_sets(query.columns, query.columns.intersection(network.attributes), decision))
+    sets = list(_near_sets(evidence, query.columns, decision))
     small = _cells(network) <= MOST_CELLS
     # where there are too many sets, the one of the decision is worth the most
     close = sets if network.models * len(sets) <= MOST_BOUNDS else [decision.queried_near]
@@ -248,10 +248,12 @@ def _cells(network: Network) -> int:
     )
 
 
-def _near_sets(columns: frozenset[str], nodes: frozenset[str], decision: Decision) -> Iterator[frozenset[str]]:
+def _near_sets(
+    evidence: DistributionalInfluences | IntervalInfluences, columns: frozenset[str], decision: Decision
+) -> Iterator[frozenset[str]]:
     """Yield near sets; any of them gives an upper bound."""
-    start = columns & {decision.protected}
-    free = sorted(nodes - start)
+    start, network = evidence.driven(columns, decision.protected), evidence.network
+    free = sorted(columns.intersection((*network.attributes, *network.reading.columns)) - start)
     if 2 ** len(free) > MOST_SETS:
         yield from dict.fromkeys((decision.queried_near, columns))
         return

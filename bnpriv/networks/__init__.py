@@ -8,7 +8,7 @@ from bnpriv.networks.graph import Graph
 from bnpriv.networks.interval import ContinuousNetwork, IntervalNetwork, Network, exact_tables
 from bnpriv.networks.model_class import model_class
 from bnpriv.networks.posterior import Posterior
-from bnpriv.networks.reading import NodeReading, Reading
+from bnpriv.networks.reading import NodeReading, Reading, drivers
 
 __all__ = [
     "ContinuousNetwork",
@@ -26,6 +26,7 @@ __all__ = [
     "Reading",
     "Sampling",
     "State",
+    "drivers",
     "exact_tables",
     "model_class",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, final
+from typing import Literal, Protocol, final
 
 Treatment = Literal["exact", "quadrature", "draws", "refused"]
 Role = Literal["parameter", "column", "fixed"]
@@ -47,19 +47,26 @@ class Reading:
     Parameters
     ----------
     nodes : tuple of NodeReading
-        One per random variable, or per element where elements differ.
+        One per random variable.
     columns : mapping from str to tuple of str
         The columns that are no attribute of the network, each with the attributes that drive it: given these, its
         records say nothing more about any attribute.
+    laws : mapping from str to tuple
+        For such columns whose records are independent and alike the declared law of one record for every combination
+        of states of the attributes that drive it, the last one changing fastest.
+    identity : str
+        A hash of the model.
 
     Examples
     --------
-    >>> Reading(columns={"height": ("mean", "deviation")}).drivers({"height", "income"})
-    frozenset({'deviation', 'income', 'mean'})
+    >>> sorted(Reading(columns={"height": ("mean", "deviation")}).drivers({"height", "income"}))
+    ['deviation', 'income', 'mean']
     """
 
     nodes: tuple[NodeReading, ...] = ()
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    laws: Mapping[str, tuple[object, ...]] = field(default_factory=dict[str, tuple[object, ...]])
+    identity: str = ""
 
     def drivers(self, columns: frozenset[str] | set[str]) -> frozenset[str]:
         """Return the attributes that drive `columns`; a column that is an attribute, or unknown, stands for itself."""
@@ -68,6 +75,25 @@ class Reading:
     def driven(self, columns: frozenset[str] | set[str], attribute: str) -> frozenset[str]:
         """Return those of `columns` that an attribute drives itself."""
         return frozenset(column for column in columns if attribute in self.columns.get(column, (column,)))
+
+
+class HasReading(Protocol):
+    """A network that knows how it was read."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """Return how it was read."""
+        ...
+
+
+def drivers(network: HasReading, columns: frozenset[str]) -> frozenset[str]:
+    """Return the attributes that stand for `columns`: what drives them; independent columns have none."""
+    return network.reading.drivers(columns).intersection(network.attributes)
 
 
 NOTHING_READ = Reading()

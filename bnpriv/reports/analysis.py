@@ -15,7 +15,7 @@ from bnpriv.losses import losses_of
 from bnpriv.mechanisms import Calibration, Decision, MarkovQuiltMechanism
 from bnpriv.mechanisms.quilt import approximate_scales, scales
 from bnpriv.mechanisms.verdict import PRIORS
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, exact_tables
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers, exact_tables
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -84,7 +84,7 @@ def query_influences(framework: DistributionalAttributePrivacy, query: Query) ->
     told: dict[str, Influence] = {}
     for name in framework.secrets:
         # Evidence answers for the frontier alone, which carries it all; the report is about the queried columns.
-        asked = query.columns.intersection(framework.network.attributes) - {name}
+        asked = drivers(framework.network, query.columns) - {name}
         told[name] = replace(evidence.influence(asked, name), columns=asked)
     return told
 

@@ -94,8 +94,8 @@ def noise_curves(framework: DistributionalAttributePrivacy, query: Query) -> tup
     evidence = discrete_influences(framework)
     if isinstance(evidence, Refusal):
         return None
-    inside = query.columns.intersection(evidence.network.attributes)
-    sets = {name: 2 ** len(inside - {name}) for name in evidence.secrets}
+    inside = _inside(evidence, query)
+    sets = {name: 2 ** len(inside - evidence.driven(inside, name)) for name in evidence.secrets}
     candidates = evidence.network.models * sum(sets[name] * len(pairs) for name, pairs in evidence.secrets.items())
     if sum(sets.values()) > MOST_SETS or candidates > MOST_CANDIDATES:
         return None
@@ -116,7 +116,8 @@ def _of(
     known: dict[frozenset[str], float],
 ) -> Iterator[Curve]:
     told: list[tuple[frozenset[str], float, Sequence[Sequence[float]]]] = []
-    for near in _near_sets(query.columns.intersection(evidence.network.attributes), name):
+    inside = _inside(evidence, query)
+    for near in _near_sets(inside, evidence.driven(inside, name)):
         if near not in known:
             known[near] = column_sensitivity(query, near, framework.schema).upper
         told.append((near, known[near], evidence.influence(query.columns - near, name).values.tolist()))
@@ -132,8 +133,13 @@ def _of(
                 yield Curve(protected=name, pair=pair, model=model, candidates=tuple(_envelope(found)))
 
 
-def _near_sets(queried: frozenset[str], name: str) -> Iterator[frozenset[str]]:
-    start = queried & {name}
+def _inside(evidence: DistributionalInfluences | IntervalInfluences, query: Query) -> frozenset[str]:
+    """Return the queried columns that tell something: all but the independent ones."""
+    network = evidence.network
+    return query.columns.intersection((*network.attributes, *network.reading.columns))
+
+
+def _near_sets(queried: frozenset[str], start: frozenset[str]) -> Iterator[frozenset[str]]:
     free = sorted(queried - start)
     for chosen in chain.from_iterable(combinations(free, size) for size in range(len(free) + 1)):
         yield start.union(chosen)

@@ -14,7 +14,7 @@ from bnpriv.checks import listing
 from bnpriv.continuous_secrets import ContinuousPair
 from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence_of
 from bnpriv.mechanisms.pages import observer_text
-from bnpriv.networks import GaussianNetwork
+from bnpriv.networks import GaussianNetwork, drivers
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
 from bnpriv.quilts import MarkovQuilt, markov_quilts
@@ -218,7 +218,7 @@ def _row(
     quilts.sort(key=lambda row: (row[1].mu, len(row[0].quilt), sorted(row[0].quilt)))
     asked = alone[0] if alone else None
     if query is not None:
-        columns = query.columns.intersection(network.attributes) - {protected}
+        columns = drivers(network, query.columns) - {protected}
         asked = gaussian_influence_of(network, columns, protected, pairs)
     return GaussianAttribute(
         protected=protected, pairs=pairs, columns=tuple(alone), quilts=tuple(quilts[:limit]), asked=asked

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bnpriv.errors import RefusedError
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.inference import joint_law
-from bnpriv.networks import exact_tables
+from bnpriv.networks import drivers, exact_tables
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets import SecretPair
@@ -40,7 +40,7 @@ class Settings:
     Parameters
     ----------
     names : tuple of str
-        The queried columns that are nodes of the network.
+        The attributes that drive the queried columns.
     shape : tuple of int
         How many states each has.
     first, second : ndarray of shape (combinations,)
@@ -74,16 +74,17 @@ def settings(
         If there are too many combinations.
     """
     network = exact_tables(framework.network, "a rehearsal")
-    others = tuple(sorted(columns.intersection(network.attributes) - {protected}))
+    read = drivers(network, columns)
+    others = tuple(sorted(read - {protected}))
     table = joint_law(network, (protected, *others), most_cells=MOST_SETTINGS)
     joint = np.exp(table.values[min(model, len(table.values) - 1)])
     sides: list[Floats] = []
     for secret in (pair.first, pair.second):
         inside = np.array([state in secret for state in network.states[protected]])
         given = joint * inside.reshape(-1, *[1] * len(others))
-        given = given if protected in columns else given.sum(axis=0)
+        given = given if protected in read else given.sum(axis=0)
         sides.append((given / given.sum()).ravel())
-    names = (protected, *others) if protected in columns else others
+    names = (protected, *others) if protected in read else others
     shape = tuple(len(network.states[name]) for name in names)
     return Settings(names=names, shape=shape, first=sides[0], second=sides[1])
 
@@ -151,7 +152,7 @@ class Answers:
         return [(self._matrix[:, list(group.places)], self._law(group, states)) for group in self._groups]
 
     def _law(self, group: Group, states: Mapping[str, int]) -> RecordLaw:
-        places = tuple(states.get(name, 0) for name in group.columns)  # an independent column has one law
+        places = tuple(self.framework.law_place(name, states) for name in group.columns)
         if (group, places) not in self._known:
             laws = {name: self.framework.column_laws[name][k] for name, k in zip(group.columns, places, strict=True)}
             self._known[group, places] = record_law(self.form, group, laws)

@@ -171,9 +171,9 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
 
 def law_given(framework: DistributionalAttributePrivacy, name: str, parameters: Mapping[str, State]) -> ColumnLaw:
     """Return the law of a column given the states of the parameters."""
-    laws = framework.column_laws[name]
-    states = framework.discrete.states.get(name)
-    return laws[0] if states is None else laws[states.index(parameters[name])]
+    states = framework.discrete.states
+    places = {above: states[above].index(parameters[above]) for above in framework.governing(name)}
+    return framework.column_laws[name][framework.law_place(name, places)]
 
 
 def check_model(network: DiscreteNetwork, model: int) -> int:

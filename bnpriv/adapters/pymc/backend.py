@@ -88,6 +88,22 @@ def random_variables() -> Any:
     return RandomVariable
 
 
+_PLAIN_MODULES = ("pytensor.tensor.random.basic", "pymc.distributions.continuous", "pymc.distributions.discrete")
+
+
+def is_plain(op: Any) -> bool:
+    """Return whether an operation draws single numbers from a distribution that has parameters and is not composed."""
+    single = getattr(op, "ndim_supp", 1) == 0 and hasattr(op, "ndims_params")
+    own = isinstance(op, random_variables()) or hasattr(cast(object, type(op)), "rv_op")
+    return bool(single and own and type(op).__module__ in _PLAIN_MODULES)
+
+
+def of_parameters(op: Any, parameters: list[Any]) -> Any:
+    """Return a random variable with the same kind of law and other parameters."""
+    make: Any = op if isinstance(op, random_variables()) else cast(Any, type(op)).rv_op
+    return make(*parameters)
+
+
 def support(rv: Any, constant: Callable[[int], FloatArray | None]) -> tuple[float, float]:
     """Return the ends of the support of a variable's law, as its usual transformation tells; infinite if unknown.
 

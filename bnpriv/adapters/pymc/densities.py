@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Variable, unsupported
-from bnpriv.adapters.pymc.tracing import Element, ancestors
+from bnpriv.adapters.pymc.tracing import Element
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks import DensityNetwork, Parameter
@@ -43,7 +42,7 @@ def density_network(roles: Roles, reading: Reading) -> DensityNetwork:
             )
     return DensityNetwork(
         parameters=parameters,
-        identity=_identity(roles),
+        identity=reading.identity,
         simulator=_Simulator(roles, evaluations),
         reading=reading,
     )
@@ -192,23 +191,3 @@ class _Simulator:
         places = [k for _, k in elements]
         taken = points[variable].reshape((draws, -1))[:, places]
         return np.broadcast_to(taken, (draws, records)).astype(np.float64)
-
-
-def _identity(roles: Roles) -> str:
-    """Return a hash of all expressions and constants of a model."""
-    digest = hashlib.sha256(repr(sorted(roles.columns.items())).encode())
-    places: dict[Any, int] = {}
-    for here in ancestors([each.rv for each in roles.structure.variables.values()], set()):
-        places[here] = len(places)
-        if here.owner is not None:
-            above = [places[each] for each in here.owner.inputs]
-            digest.update(f"{here.owner.op} {here.owner.outputs.index(here)} {above}".encode())
-            continue
-        held = getattr(here, "data", None) if hasattr(here, "data") else _shared(here)
-        digest.update(f"{here.type} {'' if held is None else np.asarray(held).tolist()}".encode())
-    return digest.hexdigest()
-
-
-def _shared(variable: Any) -> Any:
-    """Return the value of a Data container or the length of a dimension; nothing for a random generator."""
-    return variable.get_value() if hasattr(variable.type, "ndim") and hasattr(variable, "get_value") else None

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, own_generators, pymc, reseed, tensor, vectorized
+from bnpriv.adapters.pymc.backend import compiled, of_parameters, own_generators, pymc, reseed, tensor, vectorized
 from bnpriv.adapters.pymc.structure import Variable
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
@@ -33,7 +33,7 @@ class Evaluation:
     variable: Variable
     variables: Mapping[str, Variable]
 
-    def parameters(self, points: Points, count: int) -> tuple[Any, ...]:
+    def parameters(self, points: Points, count: int) -> tuple[FloatArray, ...]:
         """Return the parameters of the law at `count` points, each with a leading axis for them.
 
         Parameters
@@ -42,8 +42,8 @@ class Evaluation:
             All parents.
         count : int
         """
-        found: list[FloatArray] = self._parameters(*(points[name] for name in self.variable.parents))
-        return tuple(np.broadcast_to(value, (count, *np.shape(value)[1:])) for value in found)
+        found = [np.asarray(each) for each in self._parameters(*(points[name] for name in self.variable.parents))]
+        return tuple(np.broadcast_to(value, (count, *value.shape[1:])) for value in found)
 
     @cached_property
     def _parameters(self) -> Any:
@@ -54,16 +54,19 @@ class Evaluation:
         made = [x if x.ndim > p.ndim else tensor().expand_dims(x, 0) for x, p in zip(made, own, strict=True)]
         return compiled(list(swaps.values()), made)
 
-    def of_element(self, parameters: Sequence[Any], k: int) -> tuple[Any, ...]:
+    def of_element(self, parameters: Sequence[FloatArray], k: int) -> list[FloatArray]:
         """Return what the law of element `k` alone takes of the parameters; its law must be of single numbers."""
-        shape = self.variable.shape
-        taken: list[Any] = []
+        return [each[:, k] for each in self._by_element(parameters)]
+
+    def _by_element(self, parameters: Sequence[FloatArray]) -> list[FloatArray]:
+        """Return parameters of shape (points, size, *core)."""
+        shape, spread = self.variable.shape, list[FloatArray]()
         for value, axes in zip(parameters, self.variable.rv.owner.op.ndims_params, strict=True):
-            core = value.shape[value.ndim - axes :]
-            batch = value.shape[1 : value.ndim - axes]
-            place = np.broadcast_to(np.arange(int(np.prod(batch))).reshape(batch), shape).reshape(-1)[k]
-            taken.append(value.reshape((len(value), -1, *core))[:, int(place)])
-        return tuple(taken)
+            core, batch = value.shape[value.ndim - axes :], value.shape[1 : value.ndim - axes]
+            aligned = value.reshape((len(value), *(1,) * (len(shape) - len(batch)), *batch, *core))
+            whole = np.broadcast_to(aligned, (len(value), *shape, *core))
+            spread.append(whole.reshape((len(value), -1, *core)))
+        return spread
 
     def log_density(self, values: FloatArray, parameters: Sequence[Any]) -> FloatArray:
         """Return the log density of one element at many points.
@@ -95,20 +98,32 @@ class Evaluation:
         op = self.variable.rv.owner.op
         inputs = [_core(p, axes) for p, axes in zip(self.variable.parameters, op.ndims_params, strict=True)]
         value = tensor().vector(dtype=self.variable.rv.dtype)
-        logp = pymc().logp(op(*inputs), value)
+        logp = pymc().logp(of_parameters(op, inputs), value)
         return compiled([value, *inputs], logp)
 
-    def draw(self, parameters: Sequence[Any], random: np.random.Generator) -> FloatArray:
+    def draw(self, parameters: Sequence[FloatArray], random: np.random.Generator) -> FloatArray:
         """Return one draw of the whole variable per point, of shape (points, *shape)."""
         function, generators, places = self._draw
         reseed(generators, random)
-        return np.asarray(function(*(parameters[k] for k in places)), dtype=np.float64)
+        given, count = [parameters[k] for k in places], len(parameters[0])
+        if self.variable.is_plain:
+            given = [each.reshape((-1, *each.shape[2:])) for each in self._by_element(parameters)]
+        return np.asarray(function(*given), dtype=np.float64).reshape((count, *self.variable.shape))
 
     @cached_property
     def _draw(self) -> tuple[Any, list[Any], list[int]]:
-        rv = self.variable.rv
-        given = list(rv.owner.op.dist_params(rv.owner))
-        swaps = {p: _batch(q) for p, q in zip(given, self.variable.parameters, strict=True)}
+        """Return a function that draws, its generators, and which parameters it takes.
+
+        Laws of single numbers are drawn element by element, others as the model writes them.
+        """
+        rv, own = self.variable.rv, self.variable.parameters
+        op = rv.owner.op
+        if self.variable.is_plain:
+            inputs = [_core(p, axes) for p, axes in zip(own, op.ndims_params, strict=True)]
+            drawn, generators = own_generators(of_parameters(op, inputs))
+            return compiled(inputs, drawn), generators, list(range(len(own)))
+        given = list(op.dist_params(rv.owner))
+        swaps = {p: _batch(q) for p, q in zip(given, own, strict=True)}
         drawn, generators = own_generators(vectorized(rv, swaps))
         return compiled(list(swaps.values()), drawn), generators, [given.index(p) for p in swaps]
 

@@ -26,9 +26,8 @@ AGREEMENT = 1e-10
 
 def is_linear(roles: Roles, variable: Variable) -> bool:
     """Return whether a variable is normal with a mean affine in its parents and a constant spread, by its graph."""
-    if variable.law not in ("Normal", "MultivariateNormal") or not variable.is_plain or len(variable.parameters) != 2:
-        return False
-    if variable.is_joint and len(variable.shape) != 1:
+    kind = type(variable.rv.owner.op).__name__
+    if kind != "NormalRV" and not (kind == "MvNormalRV" and len(variable.shape) == 1):
         return False
     every = [each.rv for each in roles.structure.variables.values()]
     varies = [each.rv for each in roles.parameters]
@@ -81,9 +80,9 @@ def _regression(roles: Roles, variable: Variable) -> tuple[tuple[Element, ...], 
     base = means[:, 0]
     slopes = np.moveaxis((means[:, 1 : 1 + len(above)] - means[:, :1]) / STEP, 1, 2)
     _check(variable, means[:, 1 + len(above) :], base, slopes, probes)
-    root: FloatArray
     if variable.is_joint:
-        root = np.asarray(np.linalg.cholesky(spread.reshape((models, len(moved), *spread.shape[1:]))[:, 0]))
+        covariance: FloatArray = spread.reshape((models, len(moved), *spread.shape[1:]))[:, 0]
+        root = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
     else:
         deviation = _spread_out(spread, variable, models, len(moved))[:, 0]
         root = deviation[:, :, np.newaxis] * np.eye(variable.size)

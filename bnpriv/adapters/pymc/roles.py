@@ -102,7 +102,7 @@ def roles_of(structure: Structure, columns: Columns, fixed: Mapping[str, FloatAr
         not fixed.
     """
     declared = _declared(structure, columns)
-    own = {name for elements in declared.values() for name, _ in elements if not structure.children[name]}
+    own = {name for elements in declared.values() for name, _ in elements if structure.is_column(name)}
     unused = {v.name for v in structure.variables.values() if v.observed and v.name not in own}
     _check_observed(structure, unused, fixed)
     for name in fixed:
@@ -127,7 +127,7 @@ def roles_of(structure: Structure, columns: Columns, fixed: Mapping[str, FloatAr
 
 def _declared(structure: Structure, columns: Columns) -> dict[str, tuple[Element, ...]]:
     if columns is None:
-        observed = [v for v in structure.variables.values() if v.observed and not structure.children[v.name]]
+        observed = [v for v in structure.variables.values() if v.observed and structure.is_column(v.name)]
         return {name: found for variable in observed for name, found in _of_variable(structure, variable).items()}
     if isinstance(columns, str):
         columns = [columns]
@@ -136,7 +136,7 @@ def _declared(structure: Structure, columns: Columns) -> dict[str, tuple[Element
     for column, source in sources.items():
         if source in structure.variables:
             variable = structure.variables[source]
-            if structure.children[source] and variable.size > 1:
+            if not structure.is_column(source) and variable.size > 1:
                 raise NetworkError(
                     f"column {column!r} needs one parameter",
                     found=f"the {variable.size} entries of {source!r}",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, pymc, random_variables
+from bnpriv.adapters.pymc.backend import compiled, is_plain, pymc
 from bnpriv.adapters.pymc.tracing import Element, Sets, ancestors, traced
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
@@ -62,18 +63,16 @@ class Variable:
     def constant(self, place: int) -> FloatArray | None:
         """Return a parameter of the law that depends on no random variable, or None if it depends on one."""
         parameter = self.parameters[place]
-        above = (each.owner for each in ancestors([parameter], set()) if each.owner is not None)
-        if any(isinstance(owner.op, random_variables()) for owner in above):
+        owners = (each.owner for each in ancestors([parameter], set()) if each.owner is not None)
+        if any(hasattr(owner.op, "dist_params") for owner in owners):
             return None
         return np.asarray(compiled([], parameter)(), dtype=np.float64)
 
     @property
     def is_plain(self) -> bool:
-        """Return whether its law is a distribution with parameters, not one that is made of others."""
-        return isinstance(self.rv.owner.op, random_variables()) and type(self.rv.owner.op).__name__ not in _COMPOSED
+        """Return whether its law is of single numbers and has parameters, and is not made of other laws."""
+        return is_plain(self.rv.owner.op)
 
-
-_COMPOSED = frozenset({"TruncatedNormalRV"})
 
 _REFUSED = {
     "Flat": "an improper prior has no law",
@@ -115,6 +114,12 @@ class Structure:
             for parent in variable.parents:
                 below[parent].add(name)
         return {name: frozenset(found) for name, found in below.items()}
+
+    def is_column(self, name: str) -> bool:
+        """Return whether a variable can be a column: nothing depends on it, or it is observed like all that does."""
+        below = self.children[name]
+        whole = all(self.variables[child].observed and self.is_column(child) for child in below)
+        return not below or (self.variables[name].observed and whole)
 
     def element(self, name: Element) -> str:
         """Return the name of an element."""
@@ -193,13 +198,12 @@ def _names(model: Any, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
     """Return names such as theta[Choate]: by the coordinates of the dimensions, else by number."""
     if not shape:
         return (name,)
-    dims: Sequence[str | None] = model.named_vars_to_dims.get(name) or (None,) * len(shape)
-    labels = [_labels(model, dim, size) for dim, size in zip(dims, shape, strict=True)]
-    places = (zip(labels, index, strict=True) for index in np.ndindex(*shape))
-    return tuple(f"{name}[{', '.join(axis[k] for axis, k in place)}]" for place in places)
+    dims: tuple[str | None, ...] = model.named_vars_to_dims.get(name) or (None,) * len(shape)
+    labels: list[list[str]] = [_labels(model, dim, size) for dim, size in zip(dims, shape, strict=True)]
+    return tuple(f"{name}[{', '.join(place)}]" for place in product(*labels))
 
 
 def _labels(model: Any, dim: str | None, size: int) -> list[str]:
-    coords: Sequence[Any] | None = model.coords.get(dim) if dim is not None else None
-    labels: list[str] = [str(label) for label in coords] if coords is not None and len(coords) == size else []
+    coords: Sequence[object] = (model.coords.get(dim) or ()) if dim is not None else ()
+    labels: list[str] = [str(label) for label in coords] if len(coords) == size else []
     return labels if len(set(labels)) == size else [str(k) for k in range(size)]

@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.adapters.pymc.backend import compiled, random_variables, tensor
+from bnpriv.adapters.pymc.backend import compiled, is_plain, random_variables, tensor
 from bnpriv.errors import NetworkError
 
 Element = tuple[str, int]
@@ -139,10 +139,11 @@ def _ordered(rvs: Mapping[str, Any]) -> list[str]:
 def _refuse_unknown(every: Sequence[Any], rvs: Mapping[str, Any]) -> None:
     known = set(rvs.values())
     parts = {part for rv in known if not isinstance(rv.owner.op, random_variables()) for part in rv.owner.inputs}
-    variable: Any
     for variable in every:
-        random = variable.owner is not None and isinstance(variable.owner.op, random_variables())
-        if random and variable is variable.owner.outputs[1] and variable not in known and variable not in parts:
+        owner: Any = variable.owner
+        if owner is None or not isinstance(owner.op, random_variables()) or variable is not owner.outputs[1]:
+            continue
+        if variable not in known and variable not in parts:
             raise NetworkError(
                 "every random variable must be declared in the model",
                 found="one that has no name",
@@ -263,7 +264,7 @@ def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 def _above(op: Any, given: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> Sets:
     """Return for every element of a random variable what its law depends on."""
-    if isinstance(op, random_variables()) and op.ndim_supp == 0:
+    if is_plain(op):
         cores = [_merged(each, axes) for each, axes in zip(given, op.ndims_params, strict=True)]
         if all(_fits(each.shape, shape) for each in cores):
             return tuple(_joined(cores, shape).reshape(-1))
