@@ -11,6 +11,7 @@ import numpy as np
 
 from bnpriv.adapters.pymc.backend import compiled, of_parameters, own_generators, pymc, reseed, tensor, vectorized
 from bnpriv.adapters.pymc.structure import Variable
+from bnpriv.adapters.pymc.tracing import in_double
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 
@@ -99,7 +100,7 @@ class Evaluation:
         inputs = [_core(p, axes) for p, axes in zip(self.variable.parameters, op.ndims_params, strict=True)]
         value = tensor().vector(dtype=self.variable.rv.dtype)
         logp = pymc().logp(of_parameters(op, inputs), value)
-        return compiled([value, *inputs], logp)
+        return compiled([value, *inputs], in_double([logp], {value, *inputs})[0])
 
     def draw(self, parameters: Sequence[FloatArray], random: np.random.Generator) -> FloatArray:
         """Return one draw of the whole variable per point, of shape (points, *shape)."""

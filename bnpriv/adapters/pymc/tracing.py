@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.adapters.pymc.backend import compiled, is_plain, random_variables, tensor
+from bnpriv.adapters.pymc.backend import compiled, is_plain, random_variables, replaced, tensor
 from bnpriv.errors import NetworkError
 
 Element = tuple[str, int]
@@ -57,7 +57,7 @@ def traced(rvs: Mapping[str, Any]) -> Traced:
     order = _ordered(rvs)
     inputs = {name: tuple(rv.owner.op.dist_params(rv.owner)) for name, rv in rvs.items()}
     inner = [var for name in rvs for var in ancestors(inputs[name], set(rvs.values()))]
-    values = _values([*rvs.values(), *inner])
+    values = _values({name: rvs[name] for name in order}, inner)
     shapes = {name: np.shape(values[rv]) for name, rv in rvs.items()}
     sets: dict[Any, NDArray[Any]] = {rv: _own(name, shapes[name]) for name, rv in rvs.items()}
     for variable in inner:
@@ -151,19 +151,28 @@ def _refuse_unknown(every: Sequence[Any], rvs: Mapping[str, Any]) -> None:
             )
 
 
-def _values(variables: Sequence[Any]) -> Mapping[Any, Any]:
-    """Return one value of everything, for its shape."""
-    tensors = [v for v in dict.fromkeys(variables) if hasattr(v.type, "ndim")]
-    improper = [v for v in tensors if v.owner is not None and type(v.owner.op).__name__ in ("FlatRV", "HalfFlatRV")]
-    function = compiled([], tensors, {v: _ones(v) for v in improper})
-    return dict(zip(tensors, function(), strict=True))
+def _values(rvs: Mapping[str, Any], inner: Sequence[Any]) -> Mapping[Any, Any]:
+    """Return one value of everything, for its shape: random variables are ones, or zeros where they may be an index."""
+    stand_ins: dict[Any, Any] = {}
+    for rv in rvs.values():
+        shape = _shape(rv, stand_ins)
+        value = np.ones(shape) if str(rv.dtype).startswith("float") else np.zeros(shape)
+        stand_ins[rv] = tensor().constant(value.astype(rv.dtype))
+    wanted = [v for v in dict.fromkeys(inner) if hasattr(v.type, "ndim") and v not in stand_ins]
+    values = dict(zip(wanted, compiled([], replaced(wanted, stand_ins))(), strict=True)) if wanted else {}
+    return values | {rv: value.data for rv, value in stand_ins.items()}
 
 
-def _ones(improper: Any) -> Any:
-    """Return a value for what cannot be drawn."""
-    size = improper.owner.inputs[1]
-    shape = () if not hasattr(size.type, "ndim") else tuple(int(k) for k in size.eval())
-    return tensor().ones(shape, dtype=improper.dtype)
+def _shape(rv: Any, stand_ins: Mapping[Any, Any]) -> tuple[int, ...]:
+    """Return the shape of a random variable; one that is made of others is drawn for it."""
+    if all(size is not None for size in rv.type.shape):
+        return tuple(rv.type.shape)
+    node = rv.owner
+    if isinstance(node.op, random_variables()):
+        parts = list(node.op._infer_shape(node.op.size_param(node), node.op.dist_params(node)))
+        return tuple(int(size) for size in compiled([], replaced(parts, stand_ins))())
+    with np.errstate(all="ignore"):
+        return np.shape(compiled([], replaced(rv, stand_ins))())
 
 
 def _own(name: str, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -118,9 +118,7 @@ def test_no_dependence_is_missed_in_random_expressions() -> None:
                 moved = {each: values.copy() for each, values in base.items()}
                 moved[name][0, k] += step
                 before, after = (
-                    np.broadcast_to(
-                        evaluation.parameters({p: point[p] for p in variable.parents}, 1)[0][0], 3
-                    )
+                    np.broadcast_to(evaluation.parameters({p: point[p] for p in variable.parents}, 1)[0][0], 3)
                     for point in (base, moved)
                 )
                 for entry in np.flatnonzero(before != after):
@@ -213,7 +211,7 @@ def test_the_other_columns_are_bounded_by_their_drivers() -> None:
 
 def test_records_of_a_column_follow_its_own_parameters_exactly() -> None:
     framework = framework_of(two_parameters(), BITS, 50, "income")
-    query = bp.count((bp.col("ill") == 1))
+    query = bp.count(bp.col("ill") == 1)
     calibration = bp.TightMechanism().calibrate(framework, query, epsilon=1.0)
     count = np.arange(51)
     given = []
@@ -343,9 +341,7 @@ def test_forward_draws_follow_the_model() -> None:
 
 def test_draws_are_the_same_for_one_seed_and_others_for_another() -> None:
     network = bp.from_pymc(eight_schools())
-    one, same, other = (
-        network.simulator(["obs"], 3, seed=seed, given={}, records=3)["obs"] for seed in (1, 1, 2)
-    )
+    one, same, other = (network.simulator(["obs"], 3, seed=seed, given={}, records=3)["obs"] for seed in (1, 1, 2))
     again = bp.from_pymc(eight_schools()).simulator(["obs"], 3, seed=1, given={}, records=3)["obs"]
     np.testing.assert_array_equal(one, same)
     np.testing.assert_array_equal(one, again)
@@ -372,7 +368,7 @@ def test_the_laws_of_many_distributions_are_read() -> None:
         "Gamma": (pm.Gamma.dist(2.0, 3.0), stats.gamma(2.0, scale=1 / 3)),
         "InverseGamma": (pm.InverseGamma.dist(3.0, 2.0), stats.invgamma(3.0, scale=2.0)),
         "LogNormal": (pm.LogNormal.dist(0.1, 0.5), stats.lognorm(0.5, scale=np.exp(0.1))),
-        "StudentT": (pm.StudentT.dist(4.0, 1.0, 2.0), stats.t(4.0, 1.0, 2.0)),
+        "StudentT": (pm.StudentT.dist(4.0, mu=1.0, sigma=2.0), stats.t(4.0, 1.0, 2.0)),
         "Uniform": (pm.Uniform.dist(-1.0, 2.5), stats.uniform(-1.0, 3.5)),
         "Weibull": (pm.Weibull.dist(2.0, 3.0), stats.weibull_min(2.0, scale=3.0)),
         "HalfStudentT": (pm.HalfStudentT.dist(3.0, 2.0), None),
@@ -440,7 +436,7 @@ def test_every_holder_of_draws_is_understood() -> None:
 
 
 def test_what_pymc_samples_is_understood() -> None:
-    with pm.Model() as public:
+    with pm.Model():
         p = pm.Beta("p", 2, 2)
         q = pm.Beta("q", 2, 2, shape=2)
         income = pm.Bernoulli("income", p, observed=[0, 1, 1])
