@@ -66,11 +66,17 @@ def compiled(inputs: Any, outputs: Any, givens: Any = None) -> Any:
 def own_generators(output: Any) -> tuple[Any, list[Any]]:
     """Return an expression with random generators of its own, and them: the model's are left as they are."""
     import pymc.pytensorf as module
-    import pytensor.compile.sharedvalue as values
 
-    library, shared = cast(Any, module), cast(Any, values).shared
-    own = {rng: shared(np.random.default_rng(0)) for rng in library.find_rng_nodes([output])}
+    library: Any = module
+    own = {rng: _generator() for rng in library.find_rng_nodes([output])}
     return replaced(output, own), list(own.values())
+
+
+def _generator() -> Any:
+    import pytensor.compile.sharedvalue as module
+
+    library: Any = module
+    return library.shared(np.random.default_rng(0))
 
 
 def reseed(generators: list[Any], random: np.random.Generator) -> None:
@@ -100,8 +106,11 @@ def is_plain(op: Any) -> bool:
 
 def of_parameters(op: Any, parameters: list[Any]) -> Any:
     """Return a random variable with the same kind of law and other parameters."""
-    make: Any = op if isinstance(op, random_variables()) else cast(Any, type(op)).rv_op
-    return make(*parameters)
+    # with a generator, and without __call__: PyTensor 3 warns of what it will change there
+    rng = _generator()
+    if isinstance(op, random_variables()):
+        return op.make_node(rng, None, *parameters).outputs[1]
+    return cast(Any, type(op)).rv_op(*parameters, rng=rng)
 
 
 def support(rv: Any, constant: Callable[[int], FloatArray | None]) -> tuple[float, float]:

@@ -17,7 +17,8 @@ def from_pymc(
     ----------
     model : pymc.Model
         Read only. Its random variables are the parameters, named as in the model; vectors are split by their dims and
-        coordinates, as in ``theta[Choate]``. Deterministics and Data are passed through.
+        coordinates, as in ``theta[Choate]``. Deterministics and Data are passed through. The coord ``income_states``
+        names the states of a variable ``income`` with finitely many values, which are whole numbers without it.
     columns : mapping from str to str, or iterable of str, optional
         For columns of the table the random variable that holds their records, or one entry of it; or the parameter
         that governs the column, if others depend on it. By default the observed variables at the end of the graph.
