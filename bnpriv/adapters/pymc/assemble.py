@@ -35,10 +35,10 @@ def network_of(
         reading = _reading(
             roles, driven, "exact", "all parameters have finitely many values", record_laws(roles, driven, finite)
         )
-        return replace(network, drawn=posterior_of(roles.fixed), reading=reading)
+        return replace(network, drawn=posterior_of(roles, posterior), reading=reading)
     if all(is_linear(roles, variable) for variable in roles.parameters):
         reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
-        return gaussian_network(roles).read_as(reading, posterior_of(roles.fixed))
+        return gaussian_network(roles).read_as(reading, posterior_of(roles, posterior))
     if roles.fixed:
         raise NetworkError(
             "models for each draw of a posterior must be discrete or linear-Gaussian",

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from bnpriv.adapters.pymc.finite import finite_states
+from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Structure
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
+from bnpriv.learning.table import fingerprint_of
 from bnpriv.networks import Posterior
+from bnpriv.networks.posterior import TableFingerprint
 
 REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
 
 
 def draws_of(structure: Structure, posterior: Any, thin: int) -> dict[str, FloatArray]:
-    """Return the draws of every random variable that has some, of shape (draws, *shape).
+    """Return the draws of every continuous variable that has some, of shape (draws, *shape).
+
+    Variables with finitely many values stay parameters: a model of Theta says how probable their values are.
 
     Raises
     ------
@@ -33,10 +37,11 @@ def draws_of(structure: Structure, posterior: Any, thin: int) -> dict[str, Float
         return {}
     group = _group(posterior)
     names = [str(name) for name in group]
-    known = [name for name in structure.variables if name in names and not structure.variables[name].observed]
+    variables = [v for v in structure.variables.values() if v.name in names and not v.observed]
+    known = [variable.name for variable in variables if finite_states(variable) is None]
     if not known:
         raise NetworkError(
-            "a posterior needs draws of a variable of the model",
+            "a posterior needs draws of a continuous variable of the model",
             found=f"draws of {listing(names)}" if names else "no draws",
             remedy=f"{REMEDY} The model has {listing(structure.variables)}.",
         )
@@ -81,14 +86,27 @@ def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int) -> FloatArr
     return values
 
 
-def posterior_of(fixed: Mapping[str, FloatArray]) -> Posterior | None:
+def posterior_of(roles: Roles, posterior: Any) -> Posterior | None:
     """Return what is known of draws, or None if there are none."""
-    if not fixed:
+    if not roles.fixed:
         return None
-    count = next(iter(len(draws) for draws in fixed.values()))
-    digest = hashlib.sha256(b"".join(fixed[name].tobytes() for name in sorted(fixed))).hexdigest()[:12]
     return Posterior(
-        source=f"draws of {listing(sorted(fixed))} by PyMC, which must come from public data (sha256 {digest})",
-        draws=count,
+        source=f"whatever the draws of {listing(sorted(roles.fixed))} by PyMC rest on, which must be public",
+        draws=roles.models,
         independent=False,
+        table=_table(roles, getattr(posterior, "observed_data", None)),
     )
+
+
+def _table(roles: Roles, observed: Any) -> TableFingerprint | None:
+    """Return hashes of the columns that the draws rest on, by the names that they have in the table to be released."""
+    renamed = {elements[0][0]: column for column, elements in roles.columns.items()}
+    columns: dict[str, list[Any]] = {}
+    names = [] if observed is None else [str(name) for name in getattr(observed, "data_vars", observed)]
+    for name in names:
+        values: Any = np.asarray(observed[name].values)
+        if values.ndim == 1 and values.size > 1:
+            columns[renamed.get(name, name)] = values.tolist()
+    longest = max(map(len, columns.values()), default=0)
+    table = {name: values for name, values in columns.items() if len(values) == longest}
+    return fingerprint_of(table) if table else None

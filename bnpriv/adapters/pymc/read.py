@@ -24,8 +24,9 @@ def from_pymc(
         that governs the column, if others depend on it. By default the observed variables at the end of the graph.
         Data that were observed of a column are not used: they are what is to be protected.
     posterior : InferenceData, DataTree or Dataset, optional
-        Draws given *public* data. Variables with draws are fixed to them, and every draw is a model of Theta; leave out
-        what is to stay a parameter, as in ``idata.posterior[["mu", "tau"]]``.
+        Draws given *public* data. Continuous variables with draws are fixed to them, and every draw is a model of
+        Theta; leave out what is to stay a parameter, as in ``idata.posterior[["mu", "tau"]]``. A release from a table
+        that is among its ``observed_data`` is refused.
     thin : int
         Take every so many draws of each chain.
 

@@ -446,6 +446,43 @@ def test_what_pymc_samples_is_understood() -> None:
     assert network.models == 10
 
 
+def test_variables_of_finitely_many_values_stay_parameters() -> None:
+    drawn = posterior(1, 4)
+    drawn = drawn.assign(income=(("chain", "draw"), np.zeros((1, 4))))
+    assert bp.from_pymc(posterior_model(), posterior=drawn).attributes == ("income", "sat")
+
+
+def test_eight_schools_with_draws_of_the_top_are_linear() -> None:
+    xarray = pytest.importorskip("xarray")
+    drawn = xarray.Dataset(
+        {"mu": (("chain", "draw"), np.arange(4.0)[None]), "tau": (("chain", "draw"), np.arange(1.0, 5.0)[None])}
+    )
+    network = bp.from_pymc(eight_schools(), posterior=drawn)
+    assert isinstance(network, bp.GaussianNetwork)
+    assert network.attributes == tuple(f"theta[{name}]" for name in SCHOOLS)
+    np.testing.assert_allclose(network.mean[:, 0], np.arange(4.0))
+    assert network.drawn is not None
+    assert treatments(network)["mu"] == ("fixed", "exact")
+
+
+def test_the_table_that_the_draws_rest_on_is_refused() -> None:
+    xarray = pytest.importorskip("xarray")
+    values = [0.0, 1.0, 1.0, 0.0, 1.0]
+
+    class Holder:
+        posterior = posterior(1, 4)
+        observed_data = xarray.Dataset({"sat": (("sat_dim_0",), np.array(values))})
+
+    network = bp.from_pymc(posterior_model(), posterior=Holder())
+    schema = bp.Schema(records=5, columns={"sat": bp.Integer(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(network, schema, "income", source="a public census")
+    calibration = bp.ColumnMechanism().calibrate(framework, bp.total("sat"), epsilon=1.0)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(BnprivError, match="must not be the one that the models were learned from"):
+        bp.release(calibration, pandas.DataFrame({"sat": values}))
+    assert bp.release(calibration, pandas.DataFrame({"sat": [1, 0, 0, 0, 0]})).value is not None
+
+
 def test_the_certificate_of_a_posterior_says_what_it_owes_to_draws() -> None:
     network = bp.from_pymc(posterior_model(), posterior=posterior(2, 50))
     schema = bp.Schema(records=100, columns={"sat": bp.Integer(0, 1)})
@@ -529,13 +566,20 @@ def test_draws_that_do_not_fit_are_refused() -> None:
     every = posterior(1, 4)
     refused(posterior_model(), "from 1 on", posterior=every, thin=0)
     refused(posterior_model(), "thin goes with posterior", thin=2)
-    refused(posterior_model(), "draws of a variable", posterior=xarray.Dataset({"z": (("chain", "draw"), [[1.0]])}))
+    refused(posterior_model(), "draws of a continuous variable", posterior=xarray.Dataset({"z": (("chain", "draw"), [[1.0]])}))
     refused(posterior_model(), "dimensions chain and draw", posterior={"p": np.zeros(3)})
     refused(posterior_model(), "finite numbers", posterior={"p": every["p"] * np.nan})
     refused(posterior_model(), "the shape of the model's", posterior={"q": every["p"]})
     refused(posterior_model(), "found|must hold arrays", posterior=7)
-    states = every.assign(income=(("chain", "draw"), np.zeros((1, 4))), sat=(("chain", "draw"), np.zeros((1, 4))))
-    refused(posterior_model(), "a parameter must be left", posterior=states)
+    schools = xarray.Dataset(
+        {
+            "mu": (("chain", "draw"), np.zeros((1, 4))),
+            "tau": (("chain", "draw"), np.ones((1, 4))),
+            "theta": (("chain", "draw", "school"), np.ones((1, 4, 3))),
+        }
+    )
+    refused(eight_schools(), "a parameter must be left", posterior=schools)
+    refused(eight_schools(), "must have draws too", posterior=schools[["mu", "theta"]])
 
 
 def test_an_improper_prior_is_told() -> None:
