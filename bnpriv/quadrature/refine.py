@@ -1,0 +1,195 @@
+"""Max-influence by quadrature: finer and wider grids until the value does not move."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from bnpriv.errors import SizeError
+from bnpriv.quadrature.climb import STUBBORN, Part, Top
+from bnpriv.quadrature.lattice import DEEPEST, Lattice, sided
+from bnpriv.ratios import independent_parts
+
+FEWEST_POINTS = 16
+FACTOR = 1.4
+LEVELS = 15
+"""Grids have `FEWEST_POINTS` points per axis, then `FACTOR` times as many at every level."""
+
+LEAST_LEVELS = 3
+"""Levels that are looked at before a value is believed."""
+
+TOLERANCE = 1e-7
+"""Change between two levels at which a value is taken for stable."""
+
+LOST = 1e-6
+"""How much of a density grids may lose."""
+
+LOOSE = 0.05
+"""A change of the last level above this leaves no value at all."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Refinement:
+    """One step of a refinement.
+
+    Parameters
+    ----------
+    points : int
+        Of every axis in integrals.
+    depth : float
+        How much less probable, in logs, the ends of the axes are than the most probable values.
+    influence : float
+        The largest log ratio found.
+    change : float
+        By how much it differs from the step before; infinite at the first.
+    lost : float
+        How far the densities on the grid are from summing to one, at worst.
+    """
+
+    points: int
+    depth: float
+    influence: float
+    change: float
+    lost: float
+
+    def __str__(self) -> str:
+        return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}, change {self.change:.2g}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What refinement led to for one pair of secrets.
+
+    Parameters
+    ----------
+    value : float
+        The influence with its last change added; infinite where it grows on or did not settle; -inf where a secret has
+        probability zero.
+    change : float
+        The last change.
+    settled : bool
+        Whether the value is stable, or known to grow without end.
+    reason : str
+        In words how it ended.
+    history : tuple of Refinement
+    """
+
+    value: float
+    change: float
+    settled: bool
+    reason: str
+    history: tuple[Refinement, ...] = ()
+
+
+def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
+    """Return the max-influence of a frontier for the pair of a lattice, both directions.
+
+    Raises
+    ------
+    SizeError
+        If not even the first grids fit.
+    NetworkError
+        If a density that is needed is missing.
+    """
+    if impossible(lattice):
+        return Settled(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
+    history: list[Refinement] = []
+    tops: list[Top] = []
+    for level in range(LEVELS):
+        points, depth = points_at(level), depth_at(lattice, level)
+        try:
+            top, lost = _both(lattice, border, points, depth), lattice.lost(_summed(lattice, border), points, depth)
+        except SizeError:
+            if not history:
+                raise
+            break
+        change = abs(top.value - tops[-1].value) if tops and math.isfinite(top.value) else math.inf
+        tops.append(top)
+        history.append(Refinement(points=points, depth=depth, influence=top.value, change=change, lost=lost))
+        if level + 1 < LEAST_LEVELS:
+            continue
+        if (tops[-1].growing and tops[-2].growing) or _faster(history):
+            return _endless(history)
+        if change <= TOLERANCE * (1 + abs(top.value)) and lost <= LOST and top.gain <= TOLERANCE:
+            return Settled(
+                value=top.value + change, change=change, settled=True, reason="Stable.", history=tuple(history)
+            )
+    return _open(history, tops[-1])
+
+
+def points_at(level: int) -> int:
+    """Return the points per axis at a level."""
+    return round(FEWEST_POINTS * FACTOR**level)
+
+
+def depth_at(lattice: Lattice, level: int) -> float:
+    """Return how far down the axes reach at a level: from level 3 on as far as it goes."""
+    return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
+
+
+def impossible(lattice: Lattice) -> bool:
+    """Return whether a secret has probability zero."""
+    sides = lattice.sides(FEWEST_POINTS)
+    if not all(side.points for side in sides):
+        return True
+    prior = lattice.prior(FEWEST_POINTS, lattice.base)
+    return any(bool(np.isneginf(total)) for total in sided(prior, sides))
+
+
+def _both(lattice: Lattice, border: Sequence[str], points: int, depth: float) -> Top:
+    """Return the larger of both directions; the parts of a frontier add up for single values."""
+    parts = _parts(lattice, border, points)
+    found: list[Top] = []
+    for reverse in (False, True):
+        tops = [
+            Part(lattice=lattice, names=names, points=points, depth=depth, reverse=reverse).top() for names in parts
+        ]
+        found.append(sum(tops[1:], tops[0]))
+    best = max(found, key=lambda top: top.value)
+    return replace(best, growing=any(top.growing for top in found), gain=best.gain)
+
+
+def _parts(lattice: Lattice, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
+    """Return the parts of a frontier whose log ratios add."""
+    if all(side.points == 1 for side in lattice.sides(points)):
+        return independent_parts(lattice.network.graph, lattice.protected, border)
+    return [tuple(border)]
+
+
+def _summed(lattice: Lattice, border: Sequence[str]) -> frozenset[str]:
+    """Return the parameters that are integrated out somewhere."""
+    graph, protected = lattice.network.graph, lattice.protected
+    found = graph.ancestral((protected,))
+    for names in _parts(lattice, border, FEWEST_POINTS):
+        found |= graph.ancestral((protected, *names)) - set(names)
+    return found - {protected}
+
+
+def _faster(history: Sequence[Refinement]) -> bool:
+    """Return whether the value grew with every doubling of the depth, and no less each time."""
+    wider = [step for k, step in enumerate(history) if k == 0 or step.depth > history[k - 1].depth]
+    gains = [after.influence - before.influence for before, after in itertools.pairwise(wider)]
+    if len(gains) < LEAST_LEVELS or len(wider) < len(history) or min(gains) <= LOOSE:
+        return False
+    return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
+
+
+def _endless(history: Sequence[Refinement]) -> Settled:
+    first, last = history[0].influence, history[-1].influence
+    reason = f"It grew from {first:.4g} to {last:.4g} as the grids grew wider and finer, without slowing down."
+    return Settled(value=math.inf, change=math.inf, settled=True, reason=reason, history=tuple(history))
+
+
+def _open(history: Sequence[Refinement], top: Top) -> Settled:
+    """Return a value that did not settle: with a small change it is still worth telling."""
+    change = max(history[-1].change, top.gain, history[-1].lost)
+    value = top.value + change if change <= LOOSE and not top.growing else math.inf
+    reason = f"Not stable: the last change was {change:.2g}."
+    return Settled(value=value, change=change, settled=False, reason=reason, history=tuple(history))
