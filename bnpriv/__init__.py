@@ -75,6 +75,7 @@ from bnpriv.queries import (
 )
 from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence
 from bnpriv.continuous_secrets import intervals
+from bnpriv.quadrature import DensityInfluence, density_influence
 from bnpriv.quilts import MarkovQuilt, markov_quilt, markov_quilts
 
 # release
@@ -102,6 +103,7 @@ __all__ = [
     "DataError",
     "DatasetAttributePrivacy",
     "DeclarationError",
+    "DensityInfluence",
     "DiscreteNetwork",
     "DistributionPrivacy",
     "DistributionalAttributePrivacy",
@@ -157,6 +159,7 @@ __all__ = [
     "compare",
     "count",
     "custom",
+    "density_influence",
     "example",
     "example_data",
     "examples",

@@ -29,7 +29,7 @@ ENOUGH = 1e-10
 STUBBORN = 0.7
 """A gain that shrinks by no more than this factor from one doubling of a range to the next has no limit."""
 
-NEARER = 10.0 ** -np.arange(4, 13, 4)
+NEARER: FloatArray = 10.0 ** -np.arange(4.0, 13.0, 4.0)
 """Distances from a top, in the coordinate, at which a spike is told from a rounded top."""
 
 SPIKE = 0.4
@@ -48,19 +48,28 @@ class Top:
     ----------
     value : float
     growing : bool
-        Whether it grows on as a range widens, or as a point is approached.
+        Whether it grows on as the range widens.
+    spike : bool
+        Whether it grows on as the point is approached where it was found.
     gain : float
         What the outer half of the range adds where the largest ratio lies there.
     """
 
     value: float
     growing: bool = False
+    spike: bool = False
     gain: float = 0.0
+
+    @property
+    def endless(self) -> bool:
+        """Return whether there is no largest ratio."""
+        return self.growing or self.spike
 
     def __add__(self, other: Top) -> Top:
         return Top(
             value=self.value + other.value,
             growing=self.growing or other.growing,
+            spike=self.spike or other.spike,
             gain=max(self.gain, other.gain),
         )
 
@@ -100,7 +109,7 @@ class Part:
         start = [axis.coordinates[k] for axis, k in zip(axes, best, strict=True)]
         climbed, end = self._climb(axes, start, value)
         growing, gain = self._at_edge(axes, ratios, end)
-        return Top(value=climbed, growing=growing or self._on_spike(axes, end), gain=gain)
+        return Top(value=climbed, growing=growing, spike=self._on_spike(axes, end), gain=gain)
 
     def ratios(self, axes: Sequence[Axis]) -> FloatArray:
         """Return the log ratios at points of what is seen; -inf where it is impossible under the first secret."""

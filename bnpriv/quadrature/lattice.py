@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from bnpriv.continuous_secrets import Interval, IntervalPair
+from bnpriv.errors import SizeError
 from bnpriv.factors import FloatArray, LogTable, log_sum_exp, marginal
 from bnpriv.networks import DensityNetwork, Parameter
 from bnpriv.quadrature.axes import Axis, bare, between, listed, steps
@@ -40,6 +41,12 @@ MOST_DOUBLINGS = 5
 
 EDGE = 30.0
 """How much less probable the ends of the ancestors of secrets must be."""
+
+BEYOND = 1e4
+"""Stands for an infinite depth."""
+
+COARSE_POINTS = 44
+"""Points of every axis when that is found out."""
 
 KEPT_CELLS = 2**20
 """Tables up to this size are remembered."""
@@ -151,7 +158,7 @@ class Lattice:
         if self.parameter(name).states is not None or name == self.protected:
             return np.zeros(coordinates.size)
         known, depth = self.depths(name)
-        return np.interp(coordinates, known, np.where(np.isfinite(depth), depth, 4 * self.base * 2**MOST_DOUBLINGS * 4))
+        return np.interp(coordinates, known, np.where(np.isfinite(depth), depth, BEYOND))
 
     def range(self, name: str, depth: float) -> tuple[float, float]:
         """Return the coordinates between which a parameter is not less probable than `depth`."""
@@ -159,7 +166,31 @@ class Lattice:
         inside = np.flatnonzero(known <= depth)
         return float(t[max(inside[0] - 1, 0)]), float(t[min(inside[-1] + 1, t.size - 1)])
 
-    base = DEPTH
+    @cached_property
+    def base(self) -> float:
+        """Return the depth of the first grids: that where the ancestors of the protected parameter are given it too."""
+        depth = DEPTH
+        for _ in range(MOST_DOUBLINGS):
+            if self._reaches(depth):
+                break
+            depth *= 2
+        return depth
+
+    def _reaches(self, depth: float) -> bool:
+        """Return whether the ends of the ancestors' ranges are improbable given either secret, or ends of supports."""
+        for name in self.network.graph.ancestral((self.protected,)) - {self.protected}:
+            if self.parameter(name).states is not None:
+                continue
+            try:
+                joint = self.joint((self.protected, name), COARSE_POINTS, depth)
+            except SizeError:
+                return True
+            for logs in sided(joint, self.sides(COARSE_POINTS)):
+                ends, limits = self.range(name, depth), self.scale(name).ends
+                open_ends = [logs[k] for k in (0, -1) if ends[k] != limits[k]]
+                if any(end > np.max(logs) - EDGE for end in open_ends):
+                    return False
+        return True
 
     def axis(self, name: str, points: int, depth: float) -> Axis:
         """Return the points of a parameter in integrals; of the protected one those of both secrets."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
+from bnpriv.continuous_secrets import IntervalPair
 from bnpriv.errors import SizeError
+from bnpriv.networks import Parameter
 from bnpriv.quadrature.climb import STUBBORN, Part, Top
 from bnpriv.quadrature.lattice import DEEPEST, Lattice, sided
 from bnpriv.ratios import independent_parts
@@ -98,8 +100,11 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
     NetworkError
         If a density that is needed is missing.
     """
-    if impossible(lattice):
-        return Settled(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
+    nothing = outside(lattice.parameter(lattice.protected), lattice.pair)
+    if nothing is None and impossible(lattice):
+        nothing = Settled(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
+    if nothing is not None:
+        return nothing
     history: list[Refinement] = []
     tops: list[Top] = []
     for level in range(LEVELS):
@@ -115,8 +120,8 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
         history.append(Refinement(points=points, depth=depth, influence=top.value, change=change, lost=lost))
         if level + 1 < LEAST_LEVELS:
             continue
-        if (tops[-1].growing and tops[-2].growing) or _faster(history):
-            return _endless(history)
+        if (tops[-1].endless and tops[-2].endless) or _faster(history):
+            return _endless(history, tops[-1])
         if change <= TOLERANCE * (1 + abs(top.value)) and lost <= LOST and top.gain <= TOLERANCE:
             return Settled(
                 value=top.value + change, change=change, settled=True, reason="Stable.", history=tuple(history)
@@ -134,6 +139,16 @@ def depth_at(lattice: Lattice, level: int) -> float:
     return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
 
 
+def outside(parameter: Parameter, pair: IntervalPair) -> Settled | None:
+    """Return that a pair is no constraint if one of its secrets lies outside the support, or None."""
+    for side in (pair.first, pair.second):
+        states = parameter.states
+        empty = side.high < parameter.lower or side.low > parameter.upper
+        if empty or (states is not None and not any(side.low <= state <= side.high for state in states)):
+            return Settled(value=-math.inf, change=0.0, settled=True, reason=f"{side} has probability zero.")
+    return None
+
+
 def impossible(lattice: Lattice) -> bool:
     """Return whether a secret has probability zero."""
     sides = lattice.sides(FEWEST_POINTS)
@@ -145,7 +160,7 @@ def impossible(lattice: Lattice) -> bool:
 
 def _both(lattice: Lattice, border: Sequence[str], points: int, depth: float) -> Top:
     """Return the larger of both directions; the parts of a frontier add up for single values."""
-    parts = _parts(lattice, border, points)
+    parts = parts_of(lattice, border, points)
     found: list[Top] = []
     for reverse in (False, True):
         tops = [
@@ -153,10 +168,10 @@ def _both(lattice: Lattice, border: Sequence[str], points: int, depth: float) ->
         ]
         found.append(sum(tops[1:], tops[0]))
     best = max(found, key=lambda top: top.value)
-    return replace(best, growing=any(top.growing for top in found), gain=best.gain)
+    return next((top for top in found if top.endless), best)
 
 
-def _parts(lattice: Lattice, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
+def parts_of(lattice: Lattice, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
     """Return the parts of a frontier whose log ratios add."""
     if all(side.points == 1 for side in lattice.sides(points)):
         return independent_parts(lattice.network.graph, lattice.protected, border)
@@ -167,7 +182,7 @@ def _summed(lattice: Lattice, border: Sequence[str]) -> frozenset[str]:
     """Return the parameters that are integrated out somewhere."""
     graph, protected = lattice.network.graph, lattice.protected
     found = graph.ancestral((protected,))
-    for names in _parts(lattice, border, FEWEST_POINTS):
+    for names in parts_of(lattice, border, FEWEST_POINTS):
         found |= graph.ancestral((protected, *names)) - set(names)
     return found - {protected}
 
@@ -181,15 +196,19 @@ def _faster(history: Sequence[Refinement]) -> bool:
     return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
 
 
-def _endless(history: Sequence[Refinement]) -> Settled:
+def _endless(history: Sequence[Refinement], top: Top) -> Settled:
     first, last = history[0].influence, history[-1].influence
-    reason = f"It grew from {first:.4g} to {last:.4g} as the grids grew wider and finer, without slowing down."
-    return Settled(value=math.inf, change=math.inf, settled=True, reason=reason, history=tuple(history))
+    how = f"Grids that grew wider and finer made it grow from {first:.4g} to {last:.4g}, without slowing down."
+    if top.spike:
+        how = f"It was {last:.4g} at the last step, and grows on as one point is approached."
+    if math.isinf(last):
+        how = "One of the secrets rules out what is possible under the other."
+    return Settled(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
 
 
 def _open(history: Sequence[Refinement], top: Top) -> Settled:
     """Return a value that did not settle: with a small change it is still worth telling."""
     change = max(history[-1].change, top.gain, history[-1].lost)
-    value = top.value + change if change <= LOOSE and not top.growing else math.inf
+    value = top.value + change if change <= LOOSE and not top.endless else math.inf
     reason = f"Not stable: the last change was {change:.2g}."
     return Settled(value=value, change=change, settled=False, reason=reason, history=tuple(history))

@@ -51,7 +51,7 @@ class Scale:
     --------
     >>> scale = Scale.of(0.0, 1.0, np.array([0.2, 0.3, 0.4]))
     >>> scale.values(np.array([-2.0, 0.0, 2.0])).round(3).tolist()
-    [0.124, 0.3, 0.569]
+    [0.124, 0.3, 0.566]
     """
 
     lower: float
