@@ -130,7 +130,7 @@ def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int) -> 
 def _fine(lattice: Lattice, name: str, seen: int) -> Axis:
     if lattice.parameter(name).states is not None:
         return lattice.axis(name, seen, lattice.base)
-    return steps(lattice.scale(name), *lattice.range(name, lattice.base), seen)
+    return steps(lattice.scale(name), *lattice.reach(name, lattice.base), seen)
 
 
 def _with_lost(losses: Losses, change: float) -> Losses:

@@ -36,13 +36,13 @@ DEPTH = 40.0
 DEEPEST = 320.0
 """The same for the deepest grid."""
 
-MOST_DOUBLINGS = 5
-"""How often the depth of grids is doubled for secrets in a far tail."""
+DEPTHS = tuple(DEPTH * 2.0**k for k in range(13))
+"""Depths that are tried for secrets in a far tail."""
 
 EDGE = 30.0
 """How much less probable the ends of the ancestors of secrets must be."""
 
-BEYOND = 1e4
+BEYOND = 1e6
 """Stands for an infinite depth."""
 
 COARSE_POINTS = 44
@@ -150,7 +150,7 @@ class Lattice:
         if states is not None:
             values = np.array(states)[np.linspace(0, len(states) - 1, min(most, len(states))).astype(int)]
             return values, np.zeros(values.size)
-        t = np.linspace(*self.range(name, DEEPEST), most)
+        t = np.linspace(*self.reach(name, DEEPEST), most)
         return self.scale(name).values(t), self.depth_at(name, t)
 
     def depth_at(self, name: str, coordinates: FloatArray) -> FloatArray:
@@ -160,7 +160,7 @@ class Lattice:
         known, depth = self.depths(name)
         return np.interp(coordinates, known, np.where(np.isfinite(depth), depth, BEYOND))
 
-    def range(self, name: str, depth: float) -> tuple[float, float]:
+    def reach(self, name: str, depth: float) -> tuple[float, float]:
         """Return the coordinates between which a parameter is not less probable than `depth`."""
         t, known = self.depths(name)
         inside = np.flatnonzero(known <= depth)
@@ -169,12 +169,12 @@ class Lattice:
     @cached_property
     def base(self) -> float:
         """Return the depth of the first grids: that where the ancestors of the protected parameter are given it too."""
-        depth = DEPTH
-        for _ in range(MOST_DOUBLINGS):
-            if self._reaches(depth):
-                break
-            depth *= 2
-        return depth
+        return next((depth for depth in DEPTHS if self._reaches(depth)), DEPTHS[-1])
+
+    @cached_property
+    def reaches(self) -> bool:
+        """Return whether the grids reach to where the ancestors of the protected parameter are given either secret."""
+        return self._reaches(self.base)
 
     def _reaches(self, depth: float) -> bool:
         """Return whether the ends of the ancestors' ranges are improbable given either secret, or ends of supports."""
@@ -186,7 +186,7 @@ class Lattice:
             except SizeError:
                 return True
             for logs in sided(joint, self.sides(COARSE_POINTS)):
-                ends, limits = self.range(name, depth), self.scale(name).ends
+                ends, limits = self.reach(name, depth), self.scale(name).ends
                 open_ends = [logs[k] for k in (0, -1) if ends[k] != limits[k]]
                 if any(end > np.max(logs) - EDGE for end in open_ends):
                     return False
@@ -202,7 +202,7 @@ class Lattice:
             elif states is not None:
                 axis = listed(np.array(states), np.arange(len(states), dtype=np.float64))
             else:
-                axis = steps(self.scale(name), *self.range(name, depth), points)
+                axis = steps(self.scale(name), *self.reach(name, depth), points)
             self._axes[key] = axis
         return self._axes[key]
 
@@ -238,7 +238,7 @@ class Lattice:
         states = self.parameter(name).states
         if states is not None:
             return self.axis(name, points, depth)
-        low, high = self.range(name, depth)
+        low, high = self.reach(name, depth)
         shares = np.linspace(0.02, 0.98, max(3, points // 4))
         drawn = [self.scale(name).coordinates(np.quantile(each, shares)) for each in self.drawn(name)]
         t = np.unique(np.concatenate((np.linspace(low, high, points), *drawn)))

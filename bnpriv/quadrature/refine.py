@@ -13,13 +13,12 @@ import numpy as np
 from bnpriv.continuous_secrets import IntervalPair
 from bnpriv.errors import SizeError
 from bnpriv.networks import Parameter
-from bnpriv.quadrature.climb import STUBBORN, Part, Top
+from bnpriv.quadrature.climb import FACTOR, STUBBORN, Part, Top
 from bnpriv.quadrature.lattice import DEEPEST, Lattice, sided
 from bnpriv.ratios import independent_parts
 
 FEWEST_POINTS = 16
-FACTOR = 1.4
-LEVELS = 15
+LEVELS = 14
 """Grids have `FEWEST_POINTS` points per axis, then `FACTOR` times as many at every level."""
 
 LEAST_LEVELS = 3
@@ -31,8 +30,17 @@ TOLERANCE = 1e-7
 LOST = 1e-6
 """How much of a density grids may lose."""
 
+COARSE = 1e-4
+"""By how much log densities at the top may differ from those on the grids of the level before."""
+
+MUCH_LOST = 1e-3
+"""Grids that lose more than this are too coarse to tell growth from chance."""
+
+MOST_REPEATS = 4
+"""A value that is stable for so many levels, while grids lose too much, is not looked at further."""
+
 LOOSE = 0.05
-"""A change of the last level above this leaves no value at all."""
+"""What moves by more than this in the last levels has no value at all."""
 
 
 @final
@@ -105,6 +113,9 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
         nothing = Settled(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
     if nothing is not None:
         return nothing
+    if not lattice.reaches:
+        reason = "Grids do not reach to where the parameters above it are, given a secret so far from what is probable."
+        return Settled(value=math.inf, change=math.inf, settled=False, reason=reason)
     history: list[Refinement] = []
     tops: list[Top] = []
     for level in range(LEVELS):
@@ -120,13 +131,18 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
         history.append(Refinement(points=points, depth=depth, influence=top.value, change=change, lost=lost))
         if level + 1 < LEAST_LEVELS:
             continue
-        if (tops[-1].endless and tops[-2].endless) or _faster(history):
-            return _endless(history, tops[-1])
-        if change <= TOLERANCE * (1 + abs(top.value)) and lost <= LOST and top.gain <= TOLERANCE:
-            return Settled(
-                value=top.value + change, change=change, settled=True, reason="Stable.", history=tuple(history)
-            )
+        if lost <= MUCH_LOST and ((top.endless and tops[-2].endless) or _faster(history)):
+            return _endless(history, top)
+        if change <= _tolerance(top) and lost <= LOST and top.coarse <= COARSE and top.rest <= _tolerance(top):
+            value = top.value + change
+            return Settled(value=value, change=change, settled=True, reason="Stable.", history=tuple(history))
+        if all(step.change <= _tolerance(top) for step in history[-MOST_REPEATS:]):
+            break
     return _open(history, tops[-1])
+
+
+def _tolerance(top: Top) -> float:
+    return TOLERANCE * (1 + abs(top.value))
 
 
 def points_at(level: int) -> int:
@@ -208,7 +224,9 @@ def _endless(history: Sequence[Refinement], top: Top) -> Settled:
 
 def _open(history: Sequence[Refinement], top: Top) -> Settled:
     """Return a value that did not settle: with a small change it is still worth telling."""
-    change = max(history[-1].change, top.gain, history[-1].lost)
-    value = top.value + change if change <= LOOSE and not top.endless else math.inf
-    reason = f"Not stable: the last change was {change:.2g}."
+    last = history[-LEAST_LEVELS:]
+    changes = [step.change for step in last if step is not history[0]] or [math.inf]
+    change = max(top.rest, top.coarse, history[-1].lost, *changes)
+    value = max(step.influence for step in last) + change if change <= LOOSE and not top.endless else math.inf
+    reason = f"Not stable: it is known to about {change:.2g}."
     return Settled(value=value, change=change, settled=False, reason=reason, history=tuple(history))
