@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from bnpriv.factors import FloatArray
-from bnpriv.quadrature.axes import Axis, bare, listed
-from bnpriv.quadrature.lattice import Lattice, sided
-
-PLACES = {1: 49, 2: 25, 3: 13}
-"""Points of every axis of a first look by the number of axes; `FEWEST` for more."""
-
-FEWEST = 7
-
-LOOKED_AT = 2**21
-"""Cells of a first look, if `FEWEST` points allow it."""
+from bnpriv.quadrature.axes import Axis
+from bnpriv.quadrature.part import Part, Place, log_ratios
 
 WINDOWS = np.linspace(-1.0, 1.0, 9), np.linspace(-1.0, 1.0, 5)
 """Where a climb looks around the best point, in steps, if tables are small, and if they are large."""
-
-FACTOR = 1.4
-"""Grids have so many times as many points at every level."""
 
 MOST_ROUNDS = 40
 
@@ -39,14 +27,14 @@ IDLE_ROUNDS = 8
 STUBBORN = 0.7
 """A gain that shrinks by no more than this factor from one doubling of a range to the next has no limit."""
 
+GROWTH = 1e-4
+"""The least gain that counts as growth."""
+
 NEARER: FloatArray = 10.0 ** -np.arange(4.0, 13.0, 4.0)
 """Distances from a top, in the coordinate, at which a spike is told from a rounded top."""
 
 SPIKE = 0.4
 """A gain from one such distance to the next that shrinks by no more than this factor has no limit."""
-
-GROWTH = 1e-4
-"""The least gain of the outer half of a range that counts as growth."""
 
 
 @final
@@ -58,13 +46,15 @@ class Top:
     ----------
     value : float
     growing : bool
-        Whether it grows on as the range widens.
+        Whether the ratio grows on as a range widens.
     spike : bool
-        Whether it grows on as the point is approached where it was found.
+        Whether it grows on as the point is approached where the largest was found.
     rest : float
         What may lie beyond the range, if gains go on shrinking as they did.
     coarse : float
         By how much the logs of both densities at the top change if integrals are cut less finely.
+    places : tuple of tuple of float
+        For every part of a frontier where the top is.
     """
 
     value: float
@@ -72,6 +62,7 @@ class Top:
     spike: bool = False
     rest: float = 0.0
     coarse: float = 0.0
+    places: tuple[Place, ...] = ()
 
     @property
     def endless(self) -> bool:
@@ -85,156 +76,165 @@ class Top:
             spike=self.spike or other.spike,
             rest=max(self.rest, other.rest),
             coarse=max(self.coarse, other.coarse),
+            places=(*self.places, *other.places),
         )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Part:
-    """Parameters that are seen together, at one level of a lattice.
+class Look:
+    """A look over the whole range of one part, in one direction of a pair.
 
     Parameters
     ----------
-    lattice : Lattice
-    names : tuple of str
-    points : int
-        Of every axis in integrals.
-    depth : float
-        How far down the axes reach.
+    part : Part
+    axes : list of Axis
+    ratios : ndarray
+        The log ratios at the points of the axes.
     reverse : bool
         Whether the second secret comes first.
     """
 
-    lattice: Lattice
-    names: tuple[str, ...]
-    points: int
-    depth: float
+    part: Part
+    axes: Sequence[Axis]
+    ratios: FloatArray
     reverse: bool
 
-    def top(self) -> Top:
-        """Return the largest log ratio."""
-        most = PLACES.get(len(self.names), FEWEST)
-        places = max(FEWEST, min(most, int((LOOKED_AT / self._within) ** (1 / len(self.names)))))
-        axes = [self.lattice.explored(name, places, self.depth) for name in self.names]
-        ratios = self.ratios(axes)
-        best = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
-        value = float(ratios[best])
+    @property
+    def best(self) -> tuple[int, ...]:
+        """Return where the largest ratio is."""
+        return tuple(int(k) for k in np.unravel_index(int(np.argmax(self.ratios)), self.ratios.shape))
+
+    @property
+    def value(self) -> float:
+        """Return the largest ratio."""
+        return float(self.ratios[self.best])
+
+    @property
+    def slack(self) -> float:
+        """Return how much more a climb may well find."""
+        return 2 * drop(self.ratios, self.best) if math.isfinite(self.value) else 0.0
+
+    def top(self, *, climb: bool = True) -> Top:
+        """Return the top near the largest ratio, climbed if that is asked for."""
+        place = tuple(float(axis.coordinates[k]) for axis, k in zip(self.axes, self.best, strict=True))
+        value, growing = self.value, self.growing()
         if not math.isfinite(value):
-            return Top(value=value, growing=value > 0)
-        start = [axis.coordinates[k] for axis, k in zip(axes, best, strict=True)]
-        climbed, end = self._climb(axes, start, value)
-        growing, rest = self._at_edge(axes, ratios, end)
-        spike = self._on_spike(axes, end)
-        return Top(value=climbed, growing=growing, spike=spike, rest=rest, coarse=self._coarse(axes, end))
+            return Top(value=value, growing=value > 0, places=(place,))
+        if not climb or growing:
+            return Top(value=value, growing=growing, places=(place,))
+        value, place = self._climb(place)
+        coarse = self.part.coarse(self.part.at(place, self.axes))
+        return Top(value=value, spike=self._spike(place), rest=self._rest(place), coarse=coarse, places=(place,))
 
-    @cached_property
-    def _within(self) -> int:
-        """Return how many points of what is integrated out a point of what is seen hangs together with, at most."""
-        network, seen = self.lattice.network, {self.lattice.protected, *self.names}
-        families = [{name, *network.graph.parents[name]} for name in network.graph.ancestral(seen)]
-        hidden = [family - seen for family in families if family.intersection(self.names)]
-        axes = (math.prod(self.lattice.axis(n, self.points, self.depth).points for n in family) for family in hidden)
-        return max(axes, default=1)
+    def _at(self, axes: Sequence[Axis]) -> FloatArray:
+        return log_ratios(self.part.densities(axes), reverse=self.reverse)
 
-    def ratios(self, axes: Sequence[Axis]) -> FloatArray:
-        """Return the log ratios at points of what is seen; -inf where it is impossible under the first secret."""
-        first, second = self._densities(axes)
-        above, below = (second, first) if self.reverse else (first, second)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(above), -np.inf, above - below)
-
-    def _densities(self, axes: Sequence[Axis]) -> tuple[FloatArray, FloatArray]:
-        """Return the log densities of what is seen given the first and the second secret."""
-        lattice, special = self.lattice, dict(zip(self.names, axes, strict=True))
-        joint = lattice.joint((lattice.protected, *self.names), self.points, self.depth, special)
-        sides = lattice.sides(self.points)
-        tops = sided(lattice.prior(self.points, self.depth), sides)
-        first, second = (logs - top for logs, top in zip(sided(joint, sides), tops, strict=True))
-        return first, second
-
-    def _coarse(self, axes: Sequence[Axis], end: Sequence[float]) -> float:
-        """Return by how much the log densities at a point change if integrals are cut less finely."""
-        top = [self._around(k, axes[k], np.array([end[k]])) for k in range(len(end))]
-        coarser = replace(self, points=max(3, round(self.points / FACTOR)))
-        both = zip(self._densities(top), coarser._densities(top), strict=True)
-        with np.errstate(invalid="ignore"):
-            return max(float(np.max(np.abs(fine - coarse))) for fine, coarse in both)
-
-    def _climb(self, axes: Sequence[Axis], start: Sequence[float], value: float) -> tuple[float, tuple[float, ...]]:
+    def _climb(self, start: Place) -> tuple[float, Place]:
         """Return the value at the top near a point, and where it is."""
-        here = [float(t) for t in start]
-        steps = [self._first_step(name, axis, t) for name, axis, t in zip(self.names, axes, here, strict=True)]
-        window = WINDOWS[self._within > LOOKED_AT / 16]
-        idle = 0
+        value, here, idle = self.value, list(start), 0
+        steps = [self._first_step(k, t) for k, t in enumerate(here)]
+        window = WINDOWS[self.part.large]
         for _ in range(MOST_ROUNDS):
-            around = [self._around(k, axes[k], here[k] + steps[k] * window) for k in range(len(here))]
-            ratios = self.ratios(around)
+            around = [
+                self.part.around(k, t + step * window, self.axes[k])
+                for k, (t, step) in enumerate(zip(here, steps, strict=True))
+            ]
+            ratios = self._at(around)
             best = tuple(int(k) for k in np.unravel_index(int(np.argmax(ratios)), ratios.shape))
             idle = 0 if ratios[best] > value else idle + 1
             value = max(value, float(ratios[best]))
             for k, axis in enumerate(around):
-                moved = abs(axis.coordinates[best[k]] - here[k])
+                far = abs(axis.coordinates[best[k]] - here[k]) >= 0.9 * steps[k]
                 here[k] = float(axis.coordinates[best[k]])
-                steps[k] = steps[k] if moved >= 0.9 * steps[k] else steps[k] * (window[1] - window[0])
-            if not math.isfinite(value) or idle == IDLE_ROUNDS or _drop(ratios, best) < FLAT:
+                steps[k] *= 2.0 if far else window[1] - window[0]
+            if not math.isfinite(value) or idle == IDLE_ROUNDS or drop(ratios, best) < FLAT:
                 break
         return value, tuple(here)
 
-    def _first_step(self, name: str, axis: Axis, t: float) -> float:
-        if self.lattice.parameter(name).states is not None:
+    def _first_step(self, k: int, t: float) -> float:
+        if k not in self.part.continuous:
             return 0.0
-        k = int(np.searchsorted(axis.coordinates, t))
-        near = axis.coordinates[max(k - 1, 0) : k + 2]
-        return float(np.max(np.diff(near)))
+        known = self.axes[k].coordinates
+        place = int(np.searchsorted(known, t))
+        return float(np.min(np.diff(known[max(place - 1, 0) : place + 2])))
 
-    def _around(self, k: int, axis: Axis, coordinates: FloatArray) -> Axis:
-        """Return points around the best one, which is in their middle; of finitely many states that state alone."""
-        name = self.names[k]
-        if self.lattice.parameter(name).states is not None:
-            place = round(float(coordinates[0]))
-            return listed(axis.values[place : place + 1], np.array([float(place)]))
-        return bare(
-            self.lattice.scale(name), np.unique(np.clip(coordinates, axis.coordinates[0], axis.coordinates[-1]))
-        )
-
-    def _on_spike(self, axes: Sequence[Axis], end: Sequence[float]) -> bool:
+    def _spike(self, place: Place) -> bool:
         """Return whether the ratio grows on as the top is approached along one of the axes."""
-        top = [self._around(k, axes[k], np.array([end[k]])) for k in range(len(end))]
-        for k, name in enumerate(self.names):
-            if self.lattice.parameter(name).states is not None:
-                continue
-            t = np.clip([end[k] - NEARER, end[k] + NEARER], axes[k].coordinates[0], axes[k].coordinates[-1]).ravel()
-            around = [*top[:k], bare(self.lattice.scale(name), t), *top[k + 1 :]]
-            far, near, nearest = self.ratios(around).reshape(2, -1).max(axis=0)
+        top = self.part.at(place, self.axes)
+        for k in self.part.continuous:
+            low, high = self.axes[k].coordinates[0], self.axes[k].coordinates[-1]
+            t = np.clip([place[k] - NEARER, place[k] + NEARER], low, high).ravel()
+            values = dict(zip(*self._along(k, t, top), strict=True))
+            far, near, nearest = np.max([[values[x] for x in row] for row in t.reshape(2, -1)], axis=0)
             if np.isfinite(far) and nearest - near > max(GROWTH, SPIKE * (near - far)):
                 return True
         return False
 
-    def _at_edge(self, axes: Sequence[Axis], ratios: FloatArray, end: Sequence[float]) -> tuple[bool, float]:
-        """Return whether the ratio grows on beyond the range, and what may lie there if it does not."""
-        growing, most = False, 0.0
-        for k, (name, axis) in enumerate(zip(self.names, axes, strict=True)):
-            if self.lattice.parameter(name).states is not None:
-                continue
-            depths = self.lattice.depth_at(name, axis.coordinates)
-            here = float(self.lattice.depth_at(name, np.array([end[k]]))[0])
-            side = depths[0] if end[k] - axis.coordinates[0] < axis.coordinates[-1] - end[k] else depths[-1]
-            side = min(float(side), self.depth)
-            if here <= side / 2:
-                continue
-            along = np.max(ratios, axis=tuple(j for j in range(len(axes)) if j != k))
-            quarter, half, whole = (
-                float(np.max(along[depths <= share * side], initial=-np.inf)) for share in (0.25, 0.5, 1)
-            )
-            before, gain = half - quarter, whole - half
-            shrinks = gain / before if before > gain else STUBBORN
-            most = max(most, gain * shrinks / (1 - shrinks))
-            growing = growing or (gain > GROWTH and gain >= STUBBORN * before)
-        return growing, most
+    def _along(self, k: int, t: FloatArray, top: Sequence[Axis]) -> tuple[list[float], list[float]]:
+        """Return coordinates of one parameter, and the ratios there with the others fixed."""
+        line = self.part.around(k, t, self.axes[k])
+        ratios = self._at([*top[:k], line, *top[k + 1 :]])
+        return line.coordinates.tolist(), ratios.ravel().tolist()
+
+    def growing(self) -> bool:
+        """Return whether the ratio grows on beyond one of the ends of a range."""
+        return any(
+            gain > GROWTH and gain >= STUBBORN * before
+            for k in self.part.continuous
+            for before, gain in (self._gains(k, upper=False), self._gains(k, upper=True))
+        )
+
+    def _rest(self, place: Place) -> float:
+        """Return what may lie beyond the ranges in whose outer halves the top is."""
+        most = 0.0
+        for k in self.part.continuous:
+            name, t = self.part.names[k], self.axes[k].coordinates
+            for upper in (False, True):
+                before, gain = self._gains(k, upper=upper)
+                end, here = self.part.lattice.depth_at(name, np.array([t[-1 if upper else 0], place[k]]))
+                outside = place[k] > np.median(t) if upper else place[k] < np.median(t)
+                if outside and here > end / 2 and gain > 0:
+                    shrinks = gain / before if before > gain else STUBBORN
+                    most = max(most, gain * shrinks / (1 - shrinks))
+        return most
+
+    def _gains(self, k: int, *, upper: bool) -> tuple[float, float]:
+        """Return what the second quarter and the outer half of the depth of one end of a range add, per doubling."""
+        axis, name = self.axes[k], self.part.names[k]
+        depths = self.part.lattice.depth_at(name, axis.coordinates)
+        along = np.max(self.ratios, axis=tuple(j for j in range(self.ratios.ndim) if j != k))
+        if upper:
+            depths, along = depths[::-1], along[::-1]
+        whole = 0
+        half = int(np.argmin(np.abs(depths - depths[whole] / 2)[: depths.size // 2 + 1]))
+        quarter = int(np.argmin(np.abs(depths - depths[whole] / 4)[: depths.size // 2 + 1]))
+        if not 0 < half < quarter or not np.all(np.isfinite(along[[whole, half, quarter]])) or depths[quarter] <= 0:
+            return 0.0, 0.0
+        gain = (along[whole] - along[half]) / math.log2(depths[whole] / depths[half])
+        before = (along[half] - along[quarter]) / math.log2(depths[half] / depths[quarter])
+        return float(before), float(gain)
 
 
-def _drop(ratios: FloatArray, best: tuple[int, ...]) -> float:
-    """Return by how much the points beside the best one are lower, at most."""
+def looks(part: Part, places: Sequence[Place] = ()) -> tuple[Look, Look]:
+    """Return a look in either direction."""
+    axes = part.axes(places)
+    densities = part.densities(axes)
+    first, second = (
+        Look(part=part, axes=axes, ratios=log_ratios(densities, reverse=reverse), reverse=reverse)
+        for reverse in (False, True)
+    )
+    return first, second
+
+
+def drop(ratios: FloatArray, best: tuple[int, ...]) -> float:
+    """Return by how much the points beside the best one are lower, at most.
+
+    Examples
+    --------
+    >>> drop(np.array([1.0, 4.0, 2.0]), (1,))
+    3.0
+    """
     beside = [np.take(ratios, [max(k - 1, 0), min(k + 1, ratios.shape[j] - 1)], axis=j) for j, k in enumerate(best)]
     rows = [near[(*best[:j], slice(None), *best[j + 1 :])] for j, near in enumerate(beside)]
     return float(ratios[best] - min(float(np.min(row)) for row in rows))

@@ -18,6 +18,9 @@ from bnpriv.quadrature.refine import impossible, parts_of, points_at
 FINEST = 2**13
 """Points of an axis that is seen, at most."""
 
+MOST_KEPT = 2**18
+"""Cells in either direction that are aimed at."""
+
 FEWEST = 12
 """Points of an axis that is seen, at least."""
 
@@ -26,7 +29,7 @@ LEVELS = 12
 PROBES = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Levels of the privacy curve that are compared between two grids."""
 
-TOLERANCE = 1e-8
+TOLERANCE = 1e-7
 """Change of the curve at which what is not seen is taken for finely enough cut."""
 
 
@@ -83,7 +86,7 @@ def curve_of(lattice: Lattice, border: Sequence[str]) -> Curve:
 def _start(lattice: Lattice, border: Sequence[str]) -> tuple[int, Losses]:
     """Return how many points per axis that is seen are possible, with the losses at the first level."""
     endless = sum(lattice.parameter(name).states is None for name in border)
-    seen = min(FINEST, int((MOST_LOSSES / 2 - 1) ** (1 / max(endless, 1)))) // 2
+    seen = min(FINEST, int(MOST_KEPT ** (1 / max(endless, 1)))) // 2
     while seen > FEWEST:
         losses = _if_it_fits(lattice, border, points_at(0), seen)
         if losses is not None:

@@ -48,7 +48,7 @@ BEYOND = 1e6
 COARSE_POINTS = 44
 """Points of every axis when that is found out."""
 
-KEPT_CELLS = 2**20
+KEPT_CELLS = 2**18
 """Tables up to this size are remembered."""
 
 
@@ -239,7 +239,7 @@ class Lattice:
         if states is not None:
             return self.axis(name, points, depth)
         low, high = self.reach(name, depth)
-        shares = np.linspace(0.02, 0.98, max(3, points // 4))
+        shares = np.linspace(0.02, 0.98, max(1, points // 4))
         drawn = [self.scale(name).coordinates(np.quantile(each, shares)) for each in self.drawn(name)]
         t = np.unique(np.concatenate((np.linspace(low, high, points), *drawn)))
         return bare(self.scale(name), t)

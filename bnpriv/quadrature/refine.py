@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -13,8 +13,9 @@ import numpy as np
 from bnpriv.continuous_secrets import IntervalPair
 from bnpriv.errors import SizeError
 from bnpriv.networks import Parameter
-from bnpriv.quadrature.climb import FACTOR, STUBBORN, Part, Top
+from bnpriv.quadrature.climb import STUBBORN, Look, Top, looks
 from bnpriv.quadrature.lattice import DEEPEST, Lattice, sided
+from bnpriv.quadrature.part import FACTOR, Part
 from bnpriv.ratios import independent_parts
 
 FEWEST_POINTS = 16
@@ -118,14 +119,17 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
         return Settled(value=math.inf, change=math.inf, settled=False, reason=reason)
     history: list[Refinement] = []
     tops: list[Top] = []
+    both: dict[bool, Top] = {}
     for level in range(LEVELS):
         points, depth = points_at(level), depth_at(lattice, level)
         try:
-            top, lost = _both(lattice, border, points, depth), lattice.lost(_summed(lattice, border), points, depth)
+            both = _both(lattice, border, points, depth, both)
+            lost = lattice.lost(_summed(lattice, border), points, depth)
         except SizeError:
             if not history:
                 raise
             break
+        top = _larger(both)
         change = abs(top.value - tops[-1].value) if tops and math.isfinite(top.value) else math.inf
         tops.append(top)
         history.append(Refinement(points=points, depth=depth, influence=top.value, change=change, lost=lost))
@@ -136,7 +140,7 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
         if change <= _tolerance(top) and lost <= LOST and top.coarse <= COARSE and top.rest <= _tolerance(top):
             value = top.value + change
             return Settled(value=value, change=change, settled=True, reason="Stable.", history=tuple(history))
-        if all(step.change <= _tolerance(top) for step in history[-MOST_REPEATS:]):
+        if top.coarse <= COARSE and all(step.change <= _tolerance(top) for step in history[-MOST_REPEATS:]):
             break
     return _open(history, tops[-1])
 
@@ -174,17 +178,30 @@ def impossible(lattice: Lattice) -> bool:
     return any(bool(np.isneginf(total)) for total in sided(prior, sides))
 
 
-def _both(lattice: Lattice, border: Sequence[str], points: int, depth: float) -> Top:
-    """Return the larger of both directions; the parts of a frontier add up for single values."""
-    parts = parts_of(lattice, border, points)
-    found: list[Top] = []
-    for reverse in (False, True):
-        tops = [
-            Part(lattice=lattice, names=names, points=points, depth=depth, reverse=reverse).top() for names in parts
-        ]
-        found.append(sum(tops[1:], tops[0]))
-    best = max(found, key=lambda top: top.value)
-    return next((top for top in found if top.endless), best)
+def _both(
+    lattice: Lattice, border: Sequence[str], points: int, depth: float, before: Mapping[bool, Top]
+) -> dict[bool, Top]:
+    """Return the tops of both directions, from where they were at the level `before`."""
+    ways: dict[bool, list[Look]] = {False: [], True: []}
+    for k, names in enumerate(parts_of(lattice, border, points)):
+        part = Part(lattice=lattice, names=names, points=points, depth=depth)
+        for look in looks(part, [top.places[k] for top in before.values()]):
+            ways[look.reverse].append(look)
+    order = sorted(ways, key=lambda way: -sum(look.value for look in ways[way]))
+    found: dict[bool, Top] = {}
+    for way in order:
+        # what cannot well become the larger direction is not climbed
+        reach = sum(look.value + look.slack for look in ways[way])
+        climb = all(reach >= top.value for top in found.values())
+        tops = [look.top(climb=climb) for look in ways[way]]
+        found[way] = sum(tops[1:], tops[0])
+    return found
+
+
+def _larger(found: Mapping[bool, Top]) -> Top:
+    """Return the larger of both directions; an endless one is."""
+    tops = sorted(found.values(), key=lambda top: -top.value)
+    return next((top for top in tops if top.endless), tops[0])
 
 
 def parts_of(lattice: Lattice, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
