@@ -84,6 +84,7 @@ from bnpriv.queries import (
 )
 from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence
 from bnpriv.continuous_secrets import intervals
+from bnpriv.quadrature import DensityInfluence, density_influence
 from bnpriv.quilts import MarkovQuilt, markov_quilt, markov_quilts
 
 # release
@@ -111,6 +112,7 @@ __all__ = [
     "DataError",
     "DatasetAttributePrivacy",
     "DeclarationError",
+    "DensityInfluence",
     "DensityNetwork",
     "DiscreteNetwork",
     "DistributionPrivacy",
@@ -167,6 +169,7 @@ __all__ = [
     "compare",
     "count",
     "custom",
+    "density_influence",
     "example",
     "example_data",
     "examples",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import SecretError
+from bnpriv.networks import Parameter
 from bnpriv.properties import Apart
+from bnpriv.secrets import SecretPairs
 
 
 @final
@@ -129,6 +132,11 @@ def continuous_secrets_of(attributes: Iterable[str], protect: object) -> dict[st
     SecretError
         If nothing is protected, a parameter is unknown, or it has neither a distance nor intervals.
     """
+    return {name: _chosen(name, given) for name, given in _wanted(attributes, protect).items()}
+
+
+def _wanted(attributes: Iterable[str], protect: object) -> dict[str, object]:
+    """Return the protected parameters with what was declared for them, if all are known."""
     known = tuple(attributes)
     wanted: Mapping[str, object] = {}
     if isinstance(protect, Mapping):
@@ -139,8 +147,7 @@ def continuous_secrets_of(attributes: Iterable[str], protect: object) -> dict[st
     if not wanted:
         raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
     return {
-        checks.member("a protected attribute", name, known, error=SecretError): _chosen(name, wanted[name])
-        for name in wanted
+        checks.member("a protected attribute", name, known, error=SecretError): given for name, given in wanted.items()
     }
 
 
@@ -153,6 +160,35 @@ def _chosen(name: str, given: object) -> tuple[ContinuousPair, ...]:
         f"the secrets of the continuous parameter {name!r} need a distance: any two of its values cannot be hidden",
         found="none" if given is None else f"a {type(given).__name__}",
         remedy=f"Protect {{{name!r}: bnpriv.apart(at_most=5)}}, or bnpriv.intervals(((30, 40), (50, 60))).",
+    )
+
+
+def density_secrets_of(parameters: Mapping[str, Parameter], protect: object) -> dict[str, tuple[IntervalPair, ...]]:
+    """Return the protected parameters of a network of densities with their pairs of secrets.
+
+    Raises
+    ------
+    SecretError
+        If nothing is protected, a parameter is unknown, or it has no pairs of intervals or states.
+    """
+    return {name: _stated(parameters[name], given) for name, given in _wanted(parameters, protect).items()}
+
+
+def _stated(parameter: Parameter, given: object) -> tuple[IntervalPair, ...]:
+    """Return the pairs of one parameter: the declared ones, or all pairs of its states."""
+    states = parameter.states or ()
+    if isinstance(given, IntervalPairs):
+        return tuple(dict.fromkeys(given.chosen))
+    if isinstance(given, SecretPairs) and states:
+        single = [(*pair.first, *pair.second) for pair in given.chosen if pair.is_point]
+        if len(single) == len(given.chosen):
+            return intervals(*(cast("tuple[float, float]", pair) for pair in single)).chosen
+    if given is None and len(states) > 1:
+        return tuple(_pair(pair) for pair in itertools.combinations(states, 2))
+    raise SecretError(
+        f"the secrets of the parameter {parameter.name!r} of a network of densities must be intervals or values",
+        found="none" if given is None else f"a {type(given).__name__}",
+        remedy=f"Protect {{{parameter.name!r}: bnpriv.intervals(((30, 40), (50, 60)), (35, 55))}}.",
     )
 
 

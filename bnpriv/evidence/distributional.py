@@ -12,12 +12,13 @@ from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
 from bnpriv.evidence.columns import assumed, uncovered
+from bnpriv.evidence.density import density_influences
 from bnpriv.evidence.gaussian import GaussianInfluences
 from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_of
 from bnpriv.losses import Losses, losses_of
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, drivers, exact_tables
+from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, drivers, exact_tables
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.secrets import SecretPair
@@ -104,6 +105,8 @@ def influences(framework: object) -> Influences | Refusal:
 def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
     if isinstance(framework.network, GaussianNetwork):
         return GaussianInfluences(framework, framework.network)
+    if isinstance(framework.network, DensityNetwork):
+        return density_influences(framework, framework.network)
     return discrete_influences(framework)
 
 

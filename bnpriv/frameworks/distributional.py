@@ -8,10 +8,10 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
-from bnpriv.continuous_secrets import ContinuousPair, ProtectValues, continuous_secrets_of
+from bnpriv.continuous_secrets import ContinuousPair, ProtectValues, continuous_secrets_of, density_secrets_of
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.networks import ContinuousNetwork, IntervalNetwork, Network
+from bnpriv.networks import ContinuousNetwork, DensityNetwork, IntervalNetwork, Network
 from bnpriv.schema import Schema
 from bnpriv.secrets import Protect, SecretPair, secrets_of
 
@@ -101,7 +101,11 @@ class DistributionalAttributePrivacy:
         object.__setattr__(self, "independent", independent)
         finite = None if isinstance(self.network, ContinuousNetwork) else self.network
         secrets = {} if finite is None else secrets_of(finite, cast(Protect, self.protect))
-        continuous = continuous_secrets_of(self.network.attributes, self.protect) if finite is None else {}
+        continuous: Mapping[str, tuple[ContinuousPair, ...]] = {}
+        if isinstance(self.network, DensityNetwork):
+            continuous = density_secrets_of(self.network.parameters, self.protect)
+        elif finite is None:
+            continuous = continuous_secrets_of(self.network.attributes, self.protect)
         object.__setattr__(self, "_secrets", secrets)
         object.__setattr__(self, "_continuous", continuous)
         laws = column_laws(self.laws or {}, self.schema, {} if finite is None else finite.states, independent)

@@ -141,9 +141,13 @@ class DensityNetwork:
     def __post_init__(self) -> None:
         self.graph  # noqa: B018  (raises)
 
-    @cached_property
+    @property
     def graph(self) -> Graph:
         """Return which parameter depends directly on which."""
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> Graph:
         return Graph({name: parameter.parents for name, parameter in self.parameters.items()})
 
     @property

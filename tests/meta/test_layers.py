@@ -17,7 +17,19 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"noise", "discrete_noise", "sampling", "divergences", "transport"}),
     frozenset({"schema", "queries", "column_laws"}),
     frozenset({"secrets", "properties", "continuous_secrets", "frameworks"}),
-    frozenset({"inference", "quilts", "explanation", "ratios", "losses", "influence", "linear_gaussian", "chains"}),
+    frozenset(
+        {
+            "inference",
+            "quilts",
+            "explanation",
+            "ratios",
+            "losses",
+            "influence",
+            "linear_gaussian",
+            "chains",
+            "quadrature",
+        }
+    ),
     frozenset({"evidence"}),
     frozenset({"mechanisms"}),
     frozenset({"planner"}),

@@ -35,7 +35,7 @@ def draws_of(structure: Structure, posterior: Any, thin: int) -> dict[str, Float
         if thin != 1:
             raise NetworkError("thin goes with posterior=", found="thin alone", remedy="Leave it out.")
         return {}
-    group = _group(posterior)
+    group: dict[str, Any] = _group(posterior)
     names = [str(name) for name in group]
     variables = [v for v in structure.variables.values() if v.name in names and not v.observed]
     known = [variable.name for variable in variables if finite_states(variable) is None]
@@ -48,7 +48,7 @@ def draws_of(structure: Structure, posterior: Any, thin: int) -> dict[str, Float
     return {name: _draws(group[name], name, structure.variables[name].shape, thin) for name in known}
 
 
-def _group(posterior: Any) -> Any:
+def _group(posterior: Any) -> dict[str, Any]:
     """Return the part with posterior draws: a mapping from names to arrays with the dimensions chain and draw."""
     try:
         inner = getattr(posterior, "posterior", None)
@@ -102,9 +102,9 @@ def _table(roles: Roles, observed: Any) -> TableFingerprint | None:
     """Return hashes of the columns that the draws rest on, by the names that they have in the table to be released."""
     renamed = {elements[0][0]: column for column, elements in roles.columns.items()}
     columns: dict[str, list[Any]] = {}
-    names = [] if observed is None else [str(name) for name in getattr(observed, "data_vars", observed)]
-    for name in names:
-        values: Any = np.asarray(observed[name].values)
+    group = {} if observed is None else _group(observed)
+    for name, array in group.items():
+        values: Any = np.asarray(array.values)
         if values.ndim == 1 and values.size > 1:
             columns[renamed.get(name, name)] = values.tolist()
     longest = max(map(len, columns.values()), default=0)

@@ -1,0 +1,99 @@
+"""Structural evidence of distributional attribute privacy over a network of densities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, cast, final
+
+import numpy as np
+
+from bnpriv.bound import Bound
+from bnpriv.continuous_secrets import IntervalPair
+from bnpriv.errors import Refusal
+from bnpriv.evidence.columns import assumed, uncovered
+from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.influence import frontier
+from bnpriv.networks import DensityNetwork, drivers
+from bnpriv.quadrature import DensityInfluence, density_influence_of, unknown_influence
+from bnpriv.queries.base import Query
+from bnpriv.queries.sensitivity import column_sensitivity
+
+
+@final
+class DensityInfluences:
+    """Influences of sets of columns on the protected parameters; remembers what it has computed."""
+
+    def __init__(self, framework: DistributionalAttributePrivacy, network: DensityNetwork) -> None:
+        self._framework = framework
+        self._network = network
+        self._known: dict[tuple[str, tuple[str, ...]], DensityInfluence] = {}
+
+    @property
+    def secrets(self) -> Mapping[str, tuple[IntervalPair, ...]]:
+        """Return the protected attributes with their pairs."""
+        return cast("Mapping[str, tuple[IntervalPair, ...]]", self._framework.continuous_secrets)
+
+    @property
+    def network(self) -> DensityNetwork:
+        """Return the network behind the influences."""
+        return self._network
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must hold for the influences to be those of the columns."""
+        return assumed(self._network)
+
+    def covers(self, columns: frozenset[str]) -> Refusal | None:
+        """Return why the model says nothing about one of `columns`, or None if it covers all."""
+        return uncovered(self._framework, columns)
+
+    def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
+        """Return those of `columns` that the protected `attribute` drives itself."""
+        return self._network.reading.driven(columns, attribute)
+
+    def influence(self, columns: frozenset[str], attribute: str) -> DensityInfluence:
+        """Return the influence of `columns` on the protected `attribute`; unbounded where a density is missing.
+
+        Raises
+        ------
+        SizeError
+            If too many parameters hang together for a grid.
+        """
+        border = frontier(self._network.graph, attribute, drivers(self._network, columns))
+        key = (attribute, border)
+        if key not in self._known:
+            pairs = self.secrets[attribute]
+            unknown = unknown_influence(self._network, border, attribute, pairs)
+            self._known[key] = unknown or density_influence_of(self._network, border, attribute, pairs)
+        return self._known[key]
+
+    def losses(self, columns: frozenset[str], attribute: str) -> DensityInfluence:
+        """Return the privacy losses of `columns` about the protected `attribute`, per pair.
+
+        Raises
+        ------
+        SizeError
+            If a table would be too large.
+        """
+        told = self.influence(columns, attribute)
+        told.curves  # noqa: B018  (raises)
+        return told
+
+    def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
+        """Return how far any change of `columns` in all records can move the answer."""
+        return column_sensitivity(query, columns, self._framework.schema, norm)
+
+
+def density_influences(
+    framework: DistributionalAttributePrivacy, network: DensityNetwork
+) -> DensityInfluences | Refusal:
+    """Return the structural evidence over a network of densities, or why there is none."""
+    evidence = DensityInfluences(framework, network)
+    for attribute in evidence.secrets:
+        if bool(np.all(np.isneginf(evidence.influence(frozenset(), attribute).values))):
+            return Refusal(
+                required=f"some pair of secrets of {attribute!r} must have positive probability",
+                found="none: they lie outside its support",
+                remedy="Choose other secrets.",
+            )
+    return evidence

@@ -1,0 +1,249 @@
+"""Max-influence by quadrature: finer and wider grids until the value does not move."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from bnpriv.continuous_secrets import IntervalPair
+from bnpriv.errors import SizeError
+from bnpriv.networks import Parameter
+from bnpriv.quadrature.climb import STUBBORN, Look, Top, looks
+from bnpriv.quadrature.lattice import DEEPEST, Lattice, sided
+from bnpriv.quadrature.part import FACTOR, Part
+from bnpriv.ratios import independent_parts
+
+FEWEST_POINTS = 16
+LEVELS = 14
+"""Grids have `FEWEST_POINTS` points per axis, then `FACTOR` times as many at every level."""
+
+LEAST_LEVELS = 3
+"""Levels that are looked at before a value is believed."""
+
+TOLERANCE = 1e-7
+"""Change between two levels at which a value is taken for stable."""
+
+LOST = 1e-6
+"""How much of a density grids may lose."""
+
+COARSE = 1e-4
+"""By how much log densities at the top may differ from those on the grids of the level before."""
+
+MUCH_LOST = 1e-3
+"""Grids that lose more than this are too coarse to tell growth from chance."""
+
+MOST_REPEATS = 4
+"""A value that is stable for so many levels, while grids lose too much, is not looked at further."""
+
+LOOSE = 0.05
+"""What moves by more than this in the last levels has no value at all."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Refinement:
+    """One step of a refinement.
+
+    Parameters
+    ----------
+    points : int
+        Of every axis in integrals.
+    depth : float
+        How much less probable, in logs, the ends of the axes are than the most probable values.
+    influence : float
+        The largest log ratio found.
+    change : float
+        By how much it differs from the step before; infinite at the first.
+    lost : float
+        How far the densities on the grid are from summing to one, at worst.
+    """
+
+    points: int
+    depth: float
+    influence: float
+    change: float
+    lost: float
+
+    def __str__(self) -> str:
+        return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}, change {self.change:.2g}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What refinement led to for one pair of secrets.
+
+    Parameters
+    ----------
+    value : float
+        The influence with its last change added; infinite where it grows on or did not settle; -inf where a secret has
+        probability zero.
+    change : float
+        The last change.
+    settled : bool
+        Whether the value is stable, or known to grow without end.
+    reason : str
+        In words how it ended.
+    history : tuple of Refinement
+    """
+
+    value: float
+    change: float
+    settled: bool
+    reason: str
+    history: tuple[Refinement, ...] = ()
+
+
+def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
+    """Return the max-influence of a frontier for the pair of a lattice, both directions.
+
+    Raises
+    ------
+    SizeError
+        If not even the first grids fit.
+    NetworkError
+        If a density that is needed is missing.
+    """
+    nothing = outside(lattice.parameter(lattice.protected), lattice.pair)
+    if nothing is None and impossible(lattice):
+        nothing = Settled(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
+    if nothing is not None:
+        return nothing
+    if not lattice.reaches:
+        reason = "Grids do not reach to where the parameters above it are, given a secret so far from what is probable."
+        return Settled(value=math.inf, change=math.inf, settled=False, reason=reason)
+    history: list[Refinement] = []
+    tops: list[Top] = []
+    both: dict[bool, Top] = {}
+    for level in range(LEVELS):
+        points, depth = points_at(level), depth_at(lattice, level)
+        try:
+            both = _both(lattice, border, points, depth, both)
+            lost = lattice.lost(_summed(lattice, border), points, depth)
+        except SizeError:
+            if not history:
+                raise
+            break
+        top = _larger(both)
+        change = abs(top.value - tops[-1].value) if tops and math.isfinite(top.value) else math.inf
+        tops.append(top)
+        history.append(Refinement(points=points, depth=depth, influence=top.value, change=change, lost=lost))
+        if level + 1 < LEAST_LEVELS:
+            continue
+        if lost <= MUCH_LOST and ((top.endless and tops[-2].endless) or _faster(history)):
+            return _endless(history, top)
+        if change <= _tolerance(top) and lost <= LOST and top.coarse <= COARSE and top.rest <= _tolerance(top):
+            value = top.value + change
+            return Settled(value=value, change=change, settled=True, reason="Stable.", history=tuple(history))
+        if top.coarse <= COARSE and all(step.change <= _tolerance(top) for step in history[-MOST_REPEATS:]):
+            break
+    return _open(history, tops[-1])
+
+
+def _tolerance(top: Top) -> float:
+    return TOLERANCE * (1 + abs(top.value))
+
+
+def points_at(level: int) -> int:
+    """Return the points per axis at a level."""
+    return round(FEWEST_POINTS * FACTOR**level)
+
+
+def depth_at(lattice: Lattice, level: int) -> float:
+    """Return how far down the axes reach at a level: from level 3 on as far as it goes."""
+    return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
+
+
+def outside(parameter: Parameter, pair: IntervalPair) -> Settled | None:
+    """Return that a pair is no constraint if one of its secrets lies outside the support, or None."""
+    for side in (pair.first, pair.second):
+        states = parameter.states
+        empty = side.high < parameter.lower or side.low > parameter.upper
+        if empty or (states is not None and not any(side.low <= state <= side.high for state in states)):
+            return Settled(value=-math.inf, change=0.0, settled=True, reason=f"{side} has probability zero.")
+    return None
+
+
+def impossible(lattice: Lattice) -> bool:
+    """Return whether a secret has probability zero."""
+    sides = lattice.sides(FEWEST_POINTS)
+    if not all(side.points for side in sides):
+        return True
+    prior = lattice.prior(FEWEST_POINTS, lattice.base)
+    return any(bool(np.isneginf(total)) for total in sided(prior, sides))
+
+
+def _both(
+    lattice: Lattice, border: Sequence[str], points: int, depth: float, before: Mapping[bool, Top]
+) -> dict[bool, Top]:
+    """Return the tops of both directions, from where they were at the level `before`."""
+    ways: dict[bool, list[Look]] = {False: [], True: []}
+    for k, names in enumerate(parts_of(lattice, border, points)):
+        part = Part(lattice=lattice, names=names, points=points, depth=depth)
+        for look in looks(part, [top.places[k] for top in before.values()]):
+            ways[look.reverse].append(look)
+    order = sorted(ways, key=lambda way: -sum(look.value for look in ways[way]))
+    found: dict[bool, Top] = {}
+    for way in order:
+        # what cannot well become the larger direction is not climbed
+        reach = sum(look.value + look.slack for look in ways[way])
+        climb = all(reach >= top.value for top in found.values())
+        tops = [look.top(climb=climb) for look in ways[way]]
+        found[way] = sum(tops[1:], tops[0])
+    return found
+
+
+def _larger(found: Mapping[bool, Top]) -> Top:
+    """Return the larger of both directions; an endless one is."""
+    tops = sorted(found.values(), key=lambda top: -top.value)
+    return next((top for top in tops if top.endless), tops[0])
+
+
+def parts_of(lattice: Lattice, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
+    """Return the parts of a frontier whose log ratios add."""
+    if all(side.points == 1 for side in lattice.sides(points)):
+        return independent_parts(lattice.network.graph, lattice.protected, border)
+    return [tuple(border)]
+
+
+def _summed(lattice: Lattice, border: Sequence[str]) -> frozenset[str]:
+    """Return the parameters that are integrated out somewhere."""
+    graph, protected = lattice.network.graph, lattice.protected
+    found = graph.ancestral((protected,))
+    for names in parts_of(lattice, border, FEWEST_POINTS):
+        found |= graph.ancestral((protected, *names)) - set(names)
+    return found - {protected}
+
+
+def _faster(history: Sequence[Refinement]) -> bool:
+    """Return whether the value grew with every doubling of the depth, and no less each time."""
+    wider = [step for k, step in enumerate(history) if k == 0 or step.depth > history[k - 1].depth]
+    gains = [after.influence - before.influence for before, after in itertools.pairwise(wider)]
+    if len(gains) < LEAST_LEVELS or len(wider) < len(history) or min(gains) <= LOOSE:
+        return False
+    return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
+
+
+def _endless(history: Sequence[Refinement], top: Top) -> Settled:
+    first, last = history[0].influence, history[-1].influence
+    how = f"Grids that grew wider and finer made it grow from {first:.4g} to {last:.4g}, without slowing down."
+    if top.spike:
+        how = f"It was {last:.4g} at the last step, and grows on as one point is approached."
+    if math.isinf(last):
+        how = "One of the secrets rules out what is possible under the other."
+    return Settled(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
+
+
+def _open(history: Sequence[Refinement], top: Top) -> Settled:
+    """Return a value that did not settle: with a small change it is still worth telling."""
+    last = history[-LEAST_LEVELS:]
+    changes = [step.change for step in last if step is not history[0]] or [math.inf]
+    change = max(top.rest, top.coarse, history[-1].lost, *changes)
+    value = max(step.influence for step in last) + change if change <= LOOSE and not top.endless else math.inf
+    reason = f"Not stable: it is known to about {change:.2g}."
+    return Settled(value=value, change=change, settled=False, reason=reason, history=tuple(history))
