@@ -11,13 +11,16 @@ from bnpriv.evidence import DrawnLaws, LawPair, Laws
 from bnpriv.laws.draws import draws_needed, missed
 from bnpriv.networks import Sampling
 from bnpriv.networks.density import MOST_DRAWS
-from bnpriv.render import number_text, percent_text
+from bnpriv.render import number_text
 
 CALIBRATIONS = 3
 """Calibrations of one question that share draws: TightMechanism with two laws of noise, and WassersteinMechanism.
 
 A plan chooses among them, so the confidence is made to hold for all of them at once.
 """
+
+MARGIN = 1e-6
+"""Delta must pass what draws may have missed by this share of it, which is far above what rounding costs."""
 
 
 def sampling_of(evidence: Laws) -> Sampling | None:
@@ -71,13 +74,13 @@ def draws_refusal(evidence: Laws, delta: float, ratio: float = 1.0) -> Refusal |
         )
     share = (1 - sampling.confidence) / CALIBRATIONS
     error = missed(sampling.draws, share, ratio)
-    if error < delta:
+    if error * (1 + MARGIN) < delta:
         return None
     return Refusal(
-        required=f"what {sampling.draws:,} draws may miss with confidence {percent_text(sampling.confidence)} must be "
+        required=f"what {sampling.draws:,} draws may miss with confidence {100 * sampling.confidence:g} % must be "
         f"below delta, {delta:.3g}",
         found=_found(error, evidence),
-        remedy=_more_draws(draws_needed(delta, share, ratio)),
+        remedy=_more_draws(draws_needed(delta / (1 + MARGIN), share, ratio)),
     )
 
 
@@ -107,6 +110,6 @@ def draws_notes(evidence: Laws) -> tuple[str, ...]:
     if sampling.confidence is None:
         return how, "Answers that are rare may be missing among the draws: the noise is an estimate, not a bound."
     return how, (
-        f"With confidence {percent_text(sampling.confidence)} over these draws the noise is enough, for all mechanisms "
+        f"With confidence {100 * sampling.confidence:g} % over these draws the noise is enough, for all mechanisms "
         "of a plan at once; what the draws may have missed is taken off delta."
     )

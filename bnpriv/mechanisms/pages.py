@@ -224,7 +224,7 @@ def trust_section(source: str | None, assumptions: Sequence[str], calibration: C
     theorem: Sequence[str] = ()
     if calibration is not None:
         certificate = calibration.certificate
-        theorem = (element("p", f"Theorem: {certificate.theorem}. Its numbers are {certificate.kind}."),)
+        theorem = (element("p", f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."),)
     return section(
         "What the model must be trusted for",
         element("p", "Source of the model: ", element("b", origin), "."),
