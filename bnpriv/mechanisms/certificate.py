@@ -148,7 +148,14 @@ class Certificate:
     @property
     def known(self) -> str:
         """Return in words how well the numbers behind the noise are known: the kind, with its confidence if any."""
-        return self.kind if self.confidence is None else f"{self.kind}, with confidence {100 * self.confidence:g} %"
+        return self.kind if self.confidence is None else f"{self.kind}, with {self.caution}"
+
+    @property
+    def caution(self) -> str:
+        """Return in words what keeps the noise from being proved to be enough, if anything does."""
+        if self.confidence is not None:
+            return f"confidence {100 * self.confidence:g} %"
+        return "an estimate" if self.kind == "estimate" else ""
 
     @property
     def reasons(self) -> tuple[str, ...]:
