@@ -27,7 +27,7 @@ from bnpriv.errors import (
     SizeError,
 )
 from bnpriv.evidence import influences
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws import Atoms, Draws, Normal
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -105,6 +105,7 @@ __all__ = [
     "DiscreteNetwork",
     "DistributionPrivacy",
     "DistributionalAttributePrivacy",
+    "Draws",
     "FileError",
     "FrameworkError",
     "Gaussian",
