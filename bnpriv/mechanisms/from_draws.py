@@ -22,6 +22,9 @@ A plan chooses among them, so the confidence is made to hold for all of them at 
 MARGIN = 1e-6
 """Delta must pass what draws may have missed by this share of it, which is far above what rounding costs."""
 
+LARGEST_EPSILON = 100.0
+"""Beyond it no number of draws would do, and exponentials would overflow."""
+
 
 def sampling_of(evidence: Laws) -> Sampling | None:
     """Return how laws were learned from draws; None for laws that were computed."""
@@ -60,8 +63,11 @@ def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
     return (1 + ratio) * blur * (1 + 16 * UNIT_ROUNDOFF)
 
 
-def draws_refusal(evidence: Laws, delta: float, ratio: float = 1.0) -> Refusal | None:
-    """Return why certified laws from so many draws do not do for delta, or None if they do."""
+def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal | None:
+    """Return why certified laws from so many draws do not do for delta, or None if they do.
+
+    The curve at `epsilon` is what is compared; closeness is the curve at 0.
+    """
     sampling = sampling_of(evidence)
     if sampling is None or sampling.confidence is None:
         return None
@@ -73,6 +79,7 @@ def draws_refusal(evidence: Laws, delta: float, ratio: float = 1.0) -> Refusal |
             remedy="Pass a delta below one over the number of records, or leave out the confidence for an estimate.",
         )
     share = (1 - sampling.confidence) / CALIBRATIONS
+    ratio = math.exp(min(epsilon, LARGEST_EPSILON))
     error = missed(sampling.draws, share, ratio)
     if error * (1 + MARGIN) < delta:
         return None
@@ -87,14 +94,14 @@ def draws_refusal(evidence: Laws, delta: float, ratio: float = 1.0) -> Refusal |
 def _found(error: float, evidence: Laws) -> str:
     assert isinstance(evidence, DrawnLaws)
     records = evidence.forward.form.schema.records
-    above = f", and no delta from 1/{records:,} on would be sensible" if error >= 1 / records else ""
+    above = f", which passes one over the number of records, {1 / records:.3g}, too" if error >= 1 / records else ""
     return f"{number_text(error)}{above}"
 
 
 def _more_draws(needed: int) -> str:
     instead = "Or leave out the confidence, for an estimate."
     if needed > MOST_DRAWS:
-        return f"More than {needed:,} draws would be needed, above the limit of {MOST_DRAWS:,}: ask for more. {instead}"
+        return f"It takes {needed:.3g} draws, above the limit of {MOST_DRAWS:,}: ask for a larger delta. {instead}"
     return f"Take at least {needed:,} draws, better four times as many: network.with_sampling(draws=...). {instead}"
 
 

@@ -84,7 +84,7 @@ class TightMechanism(Mechanism):
             return evidence
         refusal = noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
         # discrete noise is pure
-        refusal = refusal or draws_refusal(evidence, 0.0 if self.noise == "discrete_laplace" else delta, exp(epsilon))
+        refusal = refusal or draws_refusal(evidence, 0.0 if self.noise == "discrete_laplace" else delta, epsilon)
         if refusal is not None:
             return refusal
         found = (_unsupported(constraint, evidence, self.noise) for constraint in evidence.constraints())
