@@ -28,7 +28,7 @@ from bnpriv.errors import (
     SizeError,
 )
 from bnpriv.evidence import influences
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws import Atoms, Draws, Normal
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -117,6 +117,7 @@ __all__ = [
     "DiscreteNetwork",
     "DistributionPrivacy",
     "DistributionalAttributePrivacy",
+    "Draws",
     "FileError",
     "FrameworkError",
     "Gaussian",

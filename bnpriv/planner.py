@@ -98,6 +98,8 @@ class Plan:
             for c in self.calibrations
         ]
         lines = [table_text(["mechanism", "noise", "scale", "mean error", "answer"], rows)]
+        cautions = [(calibration, calibration.certificate.caution) for calibration in self.calibrations]
+        lines += [visible(f"{calibration.mechanism}: {caution}") for calibration, caution in cautions if caution]
         lines += [visible(f"not {mechanism}: {reason}") for mechanism, reason in self.refusals]
         return "\n".join(lines)
 

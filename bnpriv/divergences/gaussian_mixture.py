@@ -27,6 +27,9 @@ MOST_TERMS = 2**25
 
 BLOCK = 2**20
 
+LARGEST_BEND = 0.48395
+"""Largest integral of the second derivative of the standard normal density over a set: 2 phi(1), rounded up."""
+
 
 def too_many_atoms(atoms: int) -> bool:
     """Return whether the curve of laws with so many atoms can be computed at no scale, however large."""

@@ -1,8 +1,9 @@
 """What mechanisms ask of a framework: influences or laws, never the notion itself."""
 
 from bnpriv.evidence.base import Influences, Pair, PrivacyLosses, Told
-from bnpriv.evidence.constraints import Constraint, Law, LawPair, Laws, RecordPair
+from bnpriv.evidence.constraints import Constraint, Drawn, Law, LawPair, Laws, RecordPair
 from bnpriv.evidence.distributional import DistributionalInfluences, discrete_influences, influences
+from bnpriv.evidence.draws import DrawnLaws
 from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.values import ValueInfluences, record_sensitivity
@@ -10,6 +11,8 @@ from bnpriv.evidence.values import ValueInfluences, record_sensitivity
 __all__ = [
     "Constraint",
     "DistributionalInfluences",
+    "Drawn",
+    "DrawnLaws",
     "Influences",
     "IntervalInfluences",
     "Law",

@@ -14,6 +14,32 @@ Law = Atoms | Normal
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """How two laws were learned from independent draws (docs/claims/draws.md).
+
+    Parameters
+    ----------
+    draws : int
+        Of each law.
+    confidence : float or None
+        That of the guarantees; None for estimates.
+    moved : float
+        How far apart, in the 1-norm, gathering nearby draws can have moved two answers, each by half of it at most.
+    variance : float
+        The larger mean square of such a move, to the mean of the draws that are gathered.
+    drift : float
+        How far rounding may have taken such a mean off.
+    """
+
+    draws: int
+    confidence: float | None
+    moved: float
+    variance: float
+    drift: float
+
+
+@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LawPair:
     """The laws of the answer given the two secrets of a pair; both directions count.
@@ -25,12 +51,15 @@ class LawPair:
     first, second : Atoms or Normal
         In the unit of the answer, up to a shift that both share.
     kind : {"exact", "certified", "estimate"}
+    drawn : Drawn, optional
+        How they were learned from draws; None for laws that were computed.
     """
 
     pair: str
     first: Law
     second: Law
     kind: Kind = "exact"
+    drawn: Drawn | None = None
 
 
 @final

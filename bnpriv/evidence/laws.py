@@ -7,10 +7,12 @@ from functools import singledispatch
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.dataset import dataset_laws
+from bnpriv.evidence.draws import drawn_laws
 from bnpriv.evidence.given_pairs import given_laws
 from bnpriv.evidence.intervals import NO_LAWS
 from bnpriv.evidence.parameters import parameter_laws
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy
+from bnpriv.networks import DensityNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 
@@ -56,6 +58,8 @@ def _(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | 
         return NO_LAWS
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
+    if isinstance(framework.network, DensityNetwork):
+        return drawn_laws(framework, framework.network, query)
     return parameter_laws(framework, query)
 
 

@@ -34,6 +34,8 @@ class Guarantee:
         Which models the adversary may hold, where that is more than their number.
     beyond_text : str
         A sentence on models that were left out, if any is known to be.
+    confidence : float, optional
+        With which confidence over draws from the model it holds; None where it rests on no draws, or is an estimate.
     """
 
     epsilon: float
@@ -46,6 +48,7 @@ class Guarantee:
     by_intervals: bool = False
     models_text: str = ""
     beyond_text: str = ""
+    confidence: float | None = None
 
     def belief(self, prior: float) -> float:
         """Return the largest belief in a secret, against one alternative, after seeing the answer (delta aside)."""
@@ -64,6 +67,8 @@ class Guarantee:
         beyond = f" {self.beyond_text}" if self.beyond_text else ""
         slack = f", except with probability {self.delta:g}" if self.delta else ""
         estimate = " This rests on an estimate, not on a proof." if self.kind == "estimate" else ""
+        if self.confidence is not None:
+            estimate += f" All of this holds with confidence {100 * self.confidence:g} % over draws from the model."
         names = " and ".join(self.protected)
         secrets, records = (
             f"the protected secrets of {names} apart: the odds between the two secrets of a pair",

@@ -125,6 +125,7 @@ class Mechanism(ABC):
             by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
             models_text="" if drawn is None else drawn.models_text,
             beyond_text="" if drawn is None else drawn.sentence,
+            confidence=certificate.confidence,
         )
         return Calibration(
             mechanism=self,
@@ -262,7 +263,7 @@ class Calibration:
         lines += [f"  No constraint: {pair}." for pair in self.certificate.dropped]
         lines.append(f"  {self.useful}")
         lines.append(f"Guarantee: {self.guarantee.sentence}")
-        lines.append(f"Theorem: {self.certificate.theorem} ({self.certificate.kind}).")
+        lines.append(f"Theorem: {self.certificate.theorem} ({self.certificate.known}).")
         lines += [f"Assumed: {assumption}" for assumption in self.certificate.assumptions]
         return lines_text(lines)
 
@@ -293,6 +294,7 @@ class Calibration:
                 "epsilon": self.guarantee.epsilon,
                 "delta": self.guarantee.delta,
                 "kind": self.guarantee.kind,
+                "confidence": self.guarantee.confidence,
                 "sentence": self.guarantee.sentence,
             },
             "certificate": self.certificate.to_json(),

@@ -124,6 +124,9 @@ class Certificate:
         Anything else that a reader must know.
     zero_noise_reason : str, optional
         Why no noise is needed; None whenever there is noise.
+    confidence : float, optional
+        With which confidence over draws from the model the numbers hold; None where they rest on no draws, or are an
+        estimate.
     """
 
     theorem: str
@@ -135,11 +138,24 @@ class Certificate:
     dropped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     zero_noise_reason: str | None = None
+    confidence: float | None = None
 
     @property
     def kind(self) -> Kind:
         """Return how well the numbers behind the noise are known."""
         return weakest((self.sensitivity.kind, *(decision.kind for decision in self.decisions)))
+
+    @property
+    def known(self) -> str:
+        """Return in words how well the numbers behind the noise are known: the kind, with its confidence if any."""
+        return self.kind if self.confidence is None else f"{self.kind}, with {self.caution}"
+
+    @property
+    def caution(self) -> str:
+        """Return in words what keeps the noise from being proved to be enough, if anything does."""
+        if self.confidence is not None:
+            return f"confidence {100 * self.confidence:g} %"
+        return "an estimate" if self.kind == "estimate" else ""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -154,6 +170,7 @@ class Certificate:
             "theorem": self.theorem,
             "claim": self.claim,
             "kind": self.kind,
+            "confidence": self.confidence,
             "source": self.source,
             "sensitivity": self.sensitivity.upper,
             "decisions": [decision.to_json() for decision in self.decisions],

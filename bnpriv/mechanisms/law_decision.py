@@ -45,6 +45,8 @@ class LawDecision:
     noise : {"laplace", "gaussian", "discrete_laplace"}
     first, second : Atoms or Normal
         The two laws that decided it: of the answer, or of what one record adds.
+    draws : int, optional
+        From how many draws each of them was learned; 0 for laws that were computed.
     """
 
     protected: str
@@ -57,13 +59,15 @@ class LawDecision:
     noise: str
     first: Law
     second: Law
+    draws: int = 0
 
     @property
     def text(self) -> str:
         """Return the decision in a sentence."""
         far = "" if self.distance is None else f", mass moves by at most {number_text(self.distance.upper)}"
         noise = "no noise is needed" if self.scale == 0 else f"scale {number_text(self.scale)}"
-        return f"{self.protected} ({self.pair}, model {self.model}): {self.rule}{far}; {noise}."
+        learned = f", each learned from {self.draws:,} draws" if self.draws else ""
+        return f"{self.protected} ({self.pair}, model {self.model}): {self.rule}{learned}{far}; {noise}."
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the two laws that decided the noise, as bars, and their densities with the noise, as lines.
@@ -91,9 +95,9 @@ class LawDecision:
                 found=f"{type(first).__name__} in dimension {first.dimension}",
                 remedy="Look at to_json() instead.",
             )
-        drawn = axes(ax)
+        drawn, known = axes(ax), "from draws" if self.draws else "exact"
         for law, colour, name in ((first, "tab:blue", "first"), (second, "tab:orange", "second")):
-            drawn.vlines(law.support, 0, law.probabilities, color=colour, alpha=0.5, label=f"{name} secret, exact")
+            drawn.vlines(law.support, 0, law.probabilities, color=colour, alpha=0.5, label=f"{name} secret, {known}")
             if self.scale > 0:
                 grid, density = _noisy_density(law, self.scale, self.noise)
                 drawn.plot(grid, density, color=colour, label=f"{name} secret, with noise")
@@ -113,6 +117,7 @@ class LawDecision:
             "distance": None if self.distance is None else self.distance.upper,
             "kind": self.kind,
             "scale": self.scale,
+            "draws": self.draws,
         }
 
 

@@ -32,6 +32,7 @@ def law_drawing(decision: LawDecision) -> Html:
     places = np.linspace(low - margin, high + margin, COLUMNS + 1)
     binned = [_binned(law, places) for law in (first, second)]
     noisy = [_noisy(masses, places, decision) for masses in binned] if decision.scale > 0 else []
+    known = f"law learned from {decision.draws:,} draws" if decision.draws else "exact law"
     scale = f"noise of scale {number_text(decision.scale)}" if noisy else "no noise"
     title = f"The two laws that decided the noise for {visible(decision.protected)}"
     drawn = TwoLaws(
@@ -41,10 +42,11 @@ def law_drawing(decision: LawDecision) -> Html:
         noisy=(_heights(places, noisy[0]), _heights(places, noisy[1])) if noisy else None,
         names=("one secret", "the other"),
         title=title,
-        desc=f"Above the exact law under each secret, means {number_text(float(first.mean[0]))} and "
+        desc=f"Above the {known} under each secret, means {number_text(float(first.mean[0]))} and "
         f"{number_text(float(second.mean[0]))}; below what is released, with {scale}.",
     )
-    caption = f"{title}: {decision.pair}, model {decision.model}; {decision.rule}, up to a shift; {scale}."
+    learned = f", from {decision.draws:,} draws of each" if decision.draws else ""
+    caption = f"{title}: {decision.pair}, model {decision.model}; {decision.rule}{learned}, up to a shift; {scale}."
     return join(two_laws(drawn), element("p", visible(caption), class_="small soft"))
 
 

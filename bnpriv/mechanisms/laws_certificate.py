@@ -8,6 +8,7 @@ from bnpriv.bound import Bound
 from bnpriv.evidence import Laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.from_draws import confidence_of, draws_notes
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.queries.base import Query
 
@@ -31,5 +32,7 @@ def law_certificate(
         source=framework.source,
         assumptions=(*evidence.assumptions, *query.assumptions),
         dropped=evidence.dropped,
+        notes=draws_notes(evidence),
+        confidence=confidence_of(evidence),
         zero_noise_reason=None if worst.scale else "; ".join(decision.text for decision in decisions),
     )

@@ -224,7 +224,7 @@ def trust_section(source: str | None, assumptions: Sequence[str], calibration: C
     theorem: Sequence[str] = ()
     if calibration is not None:
         certificate = calibration.certificate
-        theorem = (element("p", f"Theorem: {certificate.theorem}. Its numbers are {certificate.kind}."),)
+        theorem = (element("p", f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."),)
     return section(
         "What the model must be trusted for",
         element("p", "Source of the model: ", element("b", origin), "."),
@@ -272,7 +272,7 @@ def comparison_table(calibrations: Sequence[Calibration]) -> Html:
     header = ("mechanism", "noise", "scale", "mean error", "answer", "19 of 20 releases err by at most")
     rows = [
         (
-            code(str(calibration.mechanism)),
+            _mechanism(calibration),
             "none" if reach == 0 else type(calibration.noise).__name__,
             number_text(calibration.scale),
             number_text(calibration.expected_error),
@@ -283,6 +283,12 @@ def comparison_table(calibrations: Sequence[Calibration]) -> Html:
     ]
     caption = "Bars: the range of the answer (tall) and the error (short), all to one scale" if found else "All errors"
     return table(header, rows, caption, numbers=(2, 3))
+
+
+def _mechanism(calibration: Calibration) -> Html:
+    caution = calibration.certificate.caution
+    shown = code(str(calibration.mechanism))
+    return join(shown, element("div", caution, class_="small soft")) if caution else shown
 
 
 def _reach(reach: float, longest: float, found: tuple[float, float, str] | None) -> Html:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import exp
 from typing import ClassVar, Literal, final
 
 import numpy as np
@@ -22,6 +23,7 @@ from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import large_delta_refusal
+from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, moved_by
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import PRECISION, least_scale
@@ -81,6 +83,8 @@ class TightMechanism(Mechanism):
         if isinstance(evidence, Refusal):
             return evidence
         refusal = noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
+        # discrete noise is pure
+        refusal = refusal or draws_refusal(evidence, 0.0 if self.noise == "discrete_laplace" else delta, epsilon)
         if refusal is not None:
             return refusal
         found = (_unsupported(constraint, evidence, self.noise) for constraint in evidence.constraints())
@@ -234,6 +238,7 @@ class _Search:
             noise=self.noise,
             first=worst.first,
             second=worst.second,
+            draws=0 if worst.drawn is None else worst.drawn.draws,
         )
 
     def _curve(self, pair: LawPair) -> tuple[Callable[[float], float], float]:
@@ -243,26 +248,54 @@ class _Search:
         assert isinstance(g, Atoms)
         line = LaplacePair.of(f, g)
         if self.noise == "gaussian":
-            return self._gaussian(f, g, line), self.delta
+            return self._gaussian(pair, f, g, line), self.delta
         if self.delta > 0:
-            return lambda b: line.delta(b, max(0.0, self.epsilon - self._rounding_loss(b))), self.delta
-        return lambda b: line.epsilon(b) + self._rounding_loss(b), self.epsilon
+            return self._laplace(pair, line), self.delta
+        return self._pure(pair, line), self.epsilon
 
     def _rounding_loss(self, scale: float) -> float:
         """Return what rounding the answer costs in epsilon; nothing without noise, where equal answers stay equal."""
         return self.rounding / scale if scale else 0.0
 
-    def _gaussian(self, f: Atoms, g: Atoms, line: LaplacePair) -> Callable[[float], float]:
-        """Return an upper bound of delta for Gaussian noise, infinite where it cannot be computed."""
+    def _pure(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
+        """Return the largest loss for Laplace noise; draws that were gathered moved answers apart."""
+        moved = moved_by(pair)
 
         def loss(scale: float) -> float:
+            if moved and not scale:
+                return math.inf
+            return line.epsilon(scale) + self._rounding_loss(scale) + (moved / scale if moved else 0.0)
+
+        return loss
+
+    def _laplace(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
+        """Return an upper bound of delta for Laplace noise."""
+        ratio = exp(self.epsilon)
+        unseen = missed_by(pair, ratio)
+
+        def loss(scale: float) -> float:
+            spent = self._rounding_loss(scale)
+            if spent >= self.epsilon:
+                return math.inf
+            excess = line.delta(scale, self.epsilon - spent)
+            # rounding stretches each density by half of what it spends
+            return exp(spent / 2) * (excess + unseen + blurred_by(pair, ratio, scale, "laplace"))
+
+        return loss
+
+    def _gaussian(self, pair: LawPair, f: Atoms, g: Atoms, line: LaplacePair) -> Callable[[float], float]:
+        """Return an upper bound of delta for Gaussian noise, infinite where it cannot be computed."""
+        ratio = exp(self.epsilon)
+        unseen = missed_by(pair, ratio)
+
+        def loss(scale: float) -> float:
+            lost = unseen + blurred_by(pair, ratio, scale, "gaussian")
             if scale == 0:
-                return line.delta(0.0, self.epsilon)
+                return line.delta(0.0, self.epsilon) + lost
             try:
                 # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
-                return gaussian_mixture_delta(f, g, scale, self.epsilon) + (1 + math.exp(self.epsilon)) * (
-                    self._rounding_loss(scale)
-                )
+                moved = (1 + ratio) * self._rounding_loss(scale)
+                return gaussian_mixture_delta(f, g, scale, self.epsilon) + moved + lost
             except SizeError:
                 return math.inf
 

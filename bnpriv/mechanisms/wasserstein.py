@@ -9,13 +9,14 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, Bound, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, up, weakest
 from bnpriv.divergences import gaussian_mu
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.from_draws import confidence_of, draws_refusal, missed_by, moved_by
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.tight import noise_refusal
@@ -26,6 +27,12 @@ from bnpriv.transport import closeness, tolerance, w_infinity, w_infinity_bounds
 Law = Literal["laplace", "gaussian"]
 
 RECORD_RULE = "one record, times the records that change"
+
+FARTHEST = Refusal(
+    required="Gaussian noise for a distance needs the farthest that any mass moves",
+    found="draws, which say nothing of mass so rare that none was drawn",
+    remedy="Use TightMechanism with Gaussian noise, or Laplace noise.",
+)
 
 
 @final
@@ -73,6 +80,9 @@ class WassersteinMechanism(Mechanism):
         if isinstance(evidence, Refusal):
             return evidence
         refusal = noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
+        if self.noise == "gaussian" and confidence_of(evidence) is not None:
+            refusal = refusal or FARTHEST
+        refusal = refusal or draws_refusal(evidence, delta)
         if refusal is not None:
             return refusal
         for constraint in evidence.constraints():
@@ -154,7 +164,7 @@ class _Search:
         solved = [
             (self._scale_of(pair), k)
             for k, (pair, bound) in enumerate(zip(pairs, bounds, strict=True))
-            if bound.upper >= floor
+            if bound.upper + moved_by(pair) >= floor
         ]
         (scale, far), k = max(solved, key=lambda entry: entry[0][0])
         return LawDecision(
@@ -168,15 +178,24 @@ class _Search:
             noise=self.noise,
             first=pairs[k].first,
             second=pairs[k].second,
+            draws=0 if (drawn := pairs[k].drawn) is None else drawn.draws,
         )
 
     def _scale_of(self, pair: LawPair) -> tuple[float, Bound]:
         slack = tolerance(pair.first, pair.second)
         if self.delta > 0 and self.noise == "laplace":
-            far = closeness(pair.first, pair.second, self.delta * (1 - slack) / (1 + slack))
+            far = closeness(pair.first, pair.second, self._left_over(pair, slack) * (1 - slack) / (1 + slack))
         else:
             far = w_infinity(pair.first, pair.second, self.norm)
+        if pair.drawn is not None:
+            far = Bound(0.0, up(far.upper + pair.drawn.moved), pair.kind)
         return self._scale(far.upper, slack), far
+
+    def _left_over(self, pair: LawPair, slack: float) -> float:
+        """Return the mass that may be left where it is: delta, less what draws may have missed."""
+        unseen = missed_by(pair)
+        # the comparison of draws is off by a share of their mass, which goes into delta here
+        return max(0.0, self.delta - unseen - slack) if unseen else self.delta
 
     def _scale(self, far: float, slack: float) -> float:
         """Return the scale for a distance; comparisons that leave out a share `slack` of the mass cost epsilon."""

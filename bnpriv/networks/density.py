@@ -16,6 +16,7 @@ from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
 
 MOST_DRAWS = 10_000_000
+MOST_CELLS = 100_000
 
 
 class LogDensity(Protocol):
@@ -95,13 +96,13 @@ class Sampling:
     confidence : float, optional
         None for an estimate; a number such as 0.95 for bounds that hold with it, which take many draws.
     cells : int
-        Into how many cells the range of an answer is cut where bounds are asked for.
+        Where an answer has more different values than that, nearby draws are gathered in at most so many cells.
     """
 
     draws: int = 10_000
     seed: int = 0
     confidence: float | None = None
-    cells: int = 100
+    cells: int = 200
 
 
 @final
@@ -166,7 +167,7 @@ class DensityNetwork:
         return checks.member("an attribute", attribute, self.attributes, error=NetworkError)
 
     def with_sampling(
-        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 100
+        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 200
     ) -> DensityNetwork:
         """Return the same network with another way to learn the law of an answer from draws.
 
@@ -180,7 +181,7 @@ class DensityNetwork:
         NetworkError
             If there are too few or too many draws or cells, or the confidence is not above 0 and below 1.
         """
-        for what, number, most in (("draws", draws, MOST_DRAWS), ("cells", cells, draws)):
+        for what, number, most in (("draws", draws, MOST_DRAWS), ("cells", cells, MOST_CELLS)):
             if not 2 <= number <= most:
                 raise NetworkError(f"{what} must be between 2 and {most:,}", found=f"{number:,}", remedy="Change it.")
         if confidence is not None and not 0 < confidence < 1:

@@ -59,13 +59,13 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> Cells:
     ([(0, 5), (5, 5), (5, 10)], [[False, True, True]])
     """
     if isinstance(column, Categorical):
-        truth = np.array([_holds_category(leaf, column) for leaf in leaves], dtype=bool)
+        truth = np.array([holds_category(leaf, column) for leaf in leaves], dtype=bool)
         nothing = (0,) * len(column.categories)
         return Cells(truth=truth.reshape(len(leaves), len(nothing)), low=nothing, high=nothing)
     cuts = {float(value) for leaf in leaves for value in constants(leaf)}
     intervals = _intervals(column, sorted(cuts))
     places = np.array([start for start, _ in intervals])
-    truth = np.array([_holds_number(leaf, places) for leaf in leaves], dtype=bool)
+    truth = np.array([holds_number(leaf, places) for leaf in leaves], dtype=bool)
     return Cells(
         truth=truth.reshape(len(leaves), len(intervals)),
         low=tuple(column.step(start) for start, _ in intervals),
@@ -160,7 +160,7 @@ def _around(column: Real | Integer, cut: float) -> tuple[float, float, bool]:
     return float(math.ceil(cut) - 1), float(math.floor(cut) + 1), cut.is_integer()
 
 
-def _holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
+def holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
     """Compare doubles with constants that are exact as doubles (the normal form refuses others)."""
     values = [float(value) for value in constants(leaf)]
     if isinstance(leaf, IsIn):
@@ -181,7 +181,8 @@ def _holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
             return places != value
 
 
-def _holds_category(leaf: Leaf, column: Categorical) -> Truths:
+def holds_category(leaf: Leaf, column: Categorical) -> Truths:
+    """Return for which of a column's categories a comparison holds."""
     held = set(constants(leaf))
     truth = np.array([category in held for category in column.categories], dtype=bool)
     return ~truth if isinstance(leaf, Comparison) and leaf.operator == "!=" else truth

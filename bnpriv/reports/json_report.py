@@ -158,6 +158,7 @@ def _answer(calibration: Calibration) -> Json:
         "guarantee": calibration.guarantee.sentence,
         "theorem": certificate.theorem,
         "kind": certificate.kind,
+        "confidence": certificate.confidence,
         "zero_noise_reason": certificate.zero_noise_reason,
         "notes": list(certificate.notes),
         "dropped": list(certificate.dropped),

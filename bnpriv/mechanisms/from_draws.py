@@ -1,0 +1,122 @@
+"""What a calibration owes to draws from the laws of the answer (docs/claims/draws.md)."""
+
+from __future__ import annotations
+
+import math
+
+from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.divergences.gaussian_mixture import LARGEST_BEND
+from bnpriv.errors import Refusal
+from bnpriv.evidence import DrawnLaws, LawPair, Laws
+from bnpriv.laws.draws import draws_needed, missed
+from bnpriv.networks import Sampling
+from bnpriv.networks.density import MOST_DRAWS
+from bnpriv.render import number_text
+
+CALIBRATIONS = 3
+"""Calibrations of one question that share draws: TightMechanism with two laws of noise, and WassersteinMechanism.
+
+A plan chooses among them, so the confidence is made to hold for all of them at once.
+"""
+
+MARGIN = 1e-6
+"""Delta must pass what draws may have missed by this share of it, which is far above what rounding costs."""
+
+LARGEST_EPSILON = 100.0
+"""Beyond it no number of draws would do, and exponentials would overflow."""
+
+
+def sampling_of(evidence: Laws) -> Sampling | None:
+    """Return how laws were learned from draws; None for laws that were computed."""
+    return evidence.sampling if isinstance(evidence, DrawnLaws) else None
+
+
+def confidence_of(evidence: Laws) -> float | None:
+    """Return the confidence of what rests on the laws; None for laws that were computed, and for estimates."""
+    sampling = sampling_of(evidence)
+    return None if sampling is None else sampling.confidence
+
+
+def moved_by(pair: LawPair) -> float:
+    """Return how far apart gathering draws can have moved two answers, in the 1-norm."""
+    return 0.0 if pair.drawn is None else pair.drawn.moved
+
+
+def missed_by(pair: LawPair, ratio: float = 1.0) -> float:
+    """Return what draws may have missed of the excess of one law over `ratio` times the other."""
+    if pair.drawn is None or pair.drawn.confidence is None:
+        return 0.0
+    return missed(pair.drawn.draws, (1 - pair.drawn.confidence) / CALIBRATIONS, ratio)
+
+
+def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
+    """Return what gathering draws at their mean may have taken from that excess, after noise of a scale.
+
+    Without noise it is infinite if any draw was moved.
+    """
+    if pair.drawn is None or pair.drawn.variance == 0:
+        return 0.0
+    if scale == 0:
+        return math.inf
+    bend = LARGEST_BEND if noise == "gaussian" else 1.0
+    blur = bend * pair.drawn.variance / (2 * scale**2) + pair.drawn.drift / scale
+    return (1 + ratio) * blur * (1 + 16 * UNIT_ROUNDOFF)
+
+
+def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal | None:
+    """Return why certified laws from so many draws do not do for delta, or None if they do.
+
+    The curve at `epsilon` is what is compared; closeness is the curve at 0.
+    """
+    sampling = sampling_of(evidence)
+    if sampling is None or sampling.confidence is None:
+        return None
+    if delta == 0:
+        return Refusal(
+            required="a guarantee with a confidence needs delta above 0: draws say nothing of answers so rare that "
+            "none was drawn",
+            found="delta 0",
+            remedy="Pass a delta below one over the number of records, or leave out the confidence for an estimate.",
+        )
+    share = (1 - sampling.confidence) / CALIBRATIONS
+    ratio = math.exp(min(epsilon, LARGEST_EPSILON))
+    error = missed(sampling.draws, share, ratio)
+    if error * (1 + MARGIN) < delta:
+        return None
+    return Refusal(
+        required=f"what {sampling.draws:,} draws may miss with confidence {100 * sampling.confidence:g} % must be "
+        f"below delta, {delta:.3g}",
+        found=_found(error, evidence),
+        remedy=_more_draws(draws_needed(delta / (1 + MARGIN), share, ratio)),
+    )
+
+
+def _found(error: float, evidence: Laws) -> str:
+    assert isinstance(evidence, DrawnLaws)
+    records = evidence.forward.form.schema.records
+    above = f", which passes one over the number of records, {1 / records:.3g}, too" if error >= 1 / records else ""
+    return f"{number_text(error)}{above}"
+
+
+def _more_draws(needed: int) -> str:
+    instead = "Or leave out the confidence, for an estimate."
+    if needed > MOST_DRAWS:
+        return f"It takes {needed:.3g} draws, above the limit of {MOST_DRAWS:,}: ask for a larger delta. {instead}"
+    return f"Take at least {needed:,} draws, better four times as many: network.with_sampling(draws=...). {instead}"
+
+
+def draws_notes(evidence: Laws) -> tuple[str, ...]:
+    """Return how the laws were learned from draws, for a certificate."""
+    sampling = sampling_of(evidence)
+    if sampling is None:
+        return ()
+    how = (
+        f"The laws of the answer were learned from {sampling.draws:,} independent draws under each secret "
+        f"(seed {sampling.seed}; at most {sampling.cells:,} values are told apart)."
+    )
+    if sampling.confidence is None:
+        return how, "Answers that are rare may be missing among the draws: the noise is an estimate, not a bound."
+    return how, (
+        f"With confidence {100 * sampling.confidence:g} % over these draws the noise is enough, for all mechanisms "
+        "of a plan at once; what the draws may have missed is taken off delta."
+    )

@@ -1,0 +1,110 @@
+"""A query on many made-up tables at once, held as arrays: the same sums as `bnpriv.release.evaluate` has of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.queries.base import Indicator
+from bnpriv.queries.cells import Truths, holds_category, holds_number
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps
+from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.schema import Categorical, Column, Integer, Schema
+
+Tables = Mapping[str, NDArray[Any]]
+
+LARGEST_WHOLE = 2**62
+"""Whole numbers up to here are added in 64 bits, larger ones one by one."""
+
+
+def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
+    """Return the answers to many tables, up to the shift that they all share.
+
+    Parameters
+    ----------
+    form : NormalForm
+    tables : mapping from str to ndarray of shape (tables, records)
+        The queried columns as they are drawn, before bounds are applied: numbers, or the categories themselves.
+
+    Returns
+    -------
+    ndarray of shape (tables,), or (tables, outputs) if there are several
+        Equal answers are equal doubles: whole numbers over a common denominator, divided once.
+
+    Examples
+    --------
+    >>> from bnpriv.queries import col, count
+    >>> from bnpriv.queries.normal_form import normal_form
+    >>> from bnpriv.schema import Real
+    >>> schema = Schema(records=3, columns={"height": Real(120, 220)})
+    >>> answers(normal_form(count(col("height") > 165), schema), {"height": np.array([[150.0, 170.0, 999.0]])})
+    array([2.])
+    """
+    columns = {name: cleaned(form.schema[name], values) for name, values in tables.items()}
+    totals = [_sum(term, columns, form.schema) for term in form.terms]
+    outputs = [_output(row, totals) for row in form.matrix]
+    return outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=1)
+
+
+def cleaned(column: Column, values: NDArray[Any]) -> NDArray[Any]:
+    """Return the values that count: numbers between the bounds, of categories their places."""
+    if isinstance(column, Categorical):
+        places = np.full(values.shape, column.categories.index(column.missing), dtype=np.int64)
+        for place, category in enumerate(column.categories):
+            places[values == category] = place
+        return places
+    inside = np.clip(np.where(np.isnan(values), float(column.missing or 0), values), column.lower, column.upper)
+    return np.floor(inside + 0.5) if isinstance(column, Integer) else inside
+
+
+def _sum(term: IntegerTerm, columns: Tables, schema: Schema) -> NDArray[np.int64]:
+    if isinstance(term, Steps):
+        steps = _steps(schema[term.column], columns[term.column])
+        return np.add.reduce(steps**term.exponent, axis=1)
+    assert isinstance(term, Indicator)
+    return np.count_nonzero(_truth(term.predicate, columns, schema), axis=1).astype(np.int64)
+
+
+def _steps(column: Column, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return grid steps as `Real.step` and `Integer.step` define them, of values that are cleaned."""
+    assert not isinstance(column, Categorical)
+    above = values - float(column.lower)
+    return (above if isinstance(column, Integer) else np.floor(above * column.rate + 0.5)).astype(np.int64)
+
+
+def _truth(predicate: Predicate, columns: Tables, schema: Schema) -> Truths:
+    if isinstance(predicate, And):
+        return reduce(np.logical_and, [_truth(part, columns, schema) for part in predicate.parts])
+    if isinstance(predicate, Or):
+        return reduce(np.logical_or, [_truth(part, columns, schema) for part in predicate.parts])
+    if isinstance(predicate, Not):
+        return np.logical_not(_truth(predicate.part, columns, schema))
+    if not isinstance(predicate, (Comparison, IsIn)):
+        raise TypeError(f"{type(predicate).__name__} is no known predicate")
+    column, values = schema[predicate.column], columns[predicate.column]
+    return (
+        holds_category(predicate, column)[values]
+        if isinstance(column, Categorical)
+        else holds_number(predicate, values)
+    )
+
+
+def _output(row: Sequence[Fraction], totals: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+    denominator = math.lcm(*(weight.denominator for weight in row))
+    weights = [int(weight * denominator) for weight in row]
+    sizes = [max(1, int(np.max(np.abs(total)))) for total in totals]
+    largest = sum(abs(weight) * size for weight, size in zip(weights, sizes, strict=True))
+    whole = np.int64 if largest < LARGEST_WHOLE else object
+    added: NDArray[Any] = sum(
+        (weight * total.astype(whole) for weight, total in zip(weights, totals, strict=True)),
+        start=np.zeros(totals[0].shape, dtype=whole),
+    )
+    if largest < 2**53:
+        return added.astype(np.float64) / denominator
+    return np.array([int(value) / denominator for value in added], dtype=np.float64)
