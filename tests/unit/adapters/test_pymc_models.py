@@ -120,6 +120,10 @@ QUERIES = bp.read_queries(MODELS / "student" / "framework.toml")
 @pytest.mark.parametrize("asked", [{}, {"query": QUERIES["tall"], "epsilon": 1.0}], ids=["alone", "with a query"])
 def test_the_report_on_students_is_the_same(students, asked: dict[str, Any]) -> None:
     one, other = (in_order(bp.influence_report(each, **asked).to_dict()) for each in students)
+    # only that it was read, and how, is another matter
+    assert one.pop("reading") == {"variables": [], "columns": []}
+    read = other.pop("reading")["variables"]
+    assert {each["name"]: each["treatment"] for each in read} == dict.fromkeys(students[0].network.attributes, "exact")
     same(one, other)
 
 
