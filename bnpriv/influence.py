@@ -12,6 +12,7 @@ import numpy as np
 
 from bnpriv import checks, plotting
 from bnpriv.bound import Bound, Kind
+from bnpriv.conditionals import two_conditionals
 from bnpriv.errors import NetworkError, SecretError
 from bnpriv.explanation import explanation
 from bnpriv.factors import FloatArray
@@ -20,6 +21,7 @@ from bnpriv.networks import DiscreteNetwork, Graph, IntervalNetwork, Network, St
 from bnpriv.ratios import RatioTables
 from bnpriv.render import html, number_text, set_text
 from bnpriv.render.text import visible
+from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets import SecretPair, SecretPairs, all_pairs
 
 if TYPE_CHECKING:
@@ -102,6 +104,51 @@ class Influence:
         if self.pair is None or not self.assignment or isinstance(self.network, IntervalNetwork):
             return f"{set_text(self.columns)} tells {number_text(float(self))} nats about {self.protected}."
         return explanation(self.network, self.protected, self.pair, self.model, self.assignment)
+
+    def conditional(self, column: str | None = None) -> TwoCurves:
+        """Return the law of one column's parameter given each of the two secrets that are told apart best.
+
+        Parameters
+        ----------
+        column : str, optional
+            A member of the frontier; by default its first.
+
+        Raises
+        ------
+        NetworkError
+            If nothing is told, `column` is not in the frontier, or the network is given by intervals.
+        """
+        if self.pair is None or not self.frontier:
+            raise NetworkError(
+                "there must be something to compare",
+                found="columns that tell nothing",
+                remedy="Ask about columns that depend on the protected attribute.",
+            )
+        name = checks.member("a column", column or self.frontier[0], self.frontier, error=NetworkError)
+        return two_conditionals(self.network, self.protected, name, self.pair, self.model)
+
+    def plot_secrets(self, column: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the law of one column's parameter given each of the two secrets; with the extra `plot`.
+
+        Parameters
+        ----------
+        column : str, optional
+            A member of the frontier; by default its first.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        NetworkError
+            As `conditional`.
+        """
+        return plotting.draw_curves(ax, self.conditional(column), column or next(iter(self.frontier), ""))
 
     def plot_draws(self, ax: Axes | None = None) -> Axes:
         """Draw how many of the models tell how much; with the extra `plot`.

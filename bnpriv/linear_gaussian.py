@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
-from bnpriv import checks
+from bnpriv import checks, plotting
 from bnpriv.bound import UNIT_ROUNDOFF, Kind
+from bnpriv.conditionals import two_normals
 from bnpriv.continuous_secrets import ContinuousPair, IntervalPairs, continuous_secrets_of
 from bnpriv.divergences.gaussian import gaussian_delta, gaussian_excess, gaussian_mu
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
@@ -22,6 +23,10 @@ from bnpriv.networks import GaussianNetwork
 from bnpriv.properties import Apart
 from bnpriv.render import number_text, set_text
 from bnpriv.render.text import visible
+from bnpriv.render.two_curves import TwoCurves
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @final
@@ -45,6 +50,7 @@ class GaussianInfluence:
         The pairs of secrets.
     unit : ndarray of shape (models,)
         Mahalanobis distance between the laws of the columns' parameters under two values that are 1 apart, rounded up.
+    network : GaussianNetwork
     """
 
     columns: frozenset[str]
@@ -52,6 +58,7 @@ class GaussianInfluence:
     frontier: tuple[str, ...]
     pairs: tuple[ContinuousPair, ...]
     unit: FloatArray
+    network: GaussianNetwork
 
     @cached_property
     def mahalanobis(self) -> FloatArray:
@@ -135,6 +142,52 @@ class GaussianInfluence:
         left = np.sqrt(np.maximum((most - told) * (most + told), 0.0)) * (1 - 8 * UNIT_ROUNDOFF)
         return np.where(told <= most, left, -np.inf)
 
+    def conditional(self, column: str | None = None) -> TwoCurves:
+        """Return the law of one column's parameter given the two farthest values of the pair that is told apart best.
+
+        Parameters
+        ----------
+        column : str, optional
+            A member of the frontier; by default its first.
+
+        Raises
+        ------
+        NetworkError
+            If nothing is told, or `column` is not in the frontier.
+        """
+        if not self.frontier:
+            raise NetworkError(
+                "there must be something to compare",
+                found="columns that tell nothing",
+                remedy="Ask about columns that depend on the protected attribute.",
+            )
+        name = checks.member("a column", column or self.frontier[0], self.frontier, error=NetworkError)
+        model, k = (int(x) for x in np.unravel_index(int(np.argmax(self.mahalanobis)), self.mahalanobis.shape))
+        return two_normals(self.network, self.protected, name, self.pairs[k], model)
+
+    def plot_secrets(self, column: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the law of one column's parameter given each of the two secrets; with the extra `plot`.
+
+        Parameters
+        ----------
+        column : str, optional
+            A member of the frontier; by default its first.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        NetworkError
+            As `conditional`.
+        """
+        return plotting.draw_curves(ax, self.conditional(column), column or next(iter(self.frontier), ""))
+
     def __repr__(self) -> str:
         told = f"mu = {number_text(self.mu)}"
         return visible(f"GaussianInfluence({set_text(self.columns)} on {self.protected}: {told}, {self.kind})")
@@ -204,6 +257,7 @@ def gaussian_influence_of(
         frontier=border,
         pairs=tuple(pairs),
         unit=_unit_distance(network, protected, border),
+        network=network,
     )
 
 

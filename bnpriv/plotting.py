@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnpriv.errors import MissingExtraError
 from bnpriv.render.text import name_text
+from bnpriv.render.two_curves import TwoCurves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,3 +38,27 @@ def label(text: str) -> str:
     \$a
     """
     return name_text(text).replace("$", r"\$")
+
+
+def draw_curves(ax: Axes | None, drawn: TwoCurves, across: str) -> Axes:
+    """Draw the law of one number given each of two secrets.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    drawing = axes(ax)
+    sides = zip((drawn.first, drawn.second), drawn.names, ("#4a78b0", "#c0504d"), strict=True)
+    for k, (heights, name, colour) in enumerate(sides):
+        if drawn.finite:
+            places = [place + 0.4 * k - 0.2 for place in range(len(heights))]
+            drawing.bar(places, heights, width=0.4, color=colour, label=label(name))
+        else:
+            drawing.plot(drawn.values, heights, color=colour, label=label(name))
+    if drawn.finite:
+        drawing.set_xticks(range(len(drawn.ticks)), [label(tick) for tick in drawn.ticks])
+    drawing.set_xlabel(label(across))
+    drawing.set_ylabel("probability" if drawn.finite else "density")
+    drawing.legend(title="given")
+    return drawing

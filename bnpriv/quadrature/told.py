@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from bnpriv import checks
+from bnpriv import checks, plotting
 from bnpriv.bound import Bound, Kind
+from bnpriv.conditionals import overlap_text
 from bnpriv.continuous_secrets import IntervalPair, IntervalPairs, density_secrets_of
 from bnpriv.divergences.gaussian import gaussian_excess
 from bnpriv.errors import NetworkError
@@ -22,9 +23,14 @@ from bnpriv.quadrature.curve import Curve, curve_of
 from bnpriv.quadrature.densities import without_density
 from bnpriv.quadrature.lattice import Lattice
 from bnpriv.quadrature.refine import Refinement, Settled, outside, refined
+from bnpriv.quadrature.seen import seen
 from bnpriv.render import number_text, set_text
 from bnpriv.render.text import visible
+from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets import SecretPairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @final
@@ -160,6 +166,63 @@ class DensityInfluence:
         """
         low = private_shifts(self.excess, self.values.shape, epsilon, delta, law)
         return np.where(np.isneginf(self.values), np.inf, low)
+
+    def conditional(self, column: str | None = None) -> TwoCurves:
+        """Return the law of one column's parameter given each of the two secrets that are told apart best.
+
+        Parameters
+        ----------
+        column : str, optional
+            A member of the frontier; by default its first.
+
+        Raises
+        ------
+        NetworkError
+            If nothing is told, a density is missing, or `column` is not in the frontier.
+        SizeError
+            If a table would be too large.
+        """
+        if not self.lattices:
+            raise NetworkError(
+                "there must be something to compare",
+                found="columns that tell nothing, or a density that is missing",
+                remedy="Ask about columns that depend on the protected attribute and have densities.",
+            )
+        name = checks.member("a column", column or self.frontier[0], self.frontier, error=NetworkError)
+        worst = int(np.argmax(self.values[0]))
+        found, pair = seen(self.lattices[worst], name), self.pairs[worst]
+        return TwoCurves(
+            values=found.values.tolist(),
+            first=found.first.tolist(),
+            second=found.second.tolist(),
+            finite=found.finite,
+            names=(f"{self.protected}: {pair.first}", f"{self.protected}: {pair.second}"),
+            title=f"{name} given two secrets",
+            desc=overlap_text(name, str(pair)),
+        )
+
+    def plot_secrets(self, column: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the law of one column's parameter given each of the two secrets; with the extra `plot`.
+
+        Parameters
+        ----------
+        column : str, optional
+            A member of the frontier; by default its first.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        NetworkError
+            As `conditional`.
+        """
+        return plotting.draw_curves(ax, self.conditional(column), column or self.frontier[0])
 
     def explain(self) -> str:
         """Return in words what was found for every pair, with the steps of the refinement."""

@@ -20,6 +20,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             "inference",
+            "conditionals",
             "quilts",
             "explanation",
             "ratios",

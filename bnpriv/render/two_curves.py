@@ -1,0 +1,86 @@
+"""The law of one number given each of two secrets, as curves or as bars, in inline SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv.render import svg
+from bnpriv.render.html import Html, element, join
+from bnpriv.render.text import number_text, shorten
+
+MOST_TICKS = 8
+
+WIDE, PANEL, BELOW, SIDE = 640.0, 180.0, 24.0, 12.0
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TwoCurves:
+    """What is drawn.
+
+    Parameters
+    ----------
+    values : sequence of float
+        From left to right.
+    first, second : sequence of float
+        Densities at these values, or masses of them.
+    finite : bool
+        Whether they are masses.
+    labels : sequence of str
+        What the values are called, where they are no numbers.
+    names : (str, str)
+        The two secrets.
+    title, desc : str
+        What it is, and what it shows in words.
+    """
+
+    values: Sequence[float]
+    first: Sequence[float]
+    second: Sequence[float]
+    finite: bool
+    names: tuple[str, str]
+    title: str
+    desc: str
+    labels: Sequence[str] = ()
+
+    @property
+    def ticks(self) -> Sequence[str]:
+        """Return what stands at the values."""
+        return self.labels or [number_text(value) for value in self.values]
+
+
+def two_curves(drawn: TwoCurves) -> Html:
+    """Return the drawing with its legend."""
+    start, end = drawn.values[0], drawn.values[-1]
+    top = max(*drawn.first, *drawn.second) or 1.0
+    width = end - start or 1.0
+    margin = 0.1 if drawn.finite else 0.0
+
+    def place(x: float, height: float) -> svg.Point:
+        share = margin + (1 - 2 * margin) * (x - start) / width
+        return SIDE + share * (WIDE - 2 * SIDE), PANEL * (1 - 0.95 * height / top)
+
+    parts: list[Html] = []
+    for side, (heights, class_) in enumerate(((drawn.first, "first"), (drawn.second, "second"))):
+        points = [place(x, height) for x, height in zip(drawn.values, heights, strict=True)]
+        if drawn.finite:
+            path = "".join(f"M{x + 10 * side - 5:.1f},{PANEL:g}V{y:.1f}" for x, y in points)
+            parts.append(element("path", d=path, class_=f"bar {class_}"))
+        else:
+            path = "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
+            parts.append(element("path", d=f"M{path}", class_=f"density {class_}"))
+    parts.append(svg.line((SIDE, PANEL), (WIDE - SIDE, PANEL), "grid"))
+    few = drawn.finite and len(drawn.values) <= MOST_TICKS
+    middle = (start + end) / 2
+    marks = zip(drawn.values, drawn.ticks, strict=True) if few else ((x, number_text(x)) for x in (start, middle, end))
+    for value, tick in marks:
+        x = min(max(place(value, 0.0)[0], SIDE + 24), WIDE - SIDE - 24)
+        parts.append(svg.text((x, PANEL + 16), shorten(tick, 12), "tick"))
+    picture = svg.drawing((WIDE, PANEL + BELOW), *parts, title=drawn.title, desc=drawn.desc, class_="chart laws")
+    entries = [
+        element("li", element("span", class_=f"swatch {class_}"), element("span", name))
+        for name, class_ in zip(drawn.names, ("first", "second"), strict=True)
+    ]
+    return join(picture, element("ul", *entries, class_="legend row"))
