@@ -89,7 +89,7 @@ from bnpriv.quilts import MarkovQuilt, markov_quilt, markov_quilts
 
 # release
 from bnpriv.release import Release, release
-from bnpriv.reports import ChainReport, GaussianReport, InfluenceReport, influence_report
+from bnpriv.reports import ChainReport, DensityReport, GaussianReport, InfluenceReport, influence_report
 from bnpriv.model_check import ModelCheck, check_model
 from bnpriv.schema import Categorical, Integer, Real, Schema
 from bnpriv.properties import Secret, apart
@@ -114,6 +114,7 @@ __all__ = [
     "DeclarationError",
     "DensityInfluence",
     "DensityNetwork",
+    "DensityReport",
     "DiscreteNetwork",
     "DistributionPrivacy",
     "DistributionalAttributePrivacy",

@@ -1,5 +1,11 @@
 """What columns tell about a parameter of a network of densities, by quadrature over its graph."""
 
-from bnpriv.quadrature.told import DensityInfluence, density_influence, density_influence_of, unknown_influence
+from bnpriv.quadrature.told import (
+    DensityInfluence,
+    density_influence,
+    density_influence_of,
+    unknown_because,
+    unknown_influence,
+)
 
-__all__ = ["DensityInfluence", "density_influence", "density_influence_of", "unknown_influence"]
+__all__ = ["DensityInfluence", "density_influence", "density_influence_of", "unknown_because", "unknown_influence"]

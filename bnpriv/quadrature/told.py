@@ -14,7 +14,7 @@ from bnpriv.bound import Bound, Kind
 from bnpriv.conditionals import overlap_text
 from bnpriv.continuous_secrets import IntervalPair, IntervalPairs, density_secrets_of
 from bnpriv.divergences.gaussian import gaussian_excess
-from bnpriv.errors import NetworkError
+from bnpriv.errors import BnprivError, NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.influence import frontier
 from bnpriv.losses import Law, laplace_excess, private_shifts
@@ -337,6 +337,21 @@ def unknown_influence(
         frontier=border,
         pairs=tuple(pairs),
         found=tuple(outside(network.parameters[protected], pair) or found for pair in pairs),
+    )
+
+
+def unknown_because(
+    network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair], error: BnprivError
+) -> DensityInfluence:
+    """Return an influence without bound where it cannot be computed."""
+    names = frozenset(columns)
+    found = Settled(value=np.inf, change=np.inf, settled=False, reason=str(error))
+    return DensityInfluence(
+        columns=names,
+        protected=protected,
+        frontier=frontier(network.graph, protected, names),
+        pairs=tuple(pairs),
+        found=tuple(found for _ in pairs),
     )
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, final, overload
 
 from bnpriv import checks
-from bnpriv.continuous_secrets import ProtectValues, continuous_secrets_of
+from bnpriv.continuous_secrets import IntervalPair, ProtectValues, continuous_secrets_of, density_secrets_of
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy, of_parameters
 from bnpriv.influence import Influence
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, Network
+from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, IntervalNetwork, Network
 from bnpriv.planner import Plan, plan
 from bnpriv.queries.base import Query
 from bnpriv.render import Json
@@ -29,6 +29,7 @@ from bnpriv.reports.analysis import (
 )
 from bnpriv.reports.chain_report import ChainReport, chain_report
 from bnpriv.reports.curves import Curve, noise_curves
+from bnpriv.reports.density_report import DensityReport, density_report
 from bnpriv.reports.gaussian_report import GaussianReport, gaussian_report
 from bnpriv.reports.html_report import report_fragment, report_page
 from bnpriv.reports.json_report import report_dict
@@ -167,13 +168,19 @@ def influence_report(
 
 @overload
 def influence_report(
+    model: DensityNetwork, *, protect: Protect | ProtectValues | None = None, limit: int = 10
+) -> DensityReport: ...
+
+
+@overload
+def influence_report(
     model: DistributionalAttributePrivacy,
     query: Query | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     *,
     limit: int = 10,
-) -> InfluenceReport | GaussianReport: ...
+) -> InfluenceReport | GaussianReport | DensityReport: ...
 
 
 @overload
@@ -188,20 +195,20 @@ def influence_report(
 
 
 def influence_report(
-    model: Network | GaussianNetwork | DistributionalAttributePrivacy | ValuePrivacy,
+    model: Network | GaussianNetwork | DensityNetwork | DistributionalAttributePrivacy | ValuePrivacy,
     query: Query | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     *,
     protect: Protect | ProtectValues | None = None,
     limit: int = 10,
-) -> InfluenceReport | GaussianReport | ChainReport:
+) -> InfluenceReport | GaussianReport | DensityReport | ChainReport:
     """Report what leaks about the protected attributes and, with a query, what noise it needs and why.
 
     Parameters
     ----------
-    model : DiscreteNetwork, IntervalNetwork, GaussianNetwork, DistributionalAttributePrivacy or ValuePrivacy
-        A network, with `protect`; or a framework, with an optional `query`, `epsilon` and `delta`.
+    model : Network, DistributionalAttributePrivacy or ValuePrivacy
+        A network of any kind, with `protect`; or a framework, with an optional `query`, `epsilon` and `delta`.
     query : Query, optional
         What is to be released from a framework.
     epsilon : float, optional
@@ -215,7 +222,8 @@ def influence_report(
 
     Returns
     -------
-    InfluenceReport; GaussianReport for a GaussianNetwork; ChainReport for a MarkovChain
+    InfluenceReport
+        GaussianReport for a GaussianNetwork, DensityReport for a DensityNetwork, ChainReport for a MarkovChain.
         Print it, or see its methods.
 
     Raises
@@ -230,13 +238,15 @@ def influence_report(
     Of all columns sat tells most about income: ...
     """
     limit = checks.whole("limit", limit)
-    if isinstance(model, (DiscreteNetwork, IntervalNetwork, GaussianNetwork)):
+    if isinstance(model, (DiscreteNetwork, IntervalNetwork, GaussianNetwork, DensityNetwork)):
         if protect is None or query is not None or epsilon is not None:
             raise ParameterError(
                 "the report of a network takes protect=..., and a query needs a framework",
                 found="no protect" if protect is None else "a query or an epsilon",
                 remedy='Pass protect="name", or build a framework first.',
             )
+        if isinstance(model, DensityNetwork):
+            return density_report(model, list(density_secrets_of(model.parameters, protect).items()), limit=limit)
         if isinstance(model, GaussianNetwork):
             return gaussian_report(model, list(continuous_secrets_of(model.attributes, protect).items()), limit=limit)
         secrets = secrets_of(model, cast(Protect, protect))
@@ -257,6 +267,11 @@ def influence_report(
         return _value_report(model, query, epsilon, delta, limit)
     of_parameters(model, "a report")
     made = None if query is None or epsilon is None else plan(model, query, epsilon, delta)
+    if isinstance(model.network, DensityNetwork):
+        chosen = cast("Mapping[str, tuple[IntervalPair, ...]]", model.continuous_secrets)
+        return density_report(
+            model.network, list(chosen.items()), source=model.source, query=query, plan=made, limit=limit
+        )
     if not isinstance(model.network, GaussianNetwork):
         return _framework_report(model, query, epsilon, made, limit)
     secrets = list(model.continuous_secrets.items())
