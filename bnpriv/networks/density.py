@@ -73,6 +73,8 @@ class Parameter:
         All its values, ascending, if they are finitely many; then `log_density` is a log mass.
     log_density : LogDensity, optional
         None if it cannot be had, for example for the entries of a vector that depend on each other.
+    alike : str
+        Parameters with the same mark, which is not empty, and the same parents have the same law given these.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Parameter:
     upper: float
     states: tuple[float, ...] | None = None
     log_density: LogDensity | None = None
+    alike: str = ""
 
 
 @final
@@ -165,6 +168,20 @@ class DensityNetwork:
             If it is not.
         """
         return checks.member("an attribute", attribute, self.attributes, error=NetworkError)
+
+    def alike(self, protected: str) -> tuple[tuple[str, ...], ...]:
+        """Return the other parameters in groups of which every member tells the same about a protected one.
+
+        Members have the same law given the same parents, and none is above the protected parameter, so that a member
+        with all that is above the two looks like any other member with that.
+        """
+        above = self.graph.ancestral((self.require(protected),))
+        groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for name, parameter in self.parameters.items():
+            if name != protected:
+                mark = "" if name in above else parameter.alike
+                groups.setdefault((mark or f"one {name}", parameter.parents), []).append(name)
+        return tuple(tuple(members) for members in groups.values())
 
     def with_sampling(
         self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 200

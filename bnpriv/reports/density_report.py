@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -13,6 +13,7 @@ from bnpriv.checks import listing
 from bnpriv.continuous_secrets import IntervalPair
 from bnpriv.errors import BnprivError
 from bnpriv.mechanisms.pages import observer_text
+from bnpriv.mechanisms.verdict import verdict_text
 from bnpriv.networks import DensityNetwork, drivers
 from bnpriv.planner import Plan
 from bnpriv.quadrature import DensityInfluence, density_influence_of, unknown_because, unknown_influence
@@ -42,10 +43,10 @@ MOST_QUILTS = 6
 """Quilts that are looked at: every one takes a quadrature."""
 
 MEANING = (
-    "Influence is in nats: seeing the columns moves the log odds between two protected secrets by at most this. Where it "
-    "is infinite no factor bounds the odds, but a large factor is improbable: delta says how improbable. These numbers "
-    "are estimates by quadrature, on grids that were refined until they did not change; only a 0 that follows from the "
-    "graph is exact."
+    "Influence is in nats: seeing the columns moves the log odds between two protected secrets by at most this. Where "
+    "it is infinite no factor bounds the odds, but a large factor is improbable: delta says how improbable. These "
+    "numbers are estimates by quadrature, on grids that were refined until they did not change; only a 0 that follows "
+    "from the graph is exact."
 )
 
 
@@ -60,7 +61,9 @@ class DensityAttribute:
     pairs : tuple of IntervalPair
         What must not be told apart.
     columns : tuple of DensityInfluence
-        Other parameters alone, the most telling first.
+        Other parameters alone, the most telling first; one for all that tell the same.
+    alike : mapping from str to tuple of str
+        For every parameter among `columns` all that tell the same as it, with itself.
     left : int
         Other parameters that were not looked at.
     quilts : tuple of (MarkovQuilt, DensityInfluence)
@@ -75,6 +78,7 @@ class DensityAttribute:
     protected: str
     pairs: tuple[IntervalPair, ...]
     columns: tuple[DensityInfluence, ...]
+    alike: Mapping[str, tuple[str, ...]]
     left: int
     quilts: tuple[tuple[MarkovQuilt, DensityInfluence], ...]
     asked: DensityInfluence | None
@@ -111,6 +115,15 @@ class DensityReport(ShortReport):
 
     @property
     def headline(self) -> str:
+        """Return what becomes of the query, or what leaks most without one."""
+        if self.query is None or self.plan is None or not self.plan.calibrations:
+            return self.leak
+        best = self.plan.best
+        estimate = " (an estimate)" if best.guarantee.kind == "estimate" else ""
+        return f"{self.query} {verdict_text(best)}{estimate}."
+
+    @property
+    def leak(self) -> str:
         """Return what leaks most."""
         read = [row.protected for row in self.attributes if row.reads]
         if read:
@@ -168,14 +181,23 @@ class DensityReport(ShortReport):
             lead=MEANING,
             facts=[
                 ("What is protected", "; ".join(protected)),
+                *([] if self.query is None else [("What leaks", self.leak.rstrip("."))]),
                 ("From whom", observer_text(1, sees).rstrip(".")),
                 ("Model from", "not stated" if self.source is None else self.source),
+                *self._unknown(),
             ],
             tables=[table for row in self.attributes for table in _tables(row)] + reading_tables(self.network.reading),
             figures=[*self._curves(), *self._chart(), ("The network", self._drawing())],
             plan=self.plan,
             assumptions=self.assumptions,
         )
+
+    def _unknown(self) -> Iterable[tuple[str, str]]:
+        """Yield why nothing is known of what the queried columns tell."""
+        for row in self.attributes:
+            if row.asked is not None and not row.asked.settled and not row.asked.lattices:
+                name = name_text(row.protected)
+                yield f"Why nothing is known about {name}", row.asked.found[0].reason.rstrip(".")
 
     def _drawing(self) -> html.Html:
         network = self.network
@@ -237,8 +259,8 @@ def density_report(
 def _row(
     network: DensityNetwork, protected: str, pairs: tuple[IntervalPair, ...], query: Query | None, limit: int
 ) -> DensityAttribute:
-    others = [name for name in network.attributes if name != protected]
-    alone = [_told(network, (name,), protected, pairs) for name in others[:MOST_COLUMNS]]
+    groups = network.alike(protected)
+    alone = [_told(network, group[:1], protected, pairs) for group in groups[:MOST_COLUMNS]]
     alone.sort(key=lambda told: (*(-part for part in _size(told)), sorted(told.columns)))
     quilts = [
         (quilt, _told(network, quilt.quilt, protected, pairs))
@@ -254,7 +276,8 @@ def _row(
         protected=protected,
         pairs=pairs,
         columns=tuple(alone),
-        left=max(0, len(others) - MOST_COLUMNS),
+        alike={group[0]: group for group in groups[:MOST_COLUMNS]},
+        left=sum(map(len, groups[MOST_COLUMNS:])),
         quilts=tuple(quilts),
         asked=asked,
         reads=reads,
@@ -290,7 +313,7 @@ def _size(told: DensityInfluence) -> tuple[float, float]:
 
 
 def _alone(row: DensityAttribute, name: str) -> tuple[float, float]:
-    return next((_size(told) for told in row.columns if name in told.columns), (0.0, 0.0))
+    return next((_size(told) for told in row.columns if name in row.alike[min(told.columns)]), (0.0, 0.0))
 
 
 def _tables(row: DensityAttribute) -> list[Table]:
@@ -303,7 +326,7 @@ def _tables(row: DensityAttribute) -> list[Table]:
         made.append(Table(title=title, header=("parameters", *header), rows=[_cells(row.asked)], words=words))
     more = f" ({row.left} more were not looked at)" if row.left else ""
     title = f"Single parameters, about {about}{more}"
-    rows = [_cells(told) for told in row.columns]
+    rows = [[_with_alike(row, told), *_cells(told)[1:]] for told in row.columns]
     made.append(Table(title=title, header=("parameter", *header), rows=rows, words=words))
     quilts = [[*_cells(told), set_text(quilt.near), set_text(quilt.remote)] for quilt, told in row.quilts]
     if quilts:
@@ -312,6 +335,13 @@ def _tables(row: DensityAttribute) -> list[Table]:
     if row.asked is not None and any(row.asked.histories):
         made.append(_history(row.asked))
     return made
+
+
+def _with_alike(row: DensityAttribute, told: DensityInfluence) -> str:
+    """Return a parameter and how many tell the same."""
+    name = min(told.columns)
+    more = len(row.alike[name]) - 1
+    return f"{name_text(name)} and {more} alike" if more else name_text(name)
 
 
 def _history(told: DensityInfluence) -> Table:
@@ -346,7 +376,7 @@ def _attribute(row: DensityAttribute) -> Json:
         "name": row.protected,
         "pairs": [str(pair) for pair in row.pairs],
         "drives_the_query": row.reads,
-        "columns": [_influence(told) for told in row.columns],
+        "columns": [{**_influence(told), "alike": list(row.alike[min(told.columns)])} for told in row.columns],
         "not_looked_at": row.left,
         "asked": None if row.asked is None else _influence(row.asked),
         "quilts": [

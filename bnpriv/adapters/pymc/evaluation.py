@@ -55,6 +55,16 @@ class Evaluation:
         made = [x if x.ndim > p.ndim else tensor().expand_dims(x, 0) for x, p in zip(made, own, strict=True)]
         return compiled(list(swaps.values()), made)
 
+    @property
+    def is_uniform(self) -> bool:
+        """Return whether all elements have the same law given the parents: no parameter has an entry of its own."""
+        points = {name: np.ones((1, *self.variables[name].shape)) for name in self.variable.parents}
+        points = {name: values.astype(self.variables[name].rv.dtype) for name, values in points.items()}
+        with np.errstate(all="ignore"):
+            found = self.parameters(points, 1)
+        cores = self.variable.rv.owner.op.ndims_params
+        return all(np.prod(p.shape[1 : p.ndim - axes]) == 1 for p, axes in zip(found, cores, strict=True))
+
     def of_element(self, parameters: Sequence[FloatArray], k: int) -> list[FloatArray]:
         """Return what the law of element `k` alone takes of the parameters; its law must be of single numbers."""
         return [each[:, k] for each in self._by_element(parameters)]
