@@ -70,7 +70,7 @@ class DensityAttribute:
         The least telling first.
     asked : DensityInfluence or None
         What drives the queried columns together, the protected one left out; without a query, the most telling
-        parameter.
+        parameter that is known.
     reads : bool
         Whether the protected parameter itself drives a queried column.
     """
@@ -267,7 +267,8 @@ def _row(
         for quilt in islice(markov_quilts(network, protected), limit)
     ]
     quilts.sort(key=lambda row: (_size(row[1]), len(row[0].quilt), sorted(row[0].quilt)))
-    asked, reads = alone[0] if alone else None, False
+    known = [told for told in alone if told.lattices] or alone
+    asked, reads = known[0] if known else None, False
     if query is not None:
         behind = drivers(network, query.columns)
         reads = protected in behind

@@ -179,4 +179,6 @@ def answer_dict(plan: Plan | None) -> Json | None:
         "epsilon": best.guarantee.epsilon,
         "delta": best.guarantee.delta,
         "guarantee": best.guarantee.sentence,
+        "kind": best.guarantee.kind,
+        "confidence": best.guarantee.confidence,
     }
