@@ -45,7 +45,8 @@ class DensityInfluences:
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
-        return uncovered(self._framework, columns)
+        on_the_road = drivers(self._network, columns).union(self.secrets)
+        return uncovered(self._framework, columns) or self._network.refusal(sorted(on_the_road))
 
     def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
         """Return those of `columns` that the protected `attribute` drives itself."""

@@ -16,7 +16,7 @@ from bnpriv.evidence.forward import Forward
 from bnpriv.evidence.sums import rounding_of
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.laws.draws import Draws, gathered
-from bnpriv.networks import DensityNetwork, Parameter, Sampling
+from bnpriv.networks import DensityNetwork, Parameter, Sampling, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.schema import Categorical, Schema
@@ -172,6 +172,9 @@ def _refusal(framework: DistributionalAttributePrivacy, network: DensityNetwork,
             found=listing(alone) + ", a parameter without a column" if alone else listing(missing),
             remedy="Add to the model an observed variable, or a prediction, of that name, with one value per record.",
         )
+    refusal = network.refusal(sorted(drivers(network, query.columns).union(framework.continuous_secrets)))
+    if refusal is not None:
+        return refusal
     lawless = sorted(query.columns.intersection(independent).difference(framework.column_laws))
     if lawless:
         return Refusal(

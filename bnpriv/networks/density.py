@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol, final
 
 from bnpriv import checks
-from bnpriv.errors import NetworkError
+from bnpriv.errors import NetworkError, Refusal
 from bnpriv.factors import FloatArray
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ, Reading
@@ -75,6 +75,8 @@ class Parameter:
         None if it cannot be had, for example for the entries of a vector that depend on each other.
     alike : str
         Parameters with the same mark, which is not empty, and the same parents have the same law given these.
+    refused : str
+        Why it has no law at all, so that nothing below it can be reckoned with; empty if it has one.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Parameter:
     states: tuple[float, ...] | None = None
     log_density: LogDensity | None = None
     alike: str = ""
+    refused: str = ""
 
 
 @final
@@ -182,6 +185,18 @@ class DensityNetwork:
                 mark = "" if name in above else parameter.alike
                 groups.setdefault((mark or f"one {name}", parameter.parents), []).append(name)
         return tuple(tuple(members) for members in groups.values())
+
+    def refusal(self, names: Iterable[str]) -> Refusal | None:
+        """Return why nothing can be said of some parameters: one that they are or that is above them has no law."""
+        for name in self.graph.nodes:
+            reason = self.parameters[name].refused
+            if reason and name in self.graph.ancestral(names):
+                return Refusal(
+                    required="every parameter on the way between secret and query needs a proper law",
+                    found=f"{name!r}: {reason}",
+                    remedy="Give it a proper distribution in the model.",
+                )
+        return None
 
     def with_sampling(
         self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 200

@@ -38,6 +38,7 @@ def density_network(roles: Roles, reading: Reading) -> DensityNetwork:
                 lower=lower,
                 upper=upper,
                 states=states,
+                refused=unsupported(variable) or "",
                 alike=variable.name if has_density(variable) and evaluations[variable.name].is_uniform else "",
                 log_density=_ElementDensity(evaluations[variable.name], k, above) if has_density(variable) else None,
             )
