@@ -11,6 +11,12 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent
 TIMEOUT = 300  # seconds for a cell
 
+OF_NO_CONCERN = (
+    "IProgress not found",  # pgmpy would like progress bars from ipywidgets
+    "PyTensor could not link to a BLAS",  # which makes it slower, not wrong
+)
+"""How warnings begin that tell of this machine, not of the tutorials."""
+
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -42,7 +48,7 @@ def execute(path: Path) -> Any:
         own = {
             "PYTHONPATH": os.pathsep.join(filter(None, ways)),
             "IPYTHONDIR": home,
-            "PYTHONWARNINGS": "ignore:IProgress not found",  # pgmpy would like progress bars from ipywidgets
+            "PYTHONWARNINGS": ",".join(f"ignore:{start}" for start in OF_NO_CONCERN),
         }
         client.execute(env=os.environ | own)
     notebook.metadata = nbformat.from_dict(METADATA)
