@@ -11,7 +11,7 @@ from typing import final
 
 from bnpriv.checks import listing
 from bnpriv.continuous_secrets import IntervalPair
-from bnpriv.errors import BnprivError
+from bnpriv.errors import BnprivError, SizeError
 from bnpriv.mechanisms.pages import observer_text
 from bnpriv.mechanisms.verdict import verdict_text
 from bnpriv.networks import DensityNetwork, drivers
@@ -209,7 +209,11 @@ class DensityReport(ShortReport):
             told = row.asked
             if told is not None and told.lattices and float(told) > 0:
                 name = max(told.frontier, key=lambda each: _alone(row, each))
-                yield f"{name} given two secrets", two_curves(told.conditional(name))
+                try:
+                    drawn = told.conditional(name)
+                except SizeError:
+                    continue
+                yield f"{name} given two secrets", two_curves(drawn)
 
     def _chart(self) -> Iterable[tuple[str, html.Html]]:
         if not self.curve:
