@@ -48,8 +48,8 @@ BEYOND = 1e6
 COARSE_POINTS = 44
 """Points of every axis when that is found out."""
 
-KEPT_CELLS = 2**18
-"""Tables up to this size are remembered."""
+KEPT_CELLS = 2**24
+"""Cells of all tables that are remembered."""
 
 
 @final
@@ -221,7 +221,7 @@ class Lattice:
         if start == end:
             return Axis(coordinates=np.zeros(1), values=np.array([start]), log_weights=np.zeros(1))
         low, high = self._inside(start, end)
-        return between(self.scale(self.protected), low, high, max(points, 20))
+        return between(self.scale(self.protected), low, high, max(20, round(4 * math.sqrt(points))))
 
     def _inside(self, start: float, end: float) -> tuple[float, float]:
         """Return the coordinates of the part of an interval where the protected parameter can well be."""
@@ -253,7 +253,7 @@ class Lattice:
             return self._tables[key]
         axes = {member: special.get(member) or self.axis(member, points, depth) for member in family}
         table = density_table(self.parameter(name), axes)
-        if usual and table.values.size <= KEPT_CELLS:
+        if usual and sum(kept.values.size for kept in self._tables.values()) + table.values.size <= KEPT_CELLS:
             self._tables[key] = table
         return table
 

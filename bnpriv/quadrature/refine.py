@@ -121,7 +121,7 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
     tops: list[Top] = []
     both: dict[bool, Top] = {}
     for level in range(LEVELS):
-        points, depth = points_at(level), depth_at(lattice, level)
+        points, depth = points_at(level), depth_at(lattice, level, tops)
         try:
             both = _both(lattice, border, points, depth, both)
             lost = lattice.lost(_summed(lattice, border), points, depth)
@@ -154,9 +154,15 @@ def points_at(level: int) -> int:
     return round(FEWEST_POINTS * FACTOR**level)
 
 
-def depth_at(lattice: Lattice, level: int) -> float:
-    """Return how far down the axes reach at a level: from level 3 on as far as it goes."""
-    return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
+def depth_at(lattice: Lattice, level: int, tops: Sequence[Top]) -> float:
+    """Return how far down the axes reach at a level.
+
+    First they reach ever deeper, to find out whether ratios grow; if they do not, fewer points go where no top is.
+    """
+    deepest = max(DEEPEST, lattice.base)
+    if level < LEAST_LEVELS + 1 or any(top.endless or top.rest > TOLERANCE / 10 for top in tops[-LEAST_LEVELS:]):
+        return min(lattice.base * 2.0**level, deepest)
+    return 2 * lattice.base
 
 
 def outside(parameter: Parameter, pair: IntervalPair) -> Settled | None:
