@@ -79,24 +79,38 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> Curve:
     axes = max(1, sum(lattice.parameter(name).states is None for name in border))
     finest, first = FINEST.get(axes, FEWEST), FIRST.get(axes, FEWEST_FIRST)
 
-    def at(level: int, finer: int, width: int = finest) -> Losses:
+    def at(level: int, finer: int = 0, width: int = finest) -> Losses:
         return _losses(lattice, border, points_at(level), min(round(first * FACTOR**finer), width), width)
 
     # one after the other: what is integrated out, what is seen, and where losses are added up
-    level, change, losses = _until_stable(lambda step: at(start + step, 0))
-    finer, second, losses = _until_stable(lambda step: losses if step == 0 else at(start + level, step))
-    third = _moved(losses, at(start + level, finer, finest // 2))
+    level, change, losses = _until_stable(at, start)
+
+    def finer_at(step: int) -> Losses:
+        return at(level, step) if step else losses
+
+    finer, second, losses = _until_stable(finer_at, 0)
+    third = _moved(losses, at(level, finer, finest // 2))
     total = min(1.0, change + second + third)
     return Curve(losses=_with_lost(losses, total), change=total, settled=max(change, second) <= TOLERANCE)
 
 
-def _until_stable(at: Callable[[int], Losses]) -> tuple[int, float, Losses]:
-    """Return the step at which losses moved no more, by how much they moved last, and the losses."""
-    step, change, losses = 0, 1.0, at(0)
+def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, Losses]:
+    """Return the step at which losses moved no more, by how much they moved last, and the losses.
+
+    If the first step is too large the walk starts at 0.
+    """
+    try:
+        step, losses = start, at(start)
+    except SizeError:
+        if start == 0:
+            raise
+        step, losses = 0, at(0)
+    change = 1.0
     while change > TOLERANCE and step + 1 < LEVELS:
         try:
             finer = at(step + 1)
         except SizeError:
+            change = _moved(at(step - 1), losses) if change == 1.0 and step > 0 else change
             break
         step, change, losses = step + 1, _moved(losses, finer), finer
     return step, change, losses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import final
 
@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.continuous_secrets import Interval, IntervalPair
 from bnpriv.errors import SizeError
 from bnpriv.factors import FloatArray, LogTable, log_sum_exp, marginal
-from bnpriv.networks import DensityNetwork, Parameter
+from bnpriv.networks import DensityNetwork, Graph, Parameter
 from bnpriv.quadrature.axes import Axis, bare, between, listed, steps
 from bnpriv.quadrature.densities import MOST_CELLS, density_table, log_density, missing_mass
 from bnpriv.quadrature.scales import Scale
@@ -52,6 +52,10 @@ KEPT_CELLS = 2**24
 """Cells of all tables that are remembered."""
 
 
+MOST_SUMMED = 2**20
+"""Largest table of a group of parameters that is summed out once for all points of what is seen."""
+
+
 @final
 class Lattice:
     """Grids of the parameters for one pair of secrets; remembers what it has computed."""
@@ -64,6 +68,7 @@ class Lattice:
         self._depths: dict[str, tuple[FloatArray, FloatArray]] = {}
         self._axes: dict[tuple[str, int, float], Axis] = {}
         self._tables: dict[tuple[str, int, float], LogTable] = {}
+        self._sums: dict[tuple[frozenset[str], frozenset[str], int, float], LogTable] = {}
 
     def parameter(self, name: str) -> Parameter:
         """Return a parameter."""
@@ -261,9 +266,33 @@ class Lattice:
         self, names: Sequence[str], points: int, depth: float, special: Mapping[str, Axis] | None = None
     ) -> FloatArray:
         """Return the log of the joint density times weights over points of `names`."""
+        fixed = special or {}
         needed = sorted(self.network.graph.ancestral(names))
-        tables = [self.table(name, points, depth, special or {}) for name in needed]
-        return marginal(tables, names, most_cells=MOST_CELLS).values[0]
+        tables = {name: self.table(name, points, depth, fixed) for name in needed}
+        for inner in inner_groups(self.network.graph, needed, {*names, *fixed}):
+            found = self._summed(inner, tables, points, depth)
+            if found is not None:
+                done, table = found
+                tables = {name: each for name, each in tables.items() if name not in done}
+                tables[min(done)] = table
+        return marginal(tables.values(), names, most_cells=MOST_CELLS).values[0]
+
+    def _summed(
+        self, inner: frozenset[str], tables: Mapping[str, LogTable], points: int, depth: float
+    ) -> tuple[frozenset[str], LogTable] | None:
+        """Return which tables hold parameters of a group, and their product with the group summed out.
+
+        None if that is too large to be worth remembering.
+        """
+        done = frozenset(name for name, table in tables.items() if inner.intersection(table.axes))
+        key = (inner, done, points, depth)
+        if key not in self._sums:
+            keep = sorted({axis for name in done for axis in tables[name].axes} - inner)
+            sizes = {axis: size for name in done for axis, size in tables[name].sizes().items()}
+            if math.prod(sizes[axis] for axis in keep) > MOST_SUMMED:
+                return None
+            self._sums[key] = marginal([tables[name] for name in sorted(done)], keep, most_cells=MOST_CELLS)
+        return done, self._sums[key]
 
     def prior(self, points: int, depth: float) -> FloatArray:
         """Return the log of the density times weight of the protected parameter at the points of both secrets."""
@@ -300,3 +329,27 @@ def _total(logs: FloatArray) -> FloatArray:
     if not logs.shape[0]:
         return np.full(logs.shape[1:], -math.inf)
     return np.asarray(log_sum_exp(logs, 0))
+
+
+def inner_groups(graph: Graph, needed: Sequence[str], fixed: Set[str]) -> list[frozenset[str]]:
+    """Return the groups of connected parameters, apart from `fixed`, that share no table with `fixed`.
+
+    Examples
+    --------
+    >>> graph = Graph({"a": (), "h": ("a",), "k": ("h",), "q": ("k",)})
+    >>> inner_groups(graph, ["a", "h", "k", "q"], {"q"})
+    [frozenset({'a', 'h'})]
+    """
+    families = [{name, *graph.parents[name]} for name in needed]
+    left = {name for name in needed if not any(name in family and family & fixed for family in families)}
+    groups: list[frozenset[str]] = []
+    while left:
+        group, todo = set[str](), [min(left)]
+        while todo:
+            name = todo.pop()
+            if name not in group:
+                group.add(name)
+                todo.extend(other for family in families if name in family for other in family & left)
+        groups.append(frozenset(group))
+        left -= group
+    return groups

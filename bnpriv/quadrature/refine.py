@@ -29,7 +29,7 @@ TOLERANCE = 1e-7
 """Change between two levels at which a value is taken for stable."""
 
 LOST = 1e-6
-"""How much of a density grids may lose."""
+"""How much of a density grids may lose without more being asked of the value."""
 
 COARSE = 1e-4
 """By how much log densities at the top may differ from those on the grids of the level before."""
@@ -137,12 +137,19 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
             continue
         if lost <= MUCH_LOST and ((top.endless and tops[-2].endless) or _faster(history)):
             return _endless(history, top)
-        if change <= _tolerance(top) and lost <= LOST and top.coarse <= COARSE and top.rest <= _tolerance(top):
+        if _stable(history, top):
             value = top.value + change
             return Settled(value=value, change=change, settled=True, reason="Stable.", history=tuple(history))
         if top.coarse <= COARSE and all(step.change <= _tolerance(top) for step in history[-MOST_REPEATS:]):
             break
     return _open(history, tops[-1])
+
+
+def _stable(history: Sequence[Refinement], top: Top) -> bool:
+    """Return whether the value does not move, and nothing speaks against it; more lost mass takes more levels."""
+    lost, levels = history[-1].lost, LEAST_LEVELS if history[-1].lost > LOST else 1
+    still = all(step.change <= _tolerance(top) for step in history[-levels:])
+    return still and lost <= MUCH_LOST and top.coarse <= COARSE and top.rest <= _tolerance(top)
 
 
 def _tolerance(top: Top) -> float:

@@ -116,7 +116,7 @@ class DensityInfluence:
             If a table would be too large.
         """
         return tuple(
-            curve_of(lattice, self.frontier, start=max(0, len(found.history) - 2))
+            curve_of(lattice, self.frontier, start=max(0, len(found.history) - 3))
             for lattice, found in zip(self.lattices, self.found, strict=False)
         )
 
