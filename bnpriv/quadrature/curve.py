@@ -86,7 +86,7 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> Curve:
     level, change, losses = _until_stable(at, start)
 
     def finer_at(step: int) -> Losses:
-        return at(level, step) if step else losses
+        return at(level, step) if step != 0 else losses
 
     finer, second, losses = _until_stable(finer_at, 0)
     third = _moved(losses, at(level, finer, finest // 2))
@@ -110,7 +110,7 @@ def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, 
         try:
             finer = at(step + 1)
         except SizeError:
-            change = _moved(at(step - 1), losses) if change == 1.0 and step > 0 else change
+            change = _moved(at(step - 1), losses) if change == 1.0 else change
             break
         step, change, losses = step + 1, _moved(losses, finer), finer
     return step, change, losses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import final
 
@@ -269,7 +269,7 @@ class Lattice:
         fixed = special or {}
         needed = sorted(self.network.graph.ancestral(names))
         tables = {name: self.table(name, points, depth, fixed) for name in needed}
-        for inner in inner_groups(self.network.graph, needed, {*names, *fixed}):
+        for inner in inner_groups(self.network.graph, needed, frozenset(names), frozenset(fixed)):
             found = self._summed(inner, tables, points, depth)
             if found is not None:
                 done, table = found
@@ -331,17 +331,20 @@ def _total(logs: FloatArray) -> FloatArray:
     return np.asarray(log_sum_exp(logs, 0))
 
 
-def inner_groups(graph: Graph, needed: Sequence[str], fixed: Set[str]) -> list[frozenset[str]]:
-    """Return the groups of connected parameters, apart from `fixed`, that share no table with `fixed`.
+def inner_groups(
+    graph: Graph, needed: Sequence[str], kept: frozenset[str], special: frozenset[str]
+) -> list[frozenset[str]]:
+    """Return the groups of connected parameters, apart from `kept`, that share no table with `special`.
 
     Examples
     --------
     >>> graph = Graph({"a": (), "h": ("a",), "k": ("h",), "q": ("k",)})
-    >>> inner_groups(graph, ["a", "h", "k", "q"], {"q"})
-    [frozenset({'a', 'h'})]
+    >>> inner_groups(graph, ["a", "h", "k", "q"], frozenset({"a", "q"}), frozenset({"q"}))
+    [frozenset({'h'})]
     """
-    families = [{name, *graph.parents[name]} for name in needed]
-    left = {name for name in needed if not any(name in family and family & fixed for family in families)}
+    families = [frozenset({name, *graph.parents[name]}) for name in needed]
+    touched = frozenset(name for family in families if family & special for name in family)
+    left = set(needed) - kept - touched
     groups: list[frozenset[str]] = []
     while left:
         group, todo = set[str](), [min(left)]
