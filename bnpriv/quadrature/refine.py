@@ -28,7 +28,7 @@ LEAST_LEVELS = 3
 TOLERANCE = 1e-7
 """Change between two levels at which a value is taken for stable."""
 
-LOST = 1e-6
+LOST = 1e-5
 """How much of a density grids may lose without more being asked of the value."""
 
 COARSE = 1e-4

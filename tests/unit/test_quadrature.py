@@ -400,17 +400,47 @@ def test_both_directions_count(beta_chain: DensityNetwork) -> None:
 
 
 def test_the_whole_report_of_eight_parameters_is_quick() -> None:
-    """Warm: the second look at a network, with all columns about one parameter."""
-    link = {"a": NORMAL}
-    for k in range(1, 8):
-        link[f"x{k}"] = Node(lambda h: stats.t(4, h, 1), ("a" if k == 1 else f"x{k - 1}",))
-    network = density_network(link)
-    columns = [name for name in network.attributes if name != "a"]
-    told(network, set(columns), "a", (0, 1))
+    """Warm: what every other parameter tells about one, with a point of its curve."""
+    effect = Node(lambda mu, tau: stats.norm(mu, tau + 0.1), ("mu", "tau"))
+    network = density_network(
+        {
+            "mu": Node(lambda: stats.norm(0, 2)),
+            "tau": Node(lambda: stats.halfcauchy(0, 2), lower=0),
+            **dict.fromkeys(("theta[1]", "theta[2]", "theta[3]"), effect),
+            "rate": Node(lambda mu: stats.gamma(2, scale=np.exp(mu / 4)), ("mu",), lower=0),
+            "share": Node(lambda mu: stats.beta(3 + np.tanh(mu), 3 - np.tanh(mu)), ("mu",), lower=0, upper=1),
+            "wait": Node(lambda rate: stats.lomax(2, scale=rate), ("rate",), lower=0),
+        }
+    )
+
+    def report() -> list[bp.DensityInfluence]:
+        return [told(network, {name}, "mu", (0, 1)) for name in network.attributes if name != "mu"]
+
+    report()
     start = time.perf_counter()
-    values = [float(told(network, {name}, "a", (0, 1))) for name in columns]
+    found = report()
+    assert all(0 <= each.delta(1.0) < 0.2 for each in found)
     assert time.perf_counter() - start < 3
-    assert all(after < before for before, after in itertools.pairwise(values))
+    assert all(each.settled for each in found)
+    assert [float(each) for each in found][:2] == [0.0, pytest.approx(_effect(), abs=1e-6)]
+    assert float(found[-1]) == pytest.approx(0.5, abs=1e-6)
+    assert {name for each in found for name in each.columns if math.isinf(float(each))} == {"rate", "share"}
+
+
+def _effect() -> float:
+    """Return what an effect tells about its mean when the spread is 0.1 and a half-Cauchy number more."""
+
+    def given(mu: float):
+        def density(x: float) -> float:
+            # in the angle of the half-Cauchy law
+            def inner(angle: float) -> float:
+                return 2 / math.pi * stats.norm.pdf(x, mu, 0.1 + 2 * math.tan(angle))
+
+            return integral(inner, 0, 0.02, 0.2, 1, 1.5, math.pi / 2)
+
+        return density
+
+    return largest_log_ratio(given(0), given(1), np.linspace(-1, 0.4, 29))
 
 
 @pytest.mark.parametrize("secrets", [bp.apart(at_most=1), bp.pairs(("low", "high")), None])
