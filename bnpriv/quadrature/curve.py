@@ -14,7 +14,7 @@ from bnpriv.losses import MOST_LOSSES, Losses
 from bnpriv.quadrature.axes import Axis, steps
 from bnpriv.quadrature.lattice import Lattice
 from bnpriv.quadrature.part import FACTOR, Part
-from bnpriv.quadrature.refine import impossible, parts_of, points_at
+from bnpriv.quadrature.refine import impossible, parts_of, points_at, vanishing
 
 FINEST = {1: 2**13, 2: 2**9, 3: 2**6}
 """Points of every axis that is seen, by the number of axes; `FEWEST` for more."""
@@ -123,6 +123,9 @@ def _moved(before: Losses, after: Losses) -> float:
 
 def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int, finest: int) -> Losses:
     """Return the losses on the finest grid, from densities on grids of fewer points."""
+    if vanishing(lattice, points, lattice.base):
+        everything = np.full((1, 2, 1), np.inf), np.ones((1, 2, 1))
+        return Losses(ratios=everything[0], masses=everything[1], possible=np.ones((1, 2), dtype=np.bool_))
     first = second = np.zeros(1)
     for names in parts_of(lattice, border, points):
         one, other = _densities(Part(lattice=lattice, names=names, points=points, depth=lattice.base), seen, finest)

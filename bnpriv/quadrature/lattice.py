@@ -21,6 +21,9 @@ from bnpriv.quadrature.scales import Scale
 DRAWS = 2000
 """Forward draws, under each side of a pair, that tell where parameters are."""
 
+ENOUGH_DRAWS = 20
+"""How many draws inside an interval tell where a parameter is in it."""
+
 SHARES = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 """Quantiles of draws at which densities are looked at beside the grid."""
 
@@ -58,7 +61,15 @@ MOST_SUMMED = 2**20
 
 @final
 class Lattice:
-    """Grids of the parameters for one pair of secrets; remembers what it has computed."""
+    """Grids of the parameters for one pair of secrets; remembers what it has computed.
+
+    Parameters
+    ----------
+    network : DensityNetwork
+    protected : str
+    pair : IntervalPair
+        Both secrets must have a part inside the support.
+    """
 
     def __init__(self, network: DensityNetwork, protected: str, pair: IntervalPair) -> None:
         self.network = network
@@ -81,28 +92,39 @@ class Lattice:
         return frozenset(name for name in graph.nodes if self.protected in graph.ancestral((name,)) - {name})
 
     @cached_property
-    def draws(self) -> tuple[Mapping[str, FloatArray], ...]:
-        """Return forward draws as they are and with the protected parameter set to values of the secrets."""
-        names, simulator, seed = self.network.attributes, self.network.simulator, self.network.sampling.seed
-        free = simulator(names, DRAWS, seed=seed, given={}, records=1)
-        values = dict.fromkeys(self._typical)
-        return (free, *(simulator(names, DRAWS, seed=seed, given={self.protected: v}, records=1) for v in values))
+    def free(self) -> Mapping[str, FloatArray]:
+        """Return forward draws."""
+        return self._simulated({})
 
-    @property
+    @cached_property
+    def given(self) -> tuple[Mapping[str, FloatArray], ...]:
+        """Return forward draws with the protected parameter set to values of the secrets."""
+        return tuple(self._simulated({self.protected: value}) for value in dict.fromkeys(self._typical))
+
+    def _simulated(self, given: Mapping[str, float]) -> Mapping[str, FloatArray]:
+        names, seed = self.network.attributes, self.network.sampling.seed
+        found = self.network.simulator(names, DRAWS, seed=seed, given=given, records=1)
+        return {name: np.asarray(found[name], dtype=np.float64) for name in names}
+
+    @cached_property
     def _typical(self) -> tuple[float, ...]:
-        """Return values of the secrets inside the support."""
-        low, high = self.parameter(self.protected).lower, self.parameter(self.protected).upper
+        """Return values of the secrets: of an interval those that are probable in it."""
         found: list[float] = []
         for side in (self.pair.first, self.pair.second):
-            start, end = max(side.low, low), min(side.high, high)
-            inner = (0.5,) if start == end else (0.02, 0.5, 0.98)
-            found += [start + share * (end - start) for share in inner if start <= end]
+            axis = self._side(side, COARSE_POINTS)
+            if axis.points <= 2:
+                found += axis.values.tolist()
+                continue
+            drawn = self.free[self.protected]
+            inside = drawn[(drawn >= side.low) & (drawn <= side.high)]
+            values = inside if inside.size >= ENOUGH_DRAWS else axis.values
+            found += np.quantile(values, (0.02, 0.5, 0.98)).tolist()
         return tuple(found)
 
     def drawn(self, name: str) -> tuple[FloatArray, ...]:
         """Return the draws that tell where a parameter is."""
-        chosen = self.draws[1:] if name in self.below else self.draws[:1]
-        return tuple(np.asarray(each[name], dtype=np.float64) for each in chosen)
+        chosen = self.given if name in self.below else (self.free,)
+        return tuple(each[name] for each in chosen)
 
     def scale(self, name: str) -> Scale:
         """Return the scale of a continuous parameter."""
@@ -141,8 +163,8 @@ class Lattice:
         places = np.array(list(itertools.product(*(range(values.size) for values, _ in lists))), dtype=np.intp).T
         columns = [values[place] for (values, _), place in zip(lists, places, strict=True)]
         unlikely = sum((depth[place] for (_, depth), place in zip(lists, places, strict=True)), np.zeros(1))
-        sources = self.draws[1:] if {self.protected, *self.below}.intersection(parents) else self.draws[:1]
-        rows = [np.concatenate([np.asarray(each[name], dtype=np.float64)[:32] for each in sources]) for name in parents]
+        sources = self.given if {self.protected, *self.below}.intersection(parents) else (self.free,)
+        rows = [np.concatenate([each[name][:32] for each in sources]) for name in parents]
         joined = [np.concatenate(both) for both in zip(columns, rows, strict=True)]
         return joined, np.concatenate((unlikely, np.zeros(rows[0].size)))
 

@@ -154,7 +154,7 @@ def test_four_parameters_between_in_a_chain() -> None:
     for k, parent in enumerate(("a", "h0", "h1", "h2")):
         step[f"h{k}"] = Node(lambda h: stats.norm(h, 0.5), (parent,))
     network = density_network({**step, "q": Node(lambda h: stats.t(3, h, 1), ("h3",))})
-    wanted = largest_log_ratio(student_given(0, 1.0), student_given(1, 1.0), np.linspace(-5, 0.5, 56))
+    wanted = largest_log_ratio(student_given(0, 1.0), student_given(1, 1.0), np.linspace(-4, 0.5, 19))
     found = told(network, {"q"}, "a", (0, 1))
     assert found.settled
     assert float(found) == pytest.approx(wanted, abs=1e-6)
@@ -184,7 +184,7 @@ def test_a_narrow_density_in_a_wide_prior() -> None:
             "q": Node(lambda h: stats.t(3, h, 0.05), ("h",)),
         }
     )
-    wanted = largest_log_ratio(student_given(0, 0.1, 0.05), student_given(1, 0.1, 0.05), np.linspace(-0.6, 1.6, 111))
+    wanted = largest_log_ratio(student_given(0, 0.1, 0.05), student_given(1, 0.1, 0.05), np.linspace(-0.6, 1.6, 45))
     assert float(told(network, {"q"}, "a", (0, 1))) == pytest.approx(wanted, abs=1e-6)
 
 
@@ -203,7 +203,7 @@ def fork() -> DensityNetwork:
 def test_secrets_in_a_far_tail(fork: DensityNetwork, first: float, second: float) -> None:
     spread = math.sqrt(0.5)
     given = [student_given(a / 2, spread) for a in (first, second)]
-    places = np.concatenate([a / 2 + np.linspace(-4, 4, 41) for a in (first, second)])
+    places = np.concatenate([a / 2 + np.linspace(-4, 4, 17) for a in (first, second)])
     found = told(fork, {"q"}, "a", (first, second))
     assert found.settled
     assert float(found) == pytest.approx(largest_log_ratio(*given, places), abs=1e-6)
@@ -392,6 +392,29 @@ def test_secrets_of_probability_zero_are_dropped(beta_chain: DensityNetwork, mix
     assert found.excess(0.1)[0, 0] == 0
     assert found.shifts(0.5, 1e-3, "laplace")[0, 0] == math.inf
     assert np.isneginf(told(mixed, {"s"}, "k", (0, 1.5)).values).all()
+
+
+def test_a_grid_that_misses_a_secret_does_not_drop_it() -> None:
+    """Given m, a is within 1e-3 of it: hardly a point of the grid of m is near enough to the secret."""
+    network = density_network(
+        {
+            "m": Node(lambda: stats.norm(0, 10)),
+            "a": Node(lambda m: stats.uniform(m - 1e-3, 2e-3), ("m",)),
+            "q": Node(lambda m: stats.cauchy(m, 10), ("m",)),
+        }
+    )
+    found = told(network, {"q"}, "a", (0.3, 1.0))
+    assert float(found) > 0.069
+    assert found.dropped == ()
+    assert found.delta(0.01) > 0.005
+
+
+def test_wide_intervals_of_a_parameter_with_descendants() -> None:
+    network = density_network({"a": NORMAL, "q": Node(lambda a: stats.cauchy(a, 1), ("a",))})
+    wide = told(network, {"q"}, "a", ((-1e6, 0), (1, 1e6)))
+    less = told(network, {"q"}, "a", ((-20, 0), (1, 20)))
+    assert wide.settled
+    assert float(wide) == pytest.approx(float(less), abs=1e-6)
 
 
 def test_both_directions_count(beta_chain: DensityNetwork) -> None:
