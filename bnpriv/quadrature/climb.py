@@ -71,7 +71,7 @@ class Top:
 
     def __add__(self, other: Top) -> Top:
         return Top(
-            value=self.value + other.value,
+            value=math.inf if math.inf in (self.value, other.value) else self.value + other.value,
             growing=self.growing or other.growing,
             spike=self.spike or other.spike,
             rest=max(self.rest, other.rest),
