@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from bnpriv.adapters.pymc.tracing import MOVES, ancestors
+from bnpriv.adapters.pymc.expressions import MOVES, ancestors
 
 CONSTANT, AFFINE, OTHER = 0, 1, 2
 

@@ -94,6 +94,11 @@ def random_variables() -> Any:
     return RandomVariable
 
 
+def is_random(op: Any) -> bool:
+    """Return whether an operation draws from a distribution, one with parameters or one made of others."""
+    return hasattr(op, "ndim_supp")
+
+
 _PLAIN_MODULES = ("pytensor.tensor.random.basic", "pymc.distributions.continuous", "pymc.distributions.discrete")
 
 
@@ -128,11 +133,16 @@ def support(rv: Any, constant: Callable[[int], FloatArray | None]) -> tuple[floa
         if ends[0] is not None and ends[1] is not None:
             return float(ends[0].min()), float(ends[1].max())
         return -math.inf, math.inf
+    ends = {"LogTransform": (0.0, math.inf), "LogOddsTransform": (0.0, 1.0), "CircularTransform": (-math.pi, math.pi)}
+    return ends.get(type(usual_transform(rv)).__name__, (-math.inf, math.inf))
+
+
+def usual_transform(rv: Any) -> Any:
+    """Return the transformation of a variable's law to the whole line, or None."""
     import pymc.distributions.transforms as module
 
     transforms: Any = module
     try:
-        kind = type(transforms._default_transform(rv.owner.op, rv)).__name__
+        return transforms._default_transform(rv.owner.op, rv)
     except NotImplementedError:
-        kind = ""
-    return {"LogTransform": (0.0, math.inf), "LogOddsTransform": (0.0, 1.0)}.get(kind, (-math.inf, math.inf))
+        return None

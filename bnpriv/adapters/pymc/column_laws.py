@@ -12,7 +12,7 @@ import numpy as np
 from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import MOST_ENTRIES, parent_points
 from bnpriv.adapters.pymc.roles import Roles
-from bnpriv.adapters.pymc.tracing import Element
+from bnpriv.adapters.pymc.sets import Element
 from bnpriv.factors import FloatArray
 
 

@@ -12,8 +12,8 @@ from bnpriv.adapters.pymc.backend import support
 from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
+from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Variable, unsupported
-from bnpriv.adapters.pymc.tracing import Element
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks import DensityNetwork, Parameter

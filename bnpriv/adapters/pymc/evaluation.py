@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from bnpriv.adapters.pymc.backend import compiled, of_parameters, own_generators, pymc, reseed, tensor, vectorized
+from bnpriv.adapters.pymc.expressions import in_double
 from bnpriv.adapters.pymc.structure import Variable
-from bnpriv.adapters.pymc.tracing import in_double
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 

@@ -10,8 +10,8 @@ from bnpriv.adapters.pymc.affine import AFFINE, CONSTANT, degrees
 from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import parent_points
 from bnpriv.adapters.pymc.roles import Roles
+from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Variable
-from bnpriv.adapters.pymc.tracing import Element
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks import GaussianNetwork

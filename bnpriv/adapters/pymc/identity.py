@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bnpriv.adapters.pymc.expressions import ancestors
 from bnpriv.adapters.pymc.roles import Roles
-from bnpriv.adapters.pymc.tracing import ancestors
 
 
 def identity_of(roles: Roles) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast, final
 
+from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Structure, Variable
-from bnpriv.adapters.pymc.tracing import Element
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray

@@ -10,8 +10,10 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, is_plain, pymc
-from bnpriv.adapters.pymc.tracing import Element, Sets, ancestors, traced
+from bnpriv.adapters.pymc.backend import compiled, is_plain, pymc, usual_transform
+from bnpriv.adapters.pymc.expressions import ancestors
+from bnpriv.adapters.pymc.sets import Element
+from bnpriv.adapters.pymc.tracing import Sets, traced
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 
@@ -63,7 +65,7 @@ class Variable:
     def constant(self, place: int) -> FloatArray | None:
         """Return a parameter of the law that depends on no random variable, or None if it depends on one."""
         parameter = self.parameters[place]
-        owners = (each.owner for each in ancestors([parameter], set()) if each.owner is not None)
+        owners = (each.owner for each in ancestors([parameter], set(), values=True) if each.owner is not None)
         if any(hasattr(owner.op, "dist_params") for owner in owners):
             return None
         return np.asarray(compiled([], parameter)(), dtype=np.float64)
@@ -150,17 +152,53 @@ def structure_of(model: Any) -> Structure:
         )
     if not model.basic_RVs:
         raise NetworkError("a model needs a random variable", found="none", remedy="Declare the parameters in it.")
-    observed = {rv.name for rv in model.observed_RVs}
     for rv in model.basic_RVs:
-        if rv.dtype == "float32":
-            raise NetworkError(
-                "a model must compute in double precision",
-                found=f"{rv.name!r} in single precision",
-                remedy="Set pytensor.config.floatX = 'float64' before the model is made.",
-            )
+        _check(model, rv)
+    observed = {rv.name for rv in model.observed_RVs}
     variables = dict(_read(model, observed))
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
     return Structure(variables=variables, coords=coords)
+
+
+def _check(model: Any, rv: Any) -> None:
+    """Refuse a random variable whose law is not what its declaration says, or is not known."""
+    op, missing = type(rv.owner.op).__name__, rv.name.removesuffix("_unobserved")
+    split = f"{missing}_observed" in model.named_vars and missing in model.named_vars and missing != rv.name
+    kind, usual = _transforms(model, rv)
+    for wrong, required, found, remedy in (
+        (
+            rv.dtype == "float32",
+            "a model must compute in double precision",
+            f"{rv.name!r} in single precision",
+            "Set pytensor.config.floatX = 'float64' before the model is made.",
+        ),
+        (
+            split or op == "PartialObservedRV",
+            "observed data must have no missing values: they would become parameters",
+            f"missing values of {missing!r}",
+            "Leave the observed values out or fill them in: only their number counts here.",
+        ),
+        (
+            op == "MinibatchRandomVariable",
+            "a model must be of whole columns",
+            f"{rv.name!r} with total_size",
+            "Leave out pymc.Minibatch and total_size; no data are used here.",
+        ),
+        (
+            kind not in (usual, "NoneType") and {kind, usual} != {"LogTransform", "LogExpM1"},
+            "a law must be what the variable is declared with: PyMC's sampler restricts it by a transform",
+            f"{kind} of {rv.name!r}",
+            "Leave transform= out; declare ordered numbers as a first one and positive differences.",
+        ),
+    ):
+        if wrong:
+            raise NetworkError(required, found=found, remedy=remedy)
+
+
+def _transforms(model: Any, rv: Any) -> tuple[str, str]:
+    """Return the kind of transform under which PyMC samples a variable, and that of its law."""
+    chosen = model.rvs_to_transforms.get(rv)
+    return type(chosen).__name__, type(usual_transform(rv)).__name__
 
 
 def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
