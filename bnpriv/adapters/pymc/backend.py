@@ -54,13 +54,13 @@ def replaced(outputs: Any, swaps: Any) -> Any:
     return library.clone_replace(outputs, swaps)
 
 
-def compiled(inputs: Any, outputs: Any, givens: Any = None) -> Any:
+def compiled(inputs: Any, outputs: Any, updates: Any = None) -> Any:
     """Return a function that takes milliseconds to compile: nothing is translated to C."""
     import pytensor
 
     library: Any = pytensor
     mode = library.compile.mode.Mode("py", "fast_compile")
-    return library.function(inputs, outputs, givens=givens or {}, mode=mode, on_unused_input="ignore")
+    return library.function(inputs, outputs, updates=updates or {}, mode=mode, on_unused_input="ignore")
 
 
 def own_generators(output: Any) -> tuple[Any, list[Any]]:
@@ -77,6 +77,14 @@ def _generator() -> Any:
 
     library: Any = module
     return library.shared(np.random.default_rng(0))
+
+
+def updates_of(inputs: Any, output: Any) -> Any:
+    """Return what generators become when an expression is drawn."""
+    import pymc.pytensorf as module
+
+    library: Any = module
+    return library.collect_default_updates(outputs=[output], inputs=inputs)
 
 
 def reseed(generators: list[Any], random: np.random.Generator) -> None:
@@ -107,6 +115,11 @@ def is_plain(op: Any) -> bool:
     single = getattr(op, "ndim_supp", 1) == 0 and hasattr(op, "ndims_params")
     own = isinstance(op, random_variables()) or hasattr(cast(object, type(op)), "rv_op")
     return bool(single and own and type(op).__module__ in _PLAIN_MODULES)
+
+
+def is_basic(op: Any) -> bool:
+    """Return whether an operation draws numbers or vectors from a distribution of PyTensor's own."""
+    return isinstance(op, random_variables()) and type(op).__module__ == _PLAIN_MODULES[0]
 
 
 def of_parameters(op: Any, parameters: list[Any]) -> Any:

@@ -156,9 +156,11 @@ class _Simulator:
         if reason is not None:
             raise NetworkError(f"{name!r} cannot be drawn", found=reason, remedy="Give it a proper distribution.")
         evaluation = self.evaluations[name]
-        parameters = evaluation.parameters(points, count)
-        step = max(1, 8 * CHUNK // max(1, variable.size))
-        parts = [evaluation.draw([p[i : i + step] for p in parameters], random) for i in range(0, count, step)]
+        step = max(1, CHUNK // max(1, variable.size))
+        parts = [
+            evaluation.draw({p: points[p][i : i + step] for p in variable.parents}, min(step, count - i), random)
+            for i in range(0, count, step)
+        ]
         return np.concatenate(parts).astype(variable.rv.dtype)
 
     def _given(self, name: str, values: FloatArray, given: Mapping[str, float]) -> FloatArray:

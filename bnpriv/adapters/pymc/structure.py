@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, is_plain, pymc, usual_transform
+from bnpriv.adapters.pymc.backend import compiled, is_basic, is_plain, pymc, usual_transform
 from bnpriv.adapters.pymc.expressions import ancestors
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.tracing import Sets, traced
@@ -60,7 +60,8 @@ class Variable:
     @property
     def is_joint(self) -> bool:
         """Return whether elements depend on each other given the parameters."""
-        return bool(getattr(self.rv.owner.op, "ndim_supp", 1))
+        custom = "Custom" in self.law  # whose own word for it is not trusted
+        return custom or bool(getattr(self.rv.owner.op, "ndim_supp", 1))
 
     def constant(self, place: int) -> FloatArray | None:
         """Return a parameter of the law that depends on no random variable, or None if it depends on one."""
@@ -74,6 +75,11 @@ class Variable:
     def is_plain(self) -> bool:
         """Return whether its law is of single numbers and has parameters, and is not made of other laws."""
         return is_plain(self.rv.owner.op)
+
+    @property
+    def is_basic(self) -> bool:
+        """Return whether many draws of its law, of numbers or vectors, can be had at once."""
+        return is_basic(self.rv.owner.op)
 
 
 _REFUSED = {
