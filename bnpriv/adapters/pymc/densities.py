@@ -49,8 +49,13 @@ def density_network(roles: Roles, reading: Reading) -> DensityNetwork:
 
 
 def has_density(variable: Variable) -> bool:
-    """Return whether the law of every element given the parameters is of a single number and known by its density."""
-    return variable.is_plain and not variable.is_joint and unsupported(variable) is None
+    """Return whether the law of every element given the parameters is of a single number and known by its density.
+
+    Whole numbers without end have none: a density is for numbers that fill an interval.
+    """
+    counts = not str(variable.rv.dtype).startswith("float") and finite_states(variable) is None
+    plain = variable.is_plain and variable.law != "Interpolated"  # whose density PyMC has at one point at a time
+    return plain and not counts and not variable.is_joint and unsupported(variable) is None
 
 
 @final

@@ -126,6 +126,12 @@ class Evaluation:
         try:
             with np.errstate(all="ignore"):
                 drawn = self._drawn(points, count, random)
+        except NotImplementedError as error:
+            raise NetworkError(
+                f"{self.variable.name!r} cannot be drawn",
+                found=f"PyMC has no draws of {self.variable.law}",
+                remedy="Take another law, or protect and query what lies above it only.",
+            ) from error
         except ValueError as error:
             raise self._invalid() from error
         return np.asarray(drawn, dtype=np.float64).reshape((count, *self.variable.shape))
@@ -137,6 +143,8 @@ class Evaluation:
             given = [points[name] for name in self.variable.parents]
             return [function(*(each[i] for each in given)) for i in range(count)]
         parameters: Sequence[FloatArray] = self.parameters(points, count)
+        if self.variable.law == "Categorical" and not np.allclose(parameters[0].sum(axis=-1), 1, rtol=0, atol=1e-5):
+            raise self._invalid()
         if self.variable.is_plain:
             parameters = [each.reshape((-1, *each.shape[2:])) for each in self._by_element(parameters)]
         return function(*parameters)

@@ -162,6 +162,7 @@ def structure_of(model: Any) -> Structure:
         _check(model, rv)
     observed = {rv.name for rv in model.observed_RVs}
     variables = dict(_read(model, observed))
+    _check_names(variables)
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
     return Structure(variables=variables, coords=coords)
 
@@ -207,6 +208,19 @@ def _transforms(model: Any, rv: Any) -> tuple[str, str]:
     return type(chosen).__name__, type(usual_transform(rv)).__name__
 
 
+def _check_names(variables: Mapping[str, Variable]) -> None:
+    seen: dict[str, str] = {}
+    for variable in variables.values():
+        for name in variable.names:
+            if name in seen:
+                raise NetworkError(
+                    "names must tell all entries of variables apart",
+                    found=f"{name!r} in {seen[name]!r} and {variable.name!r}",
+                    remedy="Rename one of them.",
+                )
+            seen[name] = variable.name
+
+
 def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
     rvs = {rv.name: rv for rv in model.basic_RVs}
     found = traced(rvs)
@@ -244,6 +258,10 @@ def _names(model: Any, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
         return (name,)
     dims: tuple[str | None, ...] = model.named_vars_to_dims.get(name) or (None,) * len(shape)
     labels: list[list[str]] = [_labels(model, dim, size) for dim, size in zip(dims, shape, strict=True)]
+    if len(shape) > 1:  # a comma in a label would read like the next dimension
+        labels = [
+            each if not any(", " in label for label in each) else [str(k) for k in range(len(each))] for each in labels
+        ]
     return tuple(f"{name}[{', '.join(place)}]" for place in product(*labels))
 
 
