@@ -114,7 +114,8 @@ def is_plain(op: Any) -> bool:
     """Return whether an operation draws single numbers from a distribution that has parameters and is not composed."""
     single = getattr(op, "ndim_supp", 1) == 0 and hasattr(op, "ndims_params")
     own = isinstance(op, random_variables()) or hasattr(cast(object, type(op)), "rv_op")
-    return bool(single and own and type(op).__module__ in _PLAIN_MODULES)
+    many = type(op).__name__ != "InterpolatedRV"  # which PyMC has for one point at a time
+    return bool(single and own and many and type(op).__module__ in _PLAIN_MODULES)
 
 
 def is_basic(op: Any) -> bool:

@@ -54,8 +54,7 @@ def has_density(variable: Variable) -> bool:
     Whole numbers without end have none: a density is for numbers that fill an interval.
     """
     counts = not str(variable.rv.dtype).startswith("float") and finite_states(variable) is None
-    plain = variable.is_plain and variable.law != "Interpolated"  # whose density PyMC has at one point at a time
-    return plain and not counts and not variable.is_joint and unsupported(variable) is None
+    return variable.is_plain and not counts and not variable.is_joint and unsupported(variable) is None
 
 
 @final

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -57,13 +57,26 @@ class Evaluation:
         return tuple(np.broadcast_to(value, (count, *value.shape[1:])) for value in found)
 
     @cached_property
-    def _parameters(self) -> Any:
-        own = self.variable.parameters
-        swaps = {self.variables[name].rv: _batch(self.variables[name].rv) for name in self.variable.parents}
-        made: Any = vectorized(list(own), swaps)
+    def _parameters(self) -> Callable[..., Sequence[Any]]:
+        own, above = list(self.variable.parameters), [self.variables[name].rv for name in self.variable.parents]
+        inputs = [_batch(each) for each in above]
+        try:
+            made: Any = vectorized(own, dict(zip(above, inputs, strict=True)))
+        except (NotImplementedError, TypeError, ValueError):  # PyTensor has not all operations for many points
+            return self._one_by_one(own, above)
         # every parameter gets an axis for the points, whether it depends on a parent or not
         made = [x if x.ndim > p.ndim else tensor().expand_dims(x, 0) for x, p in zip(made, own, strict=True)]
-        return compiled(list(swaps.values()), made)
+        return compiled(inputs, made)
+
+    def _one_by_one(self, own: Sequence[Any], above: Sequence[Any]) -> Callable[..., Sequence[Any]]:
+        inputs = [each.type() for each in above]
+        function = compiled(inputs, replaced(own, dict(zip(above, inputs, strict=True))))
+
+        def of_points(*points: FloatArray) -> Sequence[Any]:
+            found = [function(*point) for point in zip(*points, strict=True)]
+            return [np.stack(each) for each in zip(*found, strict=True)]
+
+        return of_points
 
     def of_element(self, parameters: Sequence[FloatArray], k: int) -> list[FloatArray]:
         """Return what the law of element `k` alone takes of the parameters; its law must be of single numbers."""
@@ -126,7 +139,7 @@ class Evaluation:
         try:
             with np.errstate(all="ignore"):
                 drawn = self._drawn(points, count, random)
-        except NotImplementedError as error:
+        except (NotImplementedError, RuntimeError) as error:
             raise NetworkError(
                 f"{self.variable.name!r} cannot be drawn",
                 found=f"PyMC has no draws of {self.variable.law}",
