@@ -15,6 +15,9 @@ MOVES = frozenset(
 )
 """Operations that move the elements of what they are given first, to places that the rest tells."""
 
+INSERTS = frozenset({"IncSubtensor", "AdvancedIncSubtensor", "AdvancedIncSubtensor1"})
+"""Operations that put the elements of what they are given second among those of the first, or add them to these."""
+
 _LOW = ("float16", "float32")
 
 

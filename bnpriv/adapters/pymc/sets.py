@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.adapters.pymc.expressions import MOVES, is_shape
+from bnpriv.adapters.pymc.expressions import INSERTS, MOVES, is_shape
 
 Element = tuple[str, int]
 """A random variable and the place of an element of it, in C order."""
@@ -66,7 +66,7 @@ def through(
         found = joined(given, shape)
     elif kind in ("Join", "MakeVector"):
         found = _side_by_side(kind, given, values.get(above[0]))
-    elif kind in _INSERTS or (kind in MOVES and not any(map(_some, given[1:]))):
+    elif kind in INSERTS or (kind in MOVES and not any(map(_some, given[1:]))):
         found = _moved(variable.owner, given, [values.get(each, getattr(each, "data", None)) for each in above])
     elif kind in ("AdvancedSubtensor", "AdvancedSubtensor1"):
         found = _picked(above[1:], given, shape)
@@ -75,12 +75,9 @@ def through(
     return found if found is not None and found.shape == shape else filled(shape, union(given))
 
 
-_INSERTS = frozenset({"IncSubtensor", "AdvancedIncSubtensor", "AdvancedIncSubtensor1"})
-
-
 def _moved(node: Any, given: Sequence[SetArray], values: Sequence[Any]) -> SetArray | None:
     """Return where an operation that moves elements puts them, found by moving their places."""
-    moving = 2 if type(node.op).__name__ in _INSERTS else 1
+    moving = 2 if type(node.op).__name__ in INSERTS else 1
     if any(map(_some, given[moving:])) or not getattr(node.op, "set_instead_of_inc", True):
         return None
     places, flat = list(values), [NOTHING]
