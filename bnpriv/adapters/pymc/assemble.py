@@ -95,6 +95,8 @@ def _treatment(variable: Variable) -> tuple[Treatment, str]:
         return "quadrature", "finitely many values, below or above continuous ones"
     if has_density(variable):
         return "quadrature", "continuous, known by its density"
+    if not str(variable.rv.dtype).startswith("float"):
+        return "draws", "whole numbers without end"
     if variable.is_joint:
         return "draws", "its entries are drawn together"
     return "draws", "made of other laws, without a plain density"
