@@ -116,11 +116,9 @@ def roles_of(structure: Structure, columns: Columns, fixed: Mapping[str, FloatAr
     roles = Roles(
         structure=structure, fixed=fixed, columns=declared, own=frozenset(own), unused=frozenset(unused - fixed.keys())
     )
-    if not roles.parameters:
+    if not roles.parameters and not fixed:
         raise NetworkError(
-            "a parameter must be left to protect",
-            found="posterior draws of every one" if fixed else "columns only",
-            remedy="Pass draws of the variables at the top only, as in idata.posterior[['mu', 'tau']].",
+            "a parameter is needed to protect", found="columns only", remedy="Give the columns parameters with priors."
         )
     return roles
 

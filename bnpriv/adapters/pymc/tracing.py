@@ -176,7 +176,7 @@ def _evaluated(
     """Return the shapes of all expressions, and the values of those that depend on no random variable."""
     varying: set[Any] = set()
     for here in inner:
-        above = [] if here in stand_ins or here.owner is None or is_shape(here) else here.owner.inputs
+        above: list[Any] = [] if here in stand_ins or here.owner is None or is_shape(here) else here.owner.inputs
         if here in stand_ins or _is_draw(here) or any(each in varying for each in above):
             varying.add(here)
     arrays = [each for each in inner if hasattr(each.type, "ndim") and each not in stand_ins]
