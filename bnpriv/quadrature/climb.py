@@ -27,6 +27,9 @@ IDLE_ROUNDS = 8
 STUBBORN = 0.7
 """A gain that shrinks by no more than this factor from one doubling of a range to the next has no limit."""
 
+DEPTHS = (0.25, 0.5, 1.0)
+"""Shares of the depth of which it is seen whether ratios grow."""
+
 GROWTH = 1e-4
 """The least gain that counts as growth."""
 
@@ -53,6 +56,8 @@ class Top:
         What may lie beyond the range, if gains go on shrinking as they did.
     coarse : float
         By how much the logs of both densities at the top change if integrals are cut less finely.
+    depth : float
+        How far down the top is.
     places : tuple of tuple of float
         For every part of a frontier where the top is.
     """
@@ -62,6 +67,7 @@ class Top:
     spike: bool = False
     rest: float = 0.0
     coarse: float = 0.0
+    depth: float = 0.0
     places: tuple[Place, ...] = ()
 
     @property
@@ -76,6 +82,7 @@ class Top:
             spike=self.spike or other.spike,
             rest=max(self.rest, other.rest),
             coarse=max(self.coarse, other.coarse),
+            depth=max(self.depth, other.depth),
             places=(*self.places, *other.places),
         )
 
@@ -124,8 +131,17 @@ class Look:
         if not climb or growing:
             return Top(value=value, growing=growing, places=(place,))
         value, place = self._climb(place)
-        coarse = self.part.coarse(self.part.at(place, self.axes))
-        return Top(value=value, spike=self._spike(place), rest=self._rest(place), coarse=coarse, places=(place,))
+        return Top(
+            value=value,
+            spike=self._spike(place),
+            rest=self._rest(place),
+            coarse=self.part.coarse(self.part.at(place, self.axes)),
+            depth=max((self._depth(k, np.array([place[k]]))[0] for k in self.part.continuous), default=0.0),
+            places=(place,),
+        )
+
+    def _depth(self, k: int, coordinates: FloatArray) -> FloatArray:
+        return self.part.lattice.depth_at(self.part.names[k], coordinates)
 
     def _at(self, axes: Sequence[Axis]) -> FloatArray:
         return log_ratios(self.part.densities(axes), reverse=self.reverse)
@@ -178,42 +194,54 @@ class Look:
         return line.coordinates.tolist(), ratios.ravel().tolist()
 
     def growing(self) -> bool:
-        """Return whether the ratio grows on beyond one of the ends of a range."""
-        return any(
-            gain > GROWTH and gain >= STUBBORN * before
-            for k in self.part.continuous
-            for before, gain in (self._gains(k, upper=False), self._gains(k, upper=True))
-        )
+        """Return whether the ratio grows on beyond one of the ends of a range, or as all ranges widen together."""
+        ends = [self._end_gains(k, upper=upper) for k in self.part.continuous for upper in (False, True)]
+        return any(gain > GROWTH and gain >= STUBBORN * before for before, gain in (*ends, self._gains()))
 
     def _rest(self, place: Place) -> float:
-        """Return what may lie beyond the ranges in whose outer halves the top is."""
-        most = 0.0
+        """Return what may lie beyond the ranges if the top is far out."""
+        most = _beyond(*self._gains())
         for k in self.part.continuous:
-            name, t = self.part.names[k], self.axes[k].coordinates
+            t = self.axes[k].coordinates
             for upper in (False, True):
-                before, gain = self._gains(k, upper=upper)
-                end, here = self.part.lattice.depth_at(name, np.array([t[-1 if upper else 0], place[k]]))
+                end, here = self._depth(k, np.array([t[-1 if upper else 0], place[k]]))
                 outside = place[k] > np.median(t) if upper else place[k] < np.median(t)
-                if outside and here > end / 2 and gain > 0:
-                    shrinks = gain / before if before > gain else STUBBORN
-                    most = max(most, gain * shrinks / (1 - shrinks))
+                if outside and here > end / 2:
+                    most = max(most, _beyond(*self._end_gains(k, upper=upper)))
         return most
 
-    def _gains(self, k: int, *, upper: bool) -> tuple[float, float]:
-        """Return what the second quarter and the outer half of the depth of one end of a range add, per doubling."""
-        axis, name = self.axes[k], self.part.names[k]
-        depths = self.part.lattice.depth_at(name, axis.coordinates)
+    def _gains(self) -> tuple[float, float]:
+        """Return by how much the largest ratio grows from a quarter of the depth to its half, and from there on."""
+        depths = np.zeros(())
+        for k in self.part.continuous:
+            shape = [-1 if j == k else 1 for j in range(self.ratios.ndim)]
+            depths = np.maximum(depths, self._depth(k, self.axes[k].coordinates).reshape(shape))
+        inside = np.broadcast_to(depths, self.ratios.shape)
+        tops = [float(np.max(self.ratios[inside <= share * self.part.depth], initial=-np.inf)) for share in DEPTHS]
+        if not all(math.isfinite(top) for top in tops):
+            return 0.0, 0.0
+        return tops[1] - tops[0], max(self.value, tops[2]) - tops[1]
+
+    def _end_gains(self, k: int, *, upper: bool) -> tuple[float, float]:
+        """Return the same for one end of the range of one parameter, per doubling of the depth there."""
+        depths = self._depth(k, self.axes[k].coordinates)
         along = np.max(self.ratios, axis=tuple(j for j in range(self.ratios.ndim) if j != k))
         if upper:
             depths, along = depths[::-1], along[::-1]
-        whole = 0
-        half = int(np.argmin(np.abs(depths - depths[whole] / 2)[: depths.size // 2 + 1]))
-        quarter = int(np.argmin(np.abs(depths - depths[whole] / 4)[: depths.size // 2 + 1]))
-        if not 0 < half < quarter or not np.all(np.isfinite(along[[whole, half, quarter]])) or depths[quarter] <= 0:
+        half, quarter = (int(np.argmin(np.abs(depths - depths[0] / n)[: depths.size // 2 + 1])) for n in (2, 4))
+        if not 0 < half < quarter or not np.all(np.isfinite(along[[0, half, quarter]])) or depths[quarter] <= 0:
             return 0.0, 0.0
-        gain = (along[whole] - along[half]) / math.log2(depths[whole] / depths[half])
+        gain = (along[0] - along[half]) / math.log2(depths[0] / depths[half])
         before = (along[half] - along[quarter]) / math.log2(depths[half] / depths[quarter])
         return float(before), float(gain)
+
+
+def _beyond(before: float, gain: float) -> float:
+    """Return what further doublings of the depth may add if gains shrink a little less from one to the next."""
+    if gain <= 0:
+        return 0.0
+    shrinks = (min(gain / before, STUBBORN) + STUBBORN) / 2 if before > 0 else STUBBORN
+    return gain * shrinks / (1 - shrinks)
 
 
 def looks(part: Part, places: Sequence[Place] = ()) -> tuple[Look, Look]:

@@ -177,10 +177,12 @@ def depth_at(lattice: Lattice, level: int, tops: Sequence[Top]) -> float:
 
     First they reach ever deeper, to find out whether ratios grow; if they do not, fewer points go where no top is.
     """
-    deepest = max(DEEPEST, lattice.base)
-    if level < LEAST_LEVELS + 1 or any(top.endless or top.rest > TOLERANCE / 10 for top in tops[-LEAST_LEVELS:]):
-        return min(lattice.base * 2.0**level, deepest)
-    return 2 * lattice.base
+    last = tops[-LEAST_LEVELS:]
+    if level > LEAST_LEVELS and all(
+        not top.endless and top.rest <= TOLERANCE / 10 and top.depth <= lattice.base for top in last
+    ):
+        return 2 * lattice.base
+    return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
 
 
 def outside(parameter: Parameter, pair: IntervalPair) -> Settled | None:
