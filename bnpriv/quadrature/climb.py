@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -26,9 +26,6 @@ IDLE_ROUNDS = 8
 
 STUBBORN = 0.7
 """A gain that shrinks by no more than this factor from one doubling of a range to the next has no limit."""
-
-DEPTHS = (0.25, 0.5, 1.0)
-"""Shares of the depth of which it is seen whether ratios grow."""
 
 GROWTH = 1e-4
 """The least gain that counts as growth."""
@@ -131,12 +128,15 @@ class Look:
         if not climb or growing:
             return Top(value=value, growing=growing, places=(place,))
         value, place = self._climb(place)
+        depth = max((float(self._depth(k, np.array([place[k]]))[0]) for k in self.part.continuous), default=0.0)
+        before, gain = self._gains(value) if depth > self.part.depth / 2 else (0.0, 0.0)
         return Top(
             value=value,
+            growing=_grows(before, gain),
             spike=self._spike(place),
-            rest=self._rest(place),
+            rest=max(_beyond(before, gain), self._rest(place)),
             coarse=self.part.coarse(self.part.at(place, self.axes)),
-            depth=max((self._depth(k, np.array([place[k]]))[0] for k in self.part.continuous), default=0.0),
+            depth=depth,
             places=(place,),
         )
 
@@ -194,13 +194,12 @@ class Look:
         return line.coordinates.tolist(), ratios.ravel().tolist()
 
     def growing(self) -> bool:
-        """Return whether the ratio grows on beyond one of the ends of a range, or as all ranges widen together."""
-        ends = [self._end_gains(k, upper=upper) for k in self.part.continuous for upper in (False, True)]
-        return any(gain > GROWTH and gain >= STUBBORN * before for before, gain in (*ends, self._gains()))
+        """Return whether the ratio grows on beyond one of the ends of a range."""
+        return any(_grows(*self._end_gains(k, upper=upper)) for k in self.part.continuous for upper in (False, True))
 
     def _rest(self, place: Place) -> float:
-        """Return what may lie beyond the ranges if the top is far out."""
-        most = _beyond(*self._gains())
+        """Return what may lie beyond the ends that the top is near to."""
+        most = 0.0
         for k in self.part.continuous:
             t = self.axes[k].coordinates
             for upper in (False, True):
@@ -210,17 +209,30 @@ class Look:
                     most = max(most, _beyond(*self._end_gains(k, upper=upper)))
         return most
 
-    def _gains(self) -> tuple[float, float]:
-        """Return by how much the largest ratio grows from a quarter of the depth to its half, and from there on."""
-        depths = np.zeros(())
-        for k in self.part.continuous:
-            shape = [-1 if j == k else 1 for j in range(self.ratios.ndim)]
-            depths = np.maximum(depths, self._depth(k, self.axes[k].coordinates).reshape(shape))
-        inside = np.broadcast_to(depths, self.ratios.shape)
-        tops = [float(np.max(self.ratios[inside <= share * self.part.depth], initial=-np.inf)) for share in DEPTHS]
-        if not all(math.isfinite(top) for top in tops):
-            return 0.0, 0.0
-        return tops[1] - tops[0], max(self.value, tops[2]) - tops[1]
+    def _gains(self, value: float) -> tuple[float, float]:
+        """Return what doubling the depth to its half, and to the whole, adds to the top, which is at `value`."""
+        quarter, half = (self._top_within(share * self.part.depth) for share in (0.25, 0.5))
+        return (half - quarter, value - half) if math.isfinite(half - quarter) else (0.0, 0.0)
+
+    def _top_within(self, depth: float) -> float:
+        """Return the top of where no parameter is deeper."""
+        keep = [
+            np.flatnonzero(self._depth(k, axis.coordinates) <= depth)
+            if k in self.part.continuous
+            else range(axis.points)
+            for k, axis in enumerate(self.axes)
+        ]
+        if not all(len(places) for places in keep):
+            return -math.inf
+        axes = [
+            self.part.around(k, axis.coordinates[keep[k]], axis) if k in self.part.continuous else axis
+            for k, axis in enumerate(self.axes)
+        ]
+        look = replace(self, axes=axes, ratios=self.ratios[np.ix_(*keep)])
+        if not math.isfinite(look.value):
+            return look.value
+        start = tuple(float(axis.coordinates[k]) for axis, k in zip(axes, look.best, strict=True))
+        return look._climb(start)[0]
 
     def _end_gains(self, k: int, *, upper: bool) -> tuple[float, float]:
         """Return the same for one end of the range of one parameter, per doubling of the depth there."""
@@ -234,6 +246,11 @@ class Look:
         gain = (along[0] - along[half]) / math.log2(depths[0] / depths[half])
         before = (along[half] - along[quarter]) / math.log2(depths[half] / depths[quarter])
         return float(before), float(gain)
+
+
+def _grows(before: float, gain: float) -> bool:
+    """Return whether gains from doubling a depth hardly shrink."""
+    return gain > GROWTH and gain >= STUBBORN * before
 
 
 def _beyond(before: float, gain: float) -> float:
