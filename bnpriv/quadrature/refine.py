@@ -34,6 +34,9 @@ LOST = 1e-5
 COARSE = 1e-4
 """By how much log densities at the top may differ from those on the grids of the level before."""
 
+MUCH_COARSE = 1e-2
+"""The same where it is asked whether a small growth is more than chance."""
+
 MUCH_LOST = 1e-3
 """Grids that lose more than this are too coarse to tell growth from chance."""
 
@@ -148,7 +151,8 @@ def _ended(history: Sequence[Refinement], tops: Sequence[Top]) -> Settled | None
     top, step = tops[-1], history[-1]
     if len(history) < LEAST_LEVELS:
         return None
-    if step.lost <= MUCH_LOST and ((top.endless and tops[-2].endless) or _faster(history)):
+    clear = step.lost <= MUCH_LOST and (top.coarse <= MUCH_COARSE or not step.change <= LOOSE)
+    if clear and ((top.endless and tops[-2].endless) or _faster(history)):
         return _endless(history, top)
     if _stable(history, top):
         value = top.value + step.change
@@ -177,10 +181,12 @@ def depth_at(lattice: Lattice, level: int, tops: Sequence[Top]) -> float:
 
     First they reach ever deeper, to find out whether ratios grow; if they do not, fewer points go where no top is.
     """
-    deepest = max(DEEPEST, lattice.base)
-    if level < LEAST_LEVELS + 1 or any(top.endless or top.rest > TOLERANCE / 10 for top in tops[-LEAST_LEVELS:]):
-        return min(lattice.base * 2.0**level, deepest)
-    return 2 * lattice.base
+    last = tops[-LEAST_LEVELS:]
+    if level > LEAST_LEVELS and all(
+        not top.endless and top.rest <= TOLERANCE / 10 and top.depth <= lattice.base for top in last
+    ):
+        return 2 * lattice.base
+    return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
 
 
 def outside(parameter: Parameter, pair: IntervalPair) -> Settled | None:

@@ -372,6 +372,22 @@ def test_what_does_not_settle_says_so() -> None:
     assert wanted < float(found) < wanted + 0.05
 
 
+def test_a_limit_that_is_approached_slowly_is_not_taken_for_reached() -> None:
+    """The ratio comes to log 2 like one over the depth."""
+    network = density_network(
+        {
+            "a": Node(lambda: stats.bernoulli(0.5), lower=0, upper=1, states=(0.0, 1.0)),
+            "h": Node(lambda a: stats.beta(1 + a, 1), ("a",), lower=0, upper=1),
+            "q": Node(lambda h: stats.expon(scale=1 + h), ("h",), lower=0),
+        }
+    )
+    assert float(told(network, {"h"}, "a", (0, 1))) == math.inf
+    found = told(network, {"q"}, "a", (0, 1))
+    assert float(found) >= math.log(2)
+    assert not found.settled or float(found) == math.inf
+    assert [step.influence for step in found.histories[0]][-1] < math.log(2)
+
+
 def test_what_swings_too_much_has_no_value() -> None:
     network = density_network(
         {
