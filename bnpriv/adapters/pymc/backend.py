@@ -54,12 +54,15 @@ def replaced(outputs: Any, swaps: Any) -> Any:
     return library.clone_replace(outputs, swaps)
 
 
-def compiled(inputs: Any, outputs: Any, updates: Any = None) -> Any:
-    """Return a function that takes milliseconds to compile: nothing is translated to C."""
+def compiled(inputs: Any, outputs: Any, *, updates: Any = None, shapes: bool = False) -> Any:
+    """Return a function that takes milliseconds to compile: nothing is rewritten, nothing translated to C.
+
+    With `shapes` no more is computed than shapes need.
+    """
     import pytensor
 
     library: Any = pytensor
-    mode = library.compile.mode.Mode("py", "fast_compile")
+    mode = library.compile.mode.Mode("py", "fast_compile" if shapes else None)
     return library.function(inputs, outputs, updates=updates or {}, mode=mode, on_unused_input="ignore")
 
 

@@ -161,7 +161,7 @@ def _run(outputs: Sequence[Any], stand_ins: Mapping[Any, Any]) -> list[Any]:
     inputs = {rv: rv.type() for rv in stand_ins}
     try:
         with np.errstate(all="ignore"):
-            return compiled(list(inputs.values()), replaced(list(outputs), inputs))(*stand_ins.values())
+            return compiled(list(inputs.values()), replaced(list(outputs), inputs), shapes=True)(*stand_ins.values())
     except Exception as error:  # whatever an operation raises for numbers that it was not made for
         raise NetworkError(
             "the shapes of all expressions must be known before any number is",
