@@ -110,6 +110,19 @@ def is_random(op: Any) -> bool:
     return hasattr(op, "ndim_supp")
 
 
+def is_custom(op: Any) -> bool:
+    """Return whether an operation draws from a distribution that the user wrote."""
+    import pymc.distributions.custom as module
+
+    library: Any = module
+    return isinstance(op, (library.CustomDistRV, library.CustomSymbolicDistRV))
+
+
+def is_black_box(op: Any) -> bool:
+    """Return whether an operation draws from a distribution of which there are functions only, no expression."""
+    return is_custom(op) and isinstance(op, random_variables())
+
+
 _PLAIN_MODULES = ("pytensor.tensor.random.basic", "pymc.distributions.continuous", "pymc.distributions.discrete")
 
 

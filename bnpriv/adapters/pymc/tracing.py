@@ -176,8 +176,9 @@ def _evaluated(
     """Return the shapes of all expressions, and the values of those that depend on no random variable."""
     varying: set[Any] = set()
     for here in inner:
-        above = [] if here in stand_ins or here.owner is None or is_shape(here) else here.owner.inputs
-        if here in stand_ins or _is_draw(here) or any(each in varying for each in above):
+        given = here in stand_ins or _is_draw(here)
+        follows = here.owner is not None and not given and not is_shape(here)
+        if given or (follows and any(each in varying for each in here.owner.inputs)):
             varying.add(here)
     arrays = [each for each in inner if hasattr(each.type, "ndim") and each not in stand_ins]
     fixed = [each for each in arrays if each not in varying]
