@@ -54,12 +54,15 @@ def replaced(outputs: Any, swaps: Any) -> Any:
     return library.clone_replace(outputs, swaps)
 
 
-def compiled(inputs: Any, outputs: Any, updates: Any = None) -> Any:
-    """Return a function that takes milliseconds to compile: nothing is translated to C."""
+def compiled(inputs: Any, outputs: Any, *, updates: Any = None, shapes: bool = False) -> Any:
+    """Return a function that takes milliseconds to compile: nothing is rewritten, nothing translated to C.
+
+    With `shapes` no more is computed than shapes need.
+    """
     import pytensor
 
     library: Any = pytensor
-    mode = library.compile.mode.Mode("py", "fast_compile")
+    mode = library.compile.mode.Mode("py", "fast_compile" if shapes else None)
     return library.function(inputs, outputs, updates=updates or {}, mode=mode, on_unused_input="ignore")
 
 
@@ -105,6 +108,19 @@ def random_variables() -> Any:
 def is_random(op: Any) -> bool:
     """Return whether an operation draws from a distribution, one with parameters or one made of others."""
     return hasattr(op, "ndim_supp")
+
+
+def is_custom(op: Any) -> bool:
+    """Return whether an operation draws from a distribution that the user wrote."""
+    import pymc.distributions.custom as module
+
+    library: Any = module
+    return isinstance(op, (library.CustomDistRV, library.CustomSymbolicDistRV))
+
+
+def is_black_box(op: Any) -> bool:
+    """Return whether an operation draws from a distribution of which there are functions only, no expression."""
+    return is_custom(op) and isinstance(op, random_variables())
 
 
 _PLAIN_MODULES = ("pytensor.tensor.random.basic", "pymc.distributions.continuous", "pymc.distributions.discrete")

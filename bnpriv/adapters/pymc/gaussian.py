@@ -16,7 +16,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks import GaussianNetwork
 
-STEP = 2.0**40
+STEP = 2.0**200
 """How far a parent is moved to find its coefficient: far, so that the intercept takes no digits of it."""
 
 PROBES = 4

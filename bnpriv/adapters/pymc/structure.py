@@ -10,10 +10,10 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, is_basic, is_plain, pymc, usual_transform
+from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, pymc, usual_transform
 from bnpriv.adapters.pymc.expressions import ancestors
 from bnpriv.adapters.pymc.sets import Element
-from bnpriv.adapters.pymc.tracing import Sets, traced
+from bnpriv.adapters.pymc.tracing import traced
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 
@@ -39,6 +39,8 @@ class Variable:
         The variables above it.
     above : tuple of frozenset of Element
         For every element the elements of other variables that its law depends on.
+    is_joint : bool
+        Whether elements depend on each other given the parameters.
     observed : bool
     """
 
@@ -50,18 +52,13 @@ class Variable:
     parameters: tuple[Any, ...]
     parents: tuple[str, ...]
     above: tuple[frozenset[Element], ...]
+    is_joint: bool
     observed: bool
 
     @property
     def size(self) -> int:
         """Return the number of elements."""
         return len(self.names)
-
-    @property
-    def is_joint(self) -> bool:
-        """Return whether elements depend on each other given the parameters."""
-        custom = "Custom" in self.law  # whose own word for it is not trusted
-        return custom or bool(getattr(self.rv.owner.op, "ndim_supp", 1))
 
     def constant(self, place: int) -> FloatArray | None:
         """Return a parameter of the law that depends on no random variable, or None if it depends on one."""
@@ -85,7 +82,6 @@ class Variable:
 _REFUSED = {
     "Flat": "an improper prior has no law",
     "HalfFlat": "an improper prior has no law",
-    "Censored": "censored values are not supported",
     "Simulator": "a simulator has no density",
 }
 
@@ -94,8 +90,8 @@ def unsupported(variable: Variable) -> str | None:
     """Return why neither densities nor draws of a variable can be had, or None if they can."""
     if variable.law in _REFUSED:
         return _REFUSED[variable.law]
-    if type(variable.rv.owner.op).__module__.startswith("pymc.distributions.custom") or "Custom" in variable.law:
-        return "a custom distribution is not supported"
+    if is_black_box(variable.rv.owner.op):
+        return "a custom distribution without dist= is not supported"
     return None
 
 
@@ -237,14 +233,17 @@ def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
                 names=_names(model, name, shape),
                 parameters=found.parameters[name],
                 parents=tuple(sorted({element[0] for each in sets for element in each}, key=found.order.index)),
-                above=_ordered(sets),
+                above=tuple(frozenset(each) for each in sets),
+                is_joint=_is_joint(rv, set(rvs.values())),
                 observed=name in observed,
             ),
         )
 
 
-def _ordered(sets: Sets) -> tuple[frozenset[Element], ...]:
-    return tuple(frozenset(each) for each in sets)
+def _is_joint(rv: Any, known: set[Any]) -> bool:
+    """Return whether elements may depend on each other; what a distribution of the user's says of it is not trusted."""
+    inside = [each for each in ancestors(rv.owner.inputs, known) if each not in known and each.owner is not None]
+    return bool(rv.owner.op.ndim_supp) or any(is_custom(each.owner.op) for each in [rv, *inside])
 
 
 def _law(rv: Any) -> str:

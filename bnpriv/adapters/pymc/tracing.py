@@ -161,7 +161,7 @@ def _run(outputs: Sequence[Any], stand_ins: Mapping[Any, Any]) -> list[Any]:
     inputs = {rv: rv.type() for rv in stand_ins}
     try:
         with np.errstate(all="ignore"):
-            return compiled(list(inputs.values()), replaced(list(outputs), inputs))(*stand_ins.values())
+            return compiled(list(inputs.values()), replaced(list(outputs), inputs), shapes=True)(*stand_ins.values())
     except Exception as error:  # whatever an operation raises for numbers that it was not made for
         raise NetworkError(
             "the shapes of all expressions must be known before any number is",
@@ -176,8 +176,9 @@ def _evaluated(
     """Return the shapes of all expressions, and the values of those that depend on no random variable."""
     varying: set[Any] = set()
     for here in inner:
-        above: list[Any] = [] if here in stand_ins or here.owner is None or is_shape(here) else here.owner.inputs
-        if here in stand_ins or _is_draw(here) or any(each in varying for each in above):
+        given = here in stand_ins or _is_draw(here)
+        above: list[Any] = [] if here.owner is None or given or is_shape(here) else here.owner.inputs
+        if given or any(each in varying for each in above):
             varying.add(here)
     arrays = [each for each in inner if hasattr(each.type, "ndim") and each not in stand_ins]
     fixed = [each for each in arrays if each not in varying]

@@ -216,7 +216,7 @@ def of_network(network: bp.DiscreteNetwork) -> NDArray[np.float64]:
     return joint
 
 
-@pytest.fixture(scope="module", params=range(0, 60, 10), ids=lambda k: f"models {k} to {k + 9}")
+@pytest.fixture(scope="module", params=range(0, 40, 10), ids=lambda k: f"models {k} to {k + 9}")
 def models(request: Any) -> list[tuple[int, Drawn, bp.DiscreteNetwork, Any, Any]]:
     found = []
     for seed in range(request.param, request.param + 10):
@@ -411,13 +411,13 @@ LAWS: Mapping[str, tuple[Callable[[Any, Any], dict[str, Any]], Callable[..., Any
         lambda lib, s: {"alpha": lib.exp(0.1 * lib.tanh(s)), "beta": 1.3 + 0 * s},
         lambda alpha, beta: stats.gamma(alpha, scale=1 / beta),
     ),
-    "Beta": (lambda _, s: {"alpha": 0.5 + s**2 / (1 + s**2), "beta": 2.1 + 0 * s}, stats.beta),
+    "Beta": (lambda _, s: {"alpha": 0.5 + s**2 / (1 + s**2), "beta": 2.1 + 0 * s}, lambda alpha, beta: stats.beta(alpha, beta)),
     "StudentT": (
         lambda _, s: {"nu": 4.1 + 0 * s, "mu": s, "sigma": 1.1 + s**2},
         lambda nu, mu, sigma: stats.t(nu, mu, sigma),
     ),
     "HalfCauchy": (lambda _, s: {"beta": 0.1 + s**2}, lambda beta: stats.halfcauchy(0, beta)),
-    "Laplace": (lambda lib, s: {"mu": s, "b": 0.2 + lib.abs(s)}, stats.laplace),
+    "Laplace": (lambda lib, s: {"mu": s, "b": 0.2 + lib.abs(s)}, lambda mu, b: stats.laplace(mu, b)),
     "Exponential": (lambda _, s: {"lam": 0.2 + s**2}, lambda lam: stats.expon(scale=1 / lam)),
     "Bernoulli": (lambda lib, s: {"p": squeezed(lib, s)}, stats.bernoulli),
     "Uniform": (
