@@ -78,6 +78,7 @@ class Lattice:
         self._scales: dict[str, Scale] = {}
         self._depths: dict[str, tuple[FloatArray, FloatArray]] = {}
         self._axes: dict[tuple[str, int, float], Axis] = {}
+        self._sides: dict[int, tuple[Axis, Axis]] = {}
         self._tables: dict[tuple[str, int, float], LogTable] = {}
         self._sums: dict[tuple[frozenset[str], frozenset[str], int, float], LogTable] = {}
 
@@ -235,7 +236,9 @@ class Lattice:
 
     def sides(self, points: int) -> tuple[Axis, Axis]:
         """Return the points of the two secrets."""
-        return self._side(self.pair.first, points), self._side(self.pair.second, points)
+        if points not in self._sides:
+            self._sides[points] = self._side(self.pair.first, points), self._side(self.pair.second, points)
+        return self._sides[points]
 
     def _side(self, side: Interval, points: int) -> Axis:
         parameter = self.parameter(self.protected)

@@ -133,8 +133,9 @@ class Evaluation:
     @cached_property
     def _log_density(self) -> Any:
         op = self.variable.rv.owner.op
-        inputs = [_core(p, axes) for p, axes in zip(self.variable.parameters, op.ndims_params, strict=True)]
-        value = tensor().vector(dtype=self.variable.rv.dtype)
+        dtype = str(self.variable.rv.dtype)
+        inputs = [_core(p, axes, dtype) for p, axes in zip(self.variable.parameters, op.ndims_params, strict=True)]
+        value = tensor().vector(dtype=dtype)
         logp = pymc().logp(of_parameters(op, inputs), value)
         return compiled([value, *inputs], in_double([logp], {value, *inputs})[0])
 
@@ -182,7 +183,7 @@ class Evaluation:
         rv, own = self.variable.rv, self.variable.parameters
         op = rv.owner.op
         if self.variable.is_plain:
-            inputs = [_core(p, axes) for p, axes in zip(own, op.ndims_params, strict=True)]
+            inputs = [_core(p, axes, str(rv.dtype)) for p, axes in zip(own, op.ndims_params, strict=True)]
             drawn, generators = own_generators(of_parameters(op, inputs))
         elif self.variable.is_basic:
             inputs = [_batch(each) for each in own]
@@ -201,5 +202,7 @@ def _batch(variable: Any) -> Any:
     return tensor().tensor(dtype=variable.dtype, shape=(None, *variable.type.shape))
 
 
-def _core(parameter: Any, axes: int) -> Any:
-    return tensor().tensor(dtype=parameter.dtype, shape=(None,) * (axes + 1))
+def _core(parameter: Any, axes: int, dtype: str) -> Any:
+    """Return an input for a parameter of many laws; small whole numbers would be converted one by one, which is slow."""
+    kept = parameter.dtype if not dtype.startswith("float") else "float64"
+    return tensor().tensor(dtype=kept, shape=(None,) * (axes + 1))
