@@ -191,5 +191,8 @@ def _check_sizes(
 
 
 def _magnitude(values: FloatArray) -> float:
+    top = float(np.max(np.abs(values), initial=0.0))
+    if math.isfinite(top):
+        return top
     finite = values[np.isfinite(values)]
     return float(np.max(np.abs(finite), initial=0.0))

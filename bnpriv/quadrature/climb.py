@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -53,6 +53,8 @@ class Top:
         What may lie beyond the range, if gains go on shrinking as they did.
     coarse : float
         By how much the logs of both densities at the top change if integrals are cut less finely.
+    depth : float
+        How far down the top is.
     places : tuple of tuple of float
         For every part of a frontier where the top is.
     """
@@ -62,6 +64,7 @@ class Top:
     spike: bool = False
     rest: float = 0.0
     coarse: float = 0.0
+    depth: float = 0.0
     places: tuple[Place, ...] = ()
 
     @property
@@ -71,11 +74,12 @@ class Top:
 
     def __add__(self, other: Top) -> Top:
         return Top(
-            value=self.value + other.value,
+            value=math.inf if math.inf in (self.value, other.value) else self.value + other.value,
             growing=self.growing or other.growing,
             spike=self.spike or other.spike,
             rest=max(self.rest, other.rest),
             coarse=max(self.coarse, other.coarse),
+            depth=max(self.depth, other.depth),
             places=(*self.places, *other.places),
         )
 
@@ -124,8 +128,20 @@ class Look:
         if not climb or growing:
             return Top(value=value, growing=growing, places=(place,))
         value, place = self._climb(place)
-        coarse = self.part.coarse(self.part.at(place, self.axes))
-        return Top(value=value, spike=self._spike(place), rest=self._rest(place), coarse=coarse, places=(place,))
+        depth = max((float(self._depth(k, np.array([place[k]]))[0]) for k in self.part.continuous), default=0.0)
+        before, gain = self._gains(value) if depth > self.part.depth / 2 else (0.0, 0.0)
+        return Top(
+            value=value,
+            growing=_grows(before, gain),
+            spike=self._spike(place),
+            rest=max(_beyond(before, gain), self._rest(place)),
+            coarse=self.part.coarse(self.part.at(place, self.axes)),
+            depth=depth,
+            places=(place,),
+        )
+
+    def _depth(self, k: int, coordinates: FloatArray) -> FloatArray:
+        return self.part.lattice.depth_at(self.part.names[k], coordinates)
 
     def _at(self, axes: Sequence[Axis]) -> FloatArray:
         return log_ratios(self.part.densities(axes), reverse=self.reverse)
@@ -179,41 +195,70 @@ class Look:
 
     def growing(self) -> bool:
         """Return whether the ratio grows on beyond one of the ends of a range."""
-        return any(
-            gain > GROWTH and gain >= STUBBORN * before
-            for k in self.part.continuous
-            for before, gain in (self._gains(k, upper=False), self._gains(k, upper=True))
-        )
+        return any(_grows(*self._end_gains(k, upper=upper)) for k in self.part.continuous for upper in (False, True))
 
     def _rest(self, place: Place) -> float:
-        """Return what may lie beyond the ranges in whose outer halves the top is."""
+        """Return what may lie beyond the ends that the top is near to."""
         most = 0.0
         for k in self.part.continuous:
-            name, t = self.part.names[k], self.axes[k].coordinates
+            t = self.axes[k].coordinates
             for upper in (False, True):
-                before, gain = self._gains(k, upper=upper)
-                end, here = self.part.lattice.depth_at(name, np.array([t[-1 if upper else 0], place[k]]))
+                end, here = self._depth(k, np.array([t[-1 if upper else 0], place[k]]))
                 outside = place[k] > np.median(t) if upper else place[k] < np.median(t)
-                if outside and here > end / 2 and gain > 0:
-                    shrinks = gain / before if before > gain else STUBBORN
-                    most = max(most, gain * shrinks / (1 - shrinks))
+                if outside and here > end / 2:
+                    most = max(most, _beyond(*self._end_gains(k, upper=upper)))
         return most
 
-    def _gains(self, k: int, *, upper: bool) -> tuple[float, float]:
-        """Return what the second quarter and the outer half of the depth of one end of a range add, per doubling."""
-        axis, name = self.axes[k], self.part.names[k]
-        depths = self.part.lattice.depth_at(name, axis.coordinates)
+    def _gains(self, value: float) -> tuple[float, float]:
+        """Return what doubling the depth to its half, and to the whole, adds to the top, which is at `value`."""
+        quarter, half = (self._top_within(share * self.part.depth) for share in (0.25, 0.5))
+        return (half - quarter, value - half) if math.isfinite(half - quarter) else (0.0, 0.0)
+
+    def _top_within(self, depth: float) -> float:
+        """Return the top of where no parameter is deeper."""
+        keep = [
+            np.flatnonzero(self._depth(k, axis.coordinates) <= depth)
+            if k in self.part.continuous
+            else range(axis.points)
+            for k, axis in enumerate(self.axes)
+        ]
+        if not all(len(places) for places in keep):
+            return -math.inf
+        axes = [
+            self.part.around(k, axis.coordinates[keep[k]], axis) if k in self.part.continuous else axis
+            for k, axis in enumerate(self.axes)
+        ]
+        look = replace(self, axes=axes, ratios=self.ratios[np.ix_(*keep)])
+        if not math.isfinite(look.value):
+            return look.value
+        start = tuple(float(axis.coordinates[k]) for axis, k in zip(axes, look.best, strict=True))
+        return look._climb(start)[0]
+
+    def _end_gains(self, k: int, *, upper: bool) -> tuple[float, float]:
+        """Return the same for one end of the range of one parameter, per doubling of the depth there."""
+        depths = self._depth(k, self.axes[k].coordinates)
         along = np.max(self.ratios, axis=tuple(j for j in range(self.ratios.ndim) if j != k))
         if upper:
             depths, along = depths[::-1], along[::-1]
-        whole = 0
-        half = int(np.argmin(np.abs(depths - depths[whole] / 2)[: depths.size // 2 + 1]))
-        quarter = int(np.argmin(np.abs(depths - depths[whole] / 4)[: depths.size // 2 + 1]))
-        if not 0 < half < quarter or not np.all(np.isfinite(along[[whole, half, quarter]])) or depths[quarter] <= 0:
+        half, quarter = (int(np.argmin(np.abs(depths - depths[0] / n)[: depths.size // 2 + 1])) for n in (2, 4))
+        if not 0 < half < quarter or not np.all(np.isfinite(along[[0, half, quarter]])) or depths[quarter] <= 0:
             return 0.0, 0.0
-        gain = (along[whole] - along[half]) / math.log2(depths[whole] / depths[half])
+        gain = (along[0] - along[half]) / math.log2(depths[0] / depths[half])
         before = (along[half] - along[quarter]) / math.log2(depths[half] / depths[quarter])
         return float(before), float(gain)
+
+
+def _grows(before: float, gain: float) -> bool:
+    """Return whether gains from doubling a depth hardly shrink."""
+    return gain > GROWTH and gain >= STUBBORN * before
+
+
+def _beyond(before: float, gain: float) -> float:
+    """Return what further doublings of the depth may add if gains shrink a little less from one to the next."""
+    if gain <= 0:
+        return 0.0
+    shrinks = (min(gain / before, STUBBORN) + STUBBORN) / 2 if before > 0 else STUBBORN
+    return gain * shrinks / (1 - shrinks)
 
 
 def looks(part: Part, places: Sequence[Place] = ()) -> tuple[Look, Look]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -12,24 +12,26 @@ from bnpriv.errors import SizeError
 from bnpriv.factors import FloatArray
 from bnpriv.losses import MOST_LOSSES, Losses
 from bnpriv.quadrature.axes import Axis, steps
-from bnpriv.quadrature.lattice import Lattice, sided
-from bnpriv.quadrature.refine import impossible, parts_of, points_at
+from bnpriv.quadrature.lattice import Lattice
+from bnpriv.quadrature.part import FACTOR, Part
+from bnpriv.quadrature.refine import impossible, parts_of, points_at, vanishing
 
-FINEST = 2**13
-"""Points of an axis that is seen, at most."""
+FINEST = {1: 2**13, 2: 2**9, 3: 2**6}
+"""Points of every axis that is seen, by the number of axes; `FEWEST` for more."""
 
-MOST_KEPT = 2**18
-"""Cells in either direction that are aimed at."""
+FEWEST = 24
 
-FEWEST = 12
-"""Points of an axis that is seen, at least."""
+FIRST = {1: 192, 2: 40, 3: 16}
+"""Points of every such axis at which densities are computed at the first level; `FEWEST_FIRST` for more."""
+
+FEWEST_FIRST = 8
 
 LEVELS = 12
 
 PROBES = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Levels of the privacy curve that are compared between two grids."""
 
-TOLERANCE = 1e-7
+TOLERANCE = 3e-7
 """Change of the curve at which what is not seen is taken for finely enough cut."""
 
 
@@ -53,8 +55,15 @@ class Curve:
     settled: bool
 
 
-def curve_of(lattice: Lattice, border: Sequence[str]) -> Curve:
+def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> Curve:
     """Return the losses of a frontier for the pair of a lattice.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    border : sequence of str
+    start : int
+        The level of the first grids.
 
     Raises
     ------
@@ -67,39 +76,44 @@ def curve_of(lattice: Lattice, border: Sequence[str]) -> Curve:
         nothing = np.zeros((1, 2, 1))
         losses = Losses(ratios=nothing, masses=nothing, possible=np.zeros((1, 2), dtype=np.bool_))
         return Curve(losses=losses, change=0.0, settled=True)
-    seen, losses = _start(lattice, border)
-    points, change, settled = points_at(0), np.inf, False
-    for level in range(1, LEVELS):
-        finer = _if_it_fits(lattice, border, points_at(level), seen)
-        if finer is None:
-            break
-        points, change, losses = points_at(level), _moved(losses, finer), finer
-        settled = change <= TOLERANCE
-        if settled:
-            break
-    finest = _if_it_fits(lattice, border, points, 2 * seen)
-    if finest is not None:
-        change, losses = change + _moved(losses, finest), finest
-    return Curve(losses=_with_lost(losses, min(change, 1.0)), change=change, settled=settled and finest is not None)
+    axes = max(1, sum(lattice.parameter(name).states is None for name in border))
+    finest, first = FINEST.get(axes, FEWEST), FIRST.get(axes, FEWEST_FIRST)
+
+    def at(level: int, finer: int = 0, width: int = finest) -> Losses:
+        return _losses(lattice, border, points_at(level), min(round(first * FACTOR**finer), width), width)
+
+    # one after the other: what is integrated out, what is seen, and where losses are added up
+    level, change, losses = _until_stable(at, start)
+
+    def finer_at(step: int) -> Losses:
+        return at(level, step) if step != 0 else losses
+
+    finer, second, losses = _until_stable(finer_at, 0)
+    third = _moved(losses, at(level, finer, finest // 2))
+    total = min(1.0, change + second + third)
+    return Curve(losses=_with_lost(losses, total), change=total, settled=max(change, second) <= TOLERANCE)
 
 
-def _start(lattice: Lattice, border: Sequence[str]) -> tuple[int, Losses]:
-    """Return how many points per axis that is seen are possible, with the losses at the first level."""
-    endless = sum(lattice.parameter(name).states is None for name in border)
-    seen = min(FINEST, int(MOST_KEPT ** (1 / max(endless, 1)))) // 2
-    while seen > FEWEST:
-        losses = _if_it_fits(lattice, border, points_at(0), seen)
-        if losses is not None:
-            return seen, losses
-        seen //= 2
-    return FEWEST, _losses(lattice, border, points_at(0), FEWEST)
+def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, Losses]:
+    """Return the step at which losses moved no more, by how much they moved last, and the losses.
 
-
-def _if_it_fits(lattice: Lattice, border: Sequence[str], points: int, seen: int) -> Losses | None:
+    If the first step is too large the walk starts at 0.
+    """
     try:
-        return _losses(lattice, border, points, seen)
+        step, losses = start, at(start)
     except SizeError:
-        return None
+        if start == 0:
+            raise
+        step, losses = 0, at(0)
+    change = 1.0
+    while change > TOLERANCE and step + 1 < LEVELS:
+        try:
+            finer = at(step + 1)
+        except SizeError:
+            change = _moved(at(step - 1), losses) if change == 1.0 else change
+            break
+        step, change, losses = step + 1, _moved(losses, finer), finer
+    return step, change, losses
 
 
 def _moved(before: Losses, after: Losses) -> float:
@@ -107,15 +121,14 @@ def _moved(before: Losses, after: Losses) -> float:
     return max(float(np.max(np.abs(before.excess(level) - after.excess(level)))) for level in PROBES)
 
 
-def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int) -> Losses:
-    """Return the losses on grids of so many points."""
+def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int, finest: int) -> Losses:
+    """Return the losses on the finest grid, from densities on grids of fewer points."""
+    if vanishing(lattice, points, lattice.base):
+        everything = np.full((1, 2, 1), np.inf), np.ones((1, 2, 1))
+        return Losses(ratios=everything[0], masses=everything[1], possible=np.ones((1, 2), dtype=np.bool_))
     first = second = np.zeros(1)
-    sides = lattice.sides(points)
-    tops = sided(lattice.prior(points, lattice.base), sides)
     for names in parts_of(lattice, border, points):
-        special = {name: _fine(lattice, name, seen) for name in names}
-        joint = lattice.joint((lattice.protected, *names), points, lattice.base, special)
-        one, other = (logs.ravel() - top for logs, top in zip(sided(joint, sides), tops, strict=True))
+        one, other = _densities(Part(lattice=lattice, names=names, points=points, depth=lattice.base), seen, finest)
         if 2 * first.size * one.size > MOST_LOSSES:
             raise SizeError(
                 f"the losses of a pair may have at most {MOST_LOSSES:,} cells",
@@ -130,10 +143,38 @@ def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int) -> 
     return Losses(ratios=ratios[np.newaxis], masses=masses[np.newaxis], possible=np.ones((1, 2), dtype=np.bool_))
 
 
-def _fine(lattice: Lattice, name: str, seen: int) -> Axis:
+def _densities(part: Part, seen: int, finest: int) -> tuple[FloatArray, FloatArray]:
+    """Return the log probabilities of the cells of the finest grid given either secret."""
+    rough = [_axis(part, name, seen) for name in part.names]
+    fine = [_axis(part, name, finest) for name in part.names]
+    found = part.densities([replace(axis, log_weights=np.zeros(axis.points)) for axis in rough])
+    if not all(bool(np.all(np.isfinite(logs))) for logs in found):
+        # an edge of a support: nothing smooth to interpolate
+        fine = [_axis(part, name, seen) for name in part.names]
+        rough = fine
+    weights = sum(
+        (axis.log_weights.reshape([-1 if j == k else 1 for j in range(len(fine))]) for k, axis in enumerate(fine)),
+        np.zeros(1),
+    )
+    first, second = (_interpolated(logs, rough, fine) + weights for logs in found)
+    return first.ravel(), second.ravel()
+
+
+def _axis(part: Part, name: str, points: int) -> Axis:
+    lattice = part.lattice
     if lattice.parameter(name).states is not None:
-        return lattice.axis(name, seen, lattice.base)
-    return steps(lattice.scale(name), *lattice.reach(name, lattice.base), seen)
+        return lattice.axis(name, points, part.depth)
+    return steps(lattice.scale(name), *lattice.reach(name, part.depth), points)
+
+
+def _interpolated(logs: FloatArray, rough: Sequence[Axis], fine: Sequence[Axis]) -> FloatArray:
+    """Return values on finer axes by cubic splines along one axis after the other."""
+    from scipy.interpolate import CubicSpline
+
+    for k, (before, after) in enumerate(zip(rough, fine, strict=True)):
+        if before.points != after.points:
+            logs = np.asarray(CubicSpline(before.coordinates, logs, axis=k)(after.coordinates))
+    return logs
 
 
 def _with_lost(losses: Losses, change: float) -> Losses:

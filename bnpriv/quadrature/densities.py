@@ -77,7 +77,8 @@ def density_table(parameter: Parameter, axes: Mapping[str, Axis], most_cells: in
     logs = log_density(parameter, spread[0], spread[1:])
     weights = axes[parameter.name].log_weights.reshape([-1] + [1] * len(parameter.parents))
     values = np.broadcast_to(logs, shape) + weights
-    return LogTable(axes=family, values=values[np.newaxis], error=16 * UNIT_ROUNDOFF * _magnitude(values))
+    magnitude = float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
+    return LogTable(axes=family, values=values[np.newaxis], error=16 * UNIT_ROUNDOFF * magnitude)
 
 
 def too_large(cells: int, family: Iterable[str], most_cells: int) -> SizeError:
@@ -105,8 +106,3 @@ def missing_mass(table: LogTable, depths: Sequence[FloatArray]) -> float:
         depth = depth + each.reshape([-1 if j == k else 1 for j in range(len(depths))])
     with np.errstate(over="ignore"):
         return float(np.max(np.abs(np.expm1(np.minimum(sums, HIGHEST))) * np.exp(-depth)))
-
-
-def _magnitude(values: FloatArray) -> float:
-    finite = values[np.isfinite(values)]
-    return float(np.max(np.abs(finite), initial=0.0))

@@ -13,13 +13,16 @@ import numpy as np
 from bnpriv.continuous_secrets import Interval, IntervalPair
 from bnpriv.errors import SizeError
 from bnpriv.factors import FloatArray, LogTable, log_sum_exp, marginal
-from bnpriv.networks import DensityNetwork, Parameter
+from bnpriv.networks import DensityNetwork, Graph, Parameter
 from bnpriv.quadrature.axes import Axis, bare, between, listed, steps
 from bnpriv.quadrature.densities import MOST_CELLS, density_table, log_density, missing_mass
 from bnpriv.quadrature.scales import Scale
 
 DRAWS = 2000
 """Forward draws, under each side of a pair, that tell where parameters are."""
+
+ENOUGH_DRAWS = 20
+"""How many draws inside an interval tell where a parameter is in it."""
 
 SHARES = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 """Quantiles of draws at which densities are looked at beside the grid."""
@@ -48,13 +51,25 @@ BEYOND = 1e6
 COARSE_POINTS = 44
 """Points of every axis when that is found out."""
 
-KEPT_CELLS = 2**18
-"""Tables up to this size are remembered."""
+KEPT_CELLS = 2**24
+"""Cells of all tables that are remembered."""
+
+
+MOST_SUMMED = 2**20
+"""Largest table of a group of parameters that is summed out once for all points of what is seen."""
 
 
 @final
 class Lattice:
-    """Grids of the parameters for one pair of secrets; remembers what it has computed."""
+    """Grids of the parameters for one pair of secrets; remembers what it has computed.
+
+    Parameters
+    ----------
+    network : DensityNetwork
+    protected : str
+    pair : IntervalPair
+        Both secrets must have a part inside the support.
+    """
 
     def __init__(self, network: DensityNetwork, protected: str, pair: IntervalPair) -> None:
         self.network = network
@@ -63,7 +78,9 @@ class Lattice:
         self._scales: dict[str, Scale] = {}
         self._depths: dict[str, tuple[FloatArray, FloatArray]] = {}
         self._axes: dict[tuple[str, int, float], Axis] = {}
+        self._sides: dict[int, tuple[Axis, Axis]] = {}
         self._tables: dict[tuple[str, int, float], LogTable] = {}
+        self._sums: dict[tuple[frozenset[str], frozenset[str], int, float], LogTable] = {}
 
     def parameter(self, name: str) -> Parameter:
         """Return a parameter."""
@@ -76,28 +93,39 @@ class Lattice:
         return frozenset(name for name in graph.nodes if self.protected in graph.ancestral((name,)) - {name})
 
     @cached_property
-    def draws(self) -> tuple[Mapping[str, FloatArray], ...]:
-        """Return forward draws as they are and with the protected parameter set to values of the secrets."""
-        names, simulator, seed = self.network.attributes, self.network.simulator, self.network.sampling.seed
-        free = simulator(names, DRAWS, seed=seed, given={}, records=1)
-        values = dict.fromkeys(self._typical)
-        return (free, *(simulator(names, DRAWS, seed=seed, given={self.protected: v}, records=1) for v in values))
+    def free(self) -> Mapping[str, FloatArray]:
+        """Return forward draws."""
+        return self._simulated({})
 
-    @property
+    @cached_property
+    def given(self) -> tuple[Mapping[str, FloatArray], ...]:
+        """Return forward draws with the protected parameter set to values of the secrets."""
+        return tuple(self._simulated({self.protected: value}) for value in dict.fromkeys(self._typical))
+
+    def _simulated(self, given: Mapping[str, float]) -> Mapping[str, FloatArray]:
+        names, seed = self.network.attributes, self.network.sampling.seed
+        found = self.network.simulator(names, DRAWS, seed=seed, given=given, records=1)
+        return {name: np.asarray(found[name], dtype=np.float64) for name in names}
+
+    @cached_property
     def _typical(self) -> tuple[float, ...]:
-        """Return values of the secrets inside the support."""
-        low, high = self.parameter(self.protected).lower, self.parameter(self.protected).upper
+        """Return values of the secrets: of an interval those that are probable in it."""
         found: list[float] = []
         for side in (self.pair.first, self.pair.second):
-            start, end = max(side.low, low), min(side.high, high)
-            inner = (0.5,) if start == end else (0.02, 0.5, 0.98)
-            found += [start + share * (end - start) for share in inner if start <= end]
+            axis = self._side(side, COARSE_POINTS)
+            if axis.points <= 2:
+                found += axis.values.tolist()
+                continue
+            drawn = self.free[self.protected]
+            inside = drawn[(drawn >= side.low) & (drawn <= side.high)]
+            values = inside if inside.size >= ENOUGH_DRAWS else axis.values
+            found += np.quantile(values, (0.02, 0.5, 0.98)).tolist()
         return tuple(found)
 
     def drawn(self, name: str) -> tuple[FloatArray, ...]:
         """Return the draws that tell where a parameter is."""
-        chosen = self.draws[1:] if name in self.below else self.draws[:1]
-        return tuple(np.asarray(each[name], dtype=np.float64) for each in chosen)
+        chosen = self.given if name in self.below else (self.free,)
+        return tuple(each[name] for each in chosen)
 
     def scale(self, name: str) -> Scale:
         """Return the scale of a continuous parameter."""
@@ -136,8 +164,8 @@ class Lattice:
         places = np.array(list(itertools.product(*(range(values.size) for values, _ in lists))), dtype=np.intp).T
         columns = [values[place] for (values, _), place in zip(lists, places, strict=True)]
         unlikely = sum((depth[place] for (_, depth), place in zip(lists, places, strict=True)), np.zeros(1))
-        sources = self.draws[1:] if {self.protected, *self.below}.intersection(parents) else self.draws[:1]
-        rows = [np.concatenate([np.asarray(each[name], dtype=np.float64)[:32] for each in sources]) for name in parents]
+        sources = self.given if {self.protected, *self.below}.intersection(parents) else (self.free,)
+        rows = [np.concatenate([each[name][:32] for each in sources]) for name in parents]
         joined = [np.concatenate(both) for both in zip(columns, rows, strict=True)]
         return joined, np.concatenate((unlikely, np.zeros(rows[0].size)))
 
@@ -208,7 +236,9 @@ class Lattice:
 
     def sides(self, points: int) -> tuple[Axis, Axis]:
         """Return the points of the two secrets."""
-        return self._side(self.pair.first, points), self._side(self.pair.second, points)
+        if points not in self._sides:
+            self._sides[points] = self._side(self.pair.first, points), self._side(self.pair.second, points)
+        return self._sides[points]
 
     def _side(self, side: Interval, points: int) -> Axis:
         parameter = self.parameter(self.protected)
@@ -221,7 +251,7 @@ class Lattice:
         if start == end:
             return Axis(coordinates=np.zeros(1), values=np.array([start]), log_weights=np.zeros(1))
         low, high = self._inside(start, end)
-        return between(self.scale(self.protected), low, high, max(points, 20))
+        return between(self.scale(self.protected), low, high, max(20, round(4 * math.sqrt(points))))
 
     def _inside(self, start: float, end: float) -> tuple[float, float]:
         """Return the coordinates of the part of an interval where the protected parameter can well be."""
@@ -253,7 +283,7 @@ class Lattice:
             return self._tables[key]
         axes = {member: special.get(member) or self.axis(member, points, depth) for member in family}
         table = density_table(self.parameter(name), axes)
-        if usual and table.values.size <= KEPT_CELLS:
+        if usual and sum(kept.values.size for kept in self._tables.values()) + table.values.size <= KEPT_CELLS:
             self._tables[key] = table
         return table
 
@@ -261,9 +291,33 @@ class Lattice:
         self, names: Sequence[str], points: int, depth: float, special: Mapping[str, Axis] | None = None
     ) -> FloatArray:
         """Return the log of the joint density times weights over points of `names`."""
+        fixed = special or {}
         needed = sorted(self.network.graph.ancestral(names))
-        tables = [self.table(name, points, depth, special or {}) for name in needed]
-        return marginal(tables, names, most_cells=MOST_CELLS).values[0]
+        tables = {name: self.table(name, points, depth, fixed) for name in needed}
+        for inner in inner_groups(self.network.graph, needed, frozenset(names), frozenset(fixed)):
+            found = self._summed(inner, tables, points, depth)
+            if found is not None:
+                done, table = found
+                tables = {name: each for name, each in tables.items() if name not in done}
+                tables[min(done)] = table
+        return marginal(tables.values(), names, most_cells=MOST_CELLS).values[0]
+
+    def _summed(
+        self, inner: frozenset[str], tables: Mapping[str, LogTable], points: int, depth: float
+    ) -> tuple[frozenset[str], LogTable] | None:
+        """Return which tables hold parameters of a group, and their product with the group summed out.
+
+        None if that is too large to be worth remembering.
+        """
+        done = frozenset(name for name, table in tables.items() if inner.intersection(table.axes))
+        key = (inner, done, points, depth)
+        if key not in self._sums:
+            keep = sorted({axis for name in done for axis in tables[name].axes} - inner)
+            sizes = {axis: size for name in done for axis, size in tables[name].sizes().items()}
+            if math.prod(sizes[axis] for axis in keep) > MOST_SUMMED:
+                return None
+            self._sums[key] = marginal([tables[name] for name in sorted(done)], keep, most_cells=MOST_CELLS)
+        return done, self._sums[key]
 
     def prior(self, points: int, depth: float) -> FloatArray:
         """Return the log of the density times weight of the protected parameter at the points of both secrets."""
@@ -300,3 +354,30 @@ def _total(logs: FloatArray) -> FloatArray:
     if not logs.shape[0]:
         return np.full(logs.shape[1:], -math.inf)
     return np.asarray(log_sum_exp(logs, 0))
+
+
+def inner_groups(
+    graph: Graph, needed: Sequence[str], kept: frozenset[str], special: frozenset[str]
+) -> list[frozenset[str]]:
+    """Return the groups of connected parameters, apart from `kept`, that share no table with `special`.
+
+    Examples
+    --------
+    >>> graph = Graph({"a": (), "h": ("a",), "k": ("h",), "q": ("k",)})
+    >>> inner_groups(graph, ["a", "h", "k", "q"], frozenset({"a", "q"}), frozenset({"q"}))
+    [frozenset({'h'})]
+    """
+    families = [frozenset({name, *graph.parents[name]}) for name in needed]
+    touched = frozenset(name for family in families if family & special for name in family)
+    left = set(needed) - kept - touched
+    groups: list[frozenset[str]] = []
+    while left:
+        group, todo = set[str](), [min(left)]
+        while todo:
+            name = todo.pop()
+            if name not in group:
+                group.add(name)
+                todo.extend(other for family in families if name in family for other in family & left)
+        groups.append(frozenset(group))
+        left -= group
+    return groups

@@ -28,11 +28,14 @@ LEAST_LEVELS = 3
 TOLERANCE = 1e-7
 """Change between two levels at which a value is taken for stable."""
 
-LOST = 1e-6
-"""How much of a density grids may lose."""
+LOST = 1e-5
+"""How much of a density grids may lose without more being asked of the value."""
 
 COARSE = 1e-4
 """By how much log densities at the top may differ from those on the grids of the level before."""
+
+MUCH_COARSE = 1e-2
+"""The same where it is asked whether a small growth is more than chance."""
 
 MUCH_LOST = 1e-3
 """Grids that lose more than this are too coarse to tell growth from chance."""
@@ -109,11 +112,8 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
     NetworkError
         If a density that is needed is missing.
     """
-    nothing = outside(lattice.parameter(lattice.protected), lattice.pair)
-    if nothing is None and impossible(lattice):
-        nothing = Settled(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
-    if nothing is not None:
-        return nothing
+    if impossible(lattice):
+        return Settled(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
     if not lattice.reaches:
         reason = "Grids do not reach to where the parameters above it are, given a secret so far from what is probable."
         return Settled(value=math.inf, change=math.inf, settled=False, reason=reason)
@@ -121,7 +121,7 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
     tops: list[Top] = []
     both: dict[bool, Top] = {}
     for level in range(LEVELS):
-        points, depth = points_at(level), depth_at(lattice, level)
+        points, depth = points_at(level), depth_at(lattice, level, tops)
         try:
             both = _both(lattice, border, points, depth, both)
             lost = lattice.lost(_summed(lattice, border), points, depth)
@@ -129,20 +129,42 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
             if not history:
                 raise
             break
-        top = _larger(both)
-        change = abs(top.value - tops[-1].value) if tops and math.isfinite(top.value) else math.inf
-        tops.append(top)
-        history.append(Refinement(points=points, depth=depth, influence=top.value, change=change, lost=lost))
-        if level + 1 < LEAST_LEVELS:
-            continue
-        if lost <= MUCH_LOST and ((top.endless and tops[-2].endless) or _faster(history)):
-            return _endless(history, top)
-        if change <= _tolerance(top) and lost <= LOST and top.coarse <= COARSE and top.rest <= _tolerance(top):
-            value = top.value + change
-            return Settled(value=value, change=change, settled=True, reason="Stable.", history=tuple(history))
-        if top.coarse <= COARSE and all(step.change <= _tolerance(top) for step in history[-MOST_REPEATS:]):
+        tops.append(_larger(both))
+        history.append(_step(points, depth, lost, tops))
+        found = _ended(history, tops)
+        if found is not None:
+            return found
+        if tops[-1].coarse <= COARSE and all(step.change <= _tolerance(tops[-1]) for step in history[-MOST_REPEATS:]):
             break
     return _open(history, tops[-1])
+
+
+def _step(points: int, depth: float, lost: float, tops: Sequence[Top]) -> Refinement:
+    """Return what happened at the last level."""
+    value, before = tops[-1].value, tops[-2].value if len(tops) > 1 else math.inf
+    change = abs(value - before) if math.isfinite(value) and math.isfinite(before) else math.inf
+    return Refinement(points=points, depth=depth, influence=value, change=change, lost=lost)
+
+
+def _ended(history: Sequence[Refinement], tops: Sequence[Top]) -> Settled | None:
+    """Return the end of a refinement if it has one."""
+    top, step = tops[-1], history[-1]
+    if len(history) < LEAST_LEVELS:
+        return None
+    clear = step.lost <= MUCH_LOST and (top.coarse <= MUCH_COARSE or not step.change <= LOOSE)
+    if clear and ((top.endless and tops[-2].endless) or _faster(history)):
+        return _endless(history, top)
+    if _stable(history, top):
+        value = top.value + step.change
+        return Settled(value=value, change=step.change, settled=True, reason="Stable.", history=tuple(history))
+    return None
+
+
+def _stable(history: Sequence[Refinement], top: Top) -> bool:
+    """Return whether the value does not move, and nothing speaks against it; more lost mass takes more levels."""
+    lost, levels = history[-1].lost, LEAST_LEVELS if history[-1].lost > LOST else 1
+    still = all(step.change <= _tolerance(top) for step in history[-levels:])
+    return still and lost <= MUCH_LOST and top.coarse <= COARSE and top.rest <= _tolerance(top)
 
 
 def _tolerance(top: Top) -> float:
@@ -154,8 +176,16 @@ def points_at(level: int) -> int:
     return round(FEWEST_POINTS * FACTOR**level)
 
 
-def depth_at(lattice: Lattice, level: int) -> float:
-    """Return how far down the axes reach at a level: from level 3 on as far as it goes."""
+def depth_at(lattice: Lattice, level: int, tops: Sequence[Top]) -> float:
+    """Return how far down the axes reach at a level.
+
+    First they reach ever deeper, to find out whether ratios grow; if they do not, fewer points go where no top is.
+    """
+    last = tops[-LEAST_LEVELS:]
+    if level > LEAST_LEVELS and all(
+        not top.endless and top.rest <= TOLERANCE / 10 and top.depth <= lattice.base for top in last
+    ):
+        return 2 * lattice.base
     return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
 
 
@@ -170,22 +200,32 @@ def outside(parameter: Parameter, pair: IntervalPair) -> Settled | None:
 
 
 def impossible(lattice: Lattice) -> bool:
-    """Return whether a secret has probability zero."""
-    sides = lattice.sides(FEWEST_POINTS)
-    if not all(side.points for side in sides):
+    """Return whether a secret surely has probability zero: by the support, or by the density of a root at a value."""
+    parameter = lattice.parameter(lattice.protected)
+    if outside(parameter, lattice.pair) is not None:
         return True
-    prior = lattice.prior(FEWEST_POINTS, lattice.base)
-    return any(bool(np.isneginf(total)) for total in sided(prior, sides))
+    if parameter.parents:
+        return False  # a sum over a grid may miss what is narrow
+    sides = lattice.sides(FEWEST_POINTS)
+    totals = sided(lattice.prior(FEWEST_POINTS, lattice.base), sides)
+    return any(side.points == 1 and np.isneginf(total) for side, total in zip(sides, totals, strict=True))
+
+
+def vanishing(lattice: Lattice, points: int, depth: float) -> bool:
+    """Return whether nothing is left of a secret on a grid, so that it says nothing."""
+    return any(bool(np.isneginf(total)) for total in sided(lattice.prior(points, depth), lattice.sides(points)))
 
 
 def _both(
     lattice: Lattice, border: Sequence[str], points: int, depth: float, before: Mapping[bool, Top]
 ) -> dict[bool, Top]:
     """Return the tops of both directions, from where they were at the level `before`."""
+    if vanishing(lattice, points, depth):
+        return {False: Top(value=math.inf)}
     ways: dict[bool, list[Look]] = {False: [], True: []}
     for k, names in enumerate(parts_of(lattice, border, points)):
         part = Part(lattice=lattice, names=names, points=points, depth=depth)
-        for look in looks(part, [top.places[k] for top in before.values()]):
+        for look in looks(part, [top.places[k] for top in before.values() if top.places]):
             ways[look.reverse].append(look)
     order = sorted(ways, key=lambda way: -sum(look.value for look in ways[way]))
     found: dict[bool, Top] = {}
@@ -224,7 +264,7 @@ def _faster(history: Sequence[Refinement]) -> bool:
     """Return whether the value grew with every doubling of the depth, and no less each time."""
     wider = [step for k, step in enumerate(history) if k == 0 or step.depth > history[k - 1].depth]
     gains = [after.influence - before.influence for before, after in itertools.pairwise(wider)]
-    if len(gains) < LEAST_LEVELS or len(wider) < len(history) or min(gains) <= LOOSE:
+    if len(gains) < LEAST_LEVELS or len(wider) < len(history) or not all(gain > LOOSE for gain in gains):
         return False
     return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
 
@@ -244,6 +284,7 @@ def _open(history: Sequence[Refinement], top: Top) -> Settled:
     last = history[-LEAST_LEVELS:]
     changes = [step.change for step in last if step is not history[0]] or [math.inf]
     change = max(top.rest, top.coarse, history[-1].lost, *changes)
-    value = max(step.influence for step in last) + change if change <= LOOSE and not top.endless else math.inf
-    reason = f"Not stable: it is known to about {change:.2g}."
+    known = change <= LOOSE and not top.endless
+    value = max(step.influence for step in last) + change if known else math.inf
+    reason = f"Not stable: it is known to about {change:.2g}." if change < math.inf else "Not stable."
     return Settled(value=value, change=change, settled=False, reason=reason, history=tuple(history))

@@ -20,7 +20,7 @@ The square of a quotient of two such distances is still a double.
 FARTHEST_WIDTHS = 1e8
 """Distance from the centre in widths, where tails are light."""
 
-HEAVY = 5.0
+HEAVY = 2.4
 """Tails are heavy where the outermost draws lie this many times as far from the middle as the middle four fifths."""
 
 

@@ -7,13 +7,14 @@ from typing import final
 
 import numpy as np
 
+from bnpriv.errors import SizeError
 from bnpriv.factors import FloatArray
 from bnpriv.quadrature.axes import bare
 from bnpriv.quadrature.lattice import Lattice, sided
 from bnpriv.quadrature.refine import points_at
 
-LEVEL = 4
-"""Level of the grids of what is integrated out."""
+LEVELS = (4, 2, 0)
+"""Levels of the grids of what is integrated out; the first one that fits."""
 
 TAIL = 5e-4
 """Mass beyond either end of what is drawn, at least."""
@@ -51,17 +52,26 @@ def seen(lattice: Lattice, name: str) -> Seen:
     SizeError
         If a table would be too large.
     """
+    for level in LEVELS[:-1]:
+        try:
+            return _seen(lattice, name, points_at(level))
+        except SizeError:
+            continue
+    return _seen(lattice, name, points_at(LEVELS[-1]))
+
+
+def _seen(lattice: Lattice, name: str, points: int) -> Seen:
     if lattice.parameter(name).states is not None:
-        axis = lattice.axis(name, points_at(LEVEL), lattice.base)
-        first, second = _given(lattice, name, axis.coordinates)
+        axis = lattice.axis(name, points, lattice.base)
+        first, second = _given(lattice, name, axis.coordinates, points)
         return Seen(values=axis.values, first=first, second=second, finite=True)
     coarse = np.linspace(*lattice.reach(name, lattice.base), 4 * ACROSS)
     scale = lattice.scale(name)
-    densities = np.stack(_given(lattice, name, coarse))
+    densities = np.stack(_given(lattice, name, coarse, points))
     low, high = _worth_drawing(densities, densities * np.exp(scale.log_slope(coarse)))
     ends = scale.values(coarse[[low, high]])
     fine = np.unique(scale.coordinates(np.linspace(float(ends[0]), float(ends[1]), ACROSS)))
-    first, second = _given(lattice, name, fine)
+    first, second = _given(lattice, name, fine, points)
     return Seen(values=scale.values(fine), first=first, second=second, finite=False)
 
 
@@ -74,10 +84,10 @@ def _worth_drawing(densities: FloatArray, masses: FloatArray) -> tuple[int, int]
     return (int(places[0]), int(places[-1])) if places.size > 1 else (0, masses.shape[1] - 1)
 
 
-def _given(lattice: Lattice, name: str, coordinates: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _given(lattice: Lattice, name: str, coordinates: FloatArray, points: int) -> tuple[FloatArray, FloatArray]:
     """Return the densities of a parameter at coordinates of it given both secrets."""
     finite = lattice.parameter(name).states is not None
-    points, depth = points_at(LEVEL), lattice.base
+    depth = lattice.base
     special = {} if finite else {name: bare(lattice.scale(name), coordinates)}
     joint = lattice.joint((lattice.protected, name), points, depth, special)
     sides = lattice.sides(points)

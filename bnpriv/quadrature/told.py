@@ -121,7 +121,10 @@ class DensityInfluence:
         SizeError
             If a table would be too large.
         """
-        return tuple(curve_of(lattice, self.frontier) for lattice in self.lattices)
+        return tuple(
+            curve_of(lattice, self.frontier, start=max(0, len(found.history) - 3))
+            for lattice, found in zip(self.lattices, self.found, strict=False)
+        )
 
     def delta(self, epsilon: float) -> float:
         """Return the hockey-stick divergence at `epsilon` of what the columns tell, at the worst pair."""
@@ -355,7 +358,7 @@ def unknown_because(
     )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _lattice(network: DensityNetwork, protected: str, pair: IntervalPair) -> Lattice:
     """Return the grids for a pair, which all columns of a report share."""
     return Lattice(network, protected, pair)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import final
 
 from bnpriv.checks import listing
 from bnpriv.continuous_secrets import IntervalPair
-from bnpriv.errors import BnprivError
+from bnpriv.errors import BnprivError, SizeError
 from bnpriv.mechanisms.pages import observer_text
 from bnpriv.mechanisms.verdict import verdict_text
 from bnpriv.networks import DensityNetwork, drivers
@@ -209,7 +209,11 @@ class DensityReport(ShortReport):
             told = row.asked
             if told is not None and told.lattices and float(told) > 0:
                 name = max(told.frontier, key=lambda each: _alone(row, each))
-                yield f"{name} given two secrets", two_curves(told.conditional(name))
+                try:
+                    drawn = told.conditional(name)
+                except SizeError:
+                    continue
+                yield f"{name} given two secrets", two_curves(drawn)
 
     def _chart(self) -> Iterable[tuple[str, html.Html]]:
         if not self.curve:
@@ -289,7 +293,13 @@ def _told(
     network: DensityNetwork, columns: Iterable[str], protected: str, pairs: tuple[IntervalPair, ...]
 ) -> DensityInfluence:
     """Return an influence; where it cannot be computed one without bound that says why."""
-    names = tuple(sorted(columns))
+    return _known(network, tuple(sorted(columns)), protected, pairs)
+
+
+@lru_cache(maxsize=256)
+def _known(
+    network: DensityNetwork, names: tuple[str, ...], protected: str, pairs: tuple[IntervalPair, ...]
+) -> DensityInfluence:
     try:
         missing = unknown_influence(network, names, protected, pairs)
         return missing or density_influence_of(network, names, protected, pairs)
@@ -297,6 +307,7 @@ def _told(
         return unknown_because(network, names, protected, pairs, error)
 
 
+@lru_cache(maxsize=4096)
 def _delta(told: DensityInfluence, epsilon: float) -> float | None:
     """Return the privacy curve, or None where it cannot be computed."""
     if not told.lattices:

@@ -12,6 +12,7 @@ from bnpriv.adapters.pymc.finite import discrete_network, finite_states
 from bnpriv.adapters.pymc.gaussian import gaussian_network, is_linear
 from bnpriv.adapters.pymc.identity import identity_of
 from bnpriv.adapters.pymc.posterior import draws_of, posterior_of
+from bnpriv.adapters.pymc.records import record_network
 from bnpriv.adapters.pymc.roles import Columns, Roles, roles_of
 from bnpriv.adapters.pymc.structure import Variable, structure_of, unsupported
 from bnpriv.checks import listing
@@ -26,6 +27,9 @@ def network_of(
     """Return the network; see `bnpriv.from_pymc`."""
     structure = structure_of(model)
     roles = roles_of(structure, columns, draws_of(structure, posterior, thin))
+    if not roles.parameters:
+        reading = _reading(roles, {}, "exact", "one record, given each draw")
+        return replace(record_network(roles), drawn=posterior_of(roles, posterior), reading=reading)
     driven = {column: roles.drivers(column) for column in roles.columns}
     _check_names(roles, driven)
     states = {variable.name: finite_states(variable) for variable in roles.parameters}
@@ -78,7 +82,8 @@ def _reading(
         elif variable.name in roles.fixed:
             nodes.append(_node(variable, "fixed", "exact", f"fixed to {roles.models:,} draws of a posterior"))
         elif variable.name in roles.own:
-            nodes.append(_column(roles, variable, driven, laws or {}))
+            column = _column(roles, variable, driven, laws or {}) if driven else _node(variable, "column", "exact", why)
+            nodes.append(column)
     return Reading(nodes=tuple(nodes), columns=driven, laws=laws or {}, identity=identity_of(roles))
 
 
@@ -95,6 +100,8 @@ def _treatment(variable: Variable) -> tuple[Treatment, str]:
         return "quadrature", "finitely many values, below or above continuous ones"
     if has_density(variable):
         return "quadrature", "continuous, known by its density"
+    if not str(variable.rv.dtype).startswith("float"):
+        return "draws", "whole numbers without end"
     if variable.is_joint:
         return "draws", "its entries are drawn together"
     return "draws", "made of other laws, without a plain density"

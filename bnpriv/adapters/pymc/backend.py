@@ -54,13 +54,16 @@ def replaced(outputs: Any, swaps: Any) -> Any:
     return library.clone_replace(outputs, swaps)
 
 
-def compiled(inputs: Any, outputs: Any, givens: Any = None) -> Any:
-    """Return a function that takes milliseconds to compile: nothing is translated to C."""
+def compiled(inputs: Any, outputs: Any, *, updates: Any = None, shapes: bool = False) -> Any:
+    """Return a function that takes milliseconds to compile: nothing is rewritten, nothing translated to C.
+
+    With `shapes` no more is computed than shapes need.
+    """
     import pytensor
 
     library: Any = pytensor
-    mode = library.compile.mode.Mode("py", "fast_compile")
-    return library.function(inputs, outputs, givens=givens or {}, mode=mode, on_unused_input="ignore")
+    mode = library.compile.mode.Mode("py", "fast_compile" if shapes else None)
+    return library.function(inputs, outputs, updates=updates or {}, mode=mode, on_unused_input="ignore")
 
 
 def own_generators(output: Any) -> tuple[Any, list[Any]]:
@@ -79,6 +82,14 @@ def _generator() -> Any:
     return library.shared(np.random.default_rng(0))
 
 
+def updates_of(inputs: Any, output: Any) -> Any:
+    """Return what generators become when an expression is drawn."""
+    import pymc.pytensorf as module
+
+    library: Any = module
+    return library.collect_default_updates(outputs=[output], inputs=inputs)
+
+
 def reseed(generators: list[Any], random: np.random.Generator) -> None:
     """Give generators new seeds."""
     import pymc.pytensorf as module
@@ -94,6 +105,24 @@ def random_variables() -> Any:
     return RandomVariable
 
 
+def is_random(op: Any) -> bool:
+    """Return whether an operation draws from a distribution, one with parameters or one made of others."""
+    return hasattr(op, "ndim_supp")
+
+
+def is_custom(op: Any) -> bool:
+    """Return whether an operation draws from a distribution that the user wrote."""
+    import pymc.distributions.custom as module
+
+    library: Any = module
+    return isinstance(op, (library.CustomDistRV, library.CustomSymbolicDistRV))
+
+
+def is_black_box(op: Any) -> bool:
+    """Return whether an operation draws from a distribution of which there are functions only, no expression."""
+    return is_custom(op) and isinstance(op, random_variables())
+
+
 _PLAIN_MODULES = ("pytensor.tensor.random.basic", "pymc.distributions.continuous", "pymc.distributions.discrete")
 
 
@@ -101,7 +130,13 @@ def is_plain(op: Any) -> bool:
     """Return whether an operation draws single numbers from a distribution that has parameters and is not composed."""
     single = getattr(op, "ndim_supp", 1) == 0 and hasattr(op, "ndims_params")
     own = isinstance(op, random_variables()) or hasattr(cast(object, type(op)), "rv_op")
-    return bool(single and own and type(op).__module__ in _PLAIN_MODULES)
+    many = type(op).__name__ != "InterpolatedRV"  # which PyMC has for one point at a time
+    return bool(single and own and many and type(op).__module__ in _PLAIN_MODULES)
+
+
+def is_basic(op: Any) -> bool:
+    """Return whether an operation draws numbers or vectors from a distribution of PyTensor's own."""
+    return isinstance(op, random_variables()) and type(op).__module__ == _PLAIN_MODULES[0]
 
 
 def of_parameters(op: Any, parameters: list[Any]) -> Any:
@@ -128,11 +163,16 @@ def support(rv: Any, constant: Callable[[int], FloatArray | None]) -> tuple[floa
         if ends[0] is not None and ends[1] is not None:
             return float(ends[0].min()), float(ends[1].max())
         return -math.inf, math.inf
+    ends = {"LogTransform": (0.0, math.inf), "LogOddsTransform": (0.0, 1.0), "CircularTransform": (-math.pi, math.pi)}
+    return ends.get(type(usual_transform(rv)).__name__, (-math.inf, math.inf))
+
+
+def usual_transform(rv: Any) -> Any:
+    """Return the transformation of a variable's law to the whole line, or None."""
     import pymc.distributions.transforms as module
 
     transforms: Any = module
     try:
-        kind = type(transforms._default_transform(rv.owner.op, rv)).__name__
+        return transforms._default_transform(rv.owner.op, rv)
     except NotImplementedError:
-        kind = ""
-    return {"LogTransform": (0.0, math.inf), "LogOddsTransform": (0.0, 1.0)}.get(kind, (-math.inf, math.inf))
+        return None

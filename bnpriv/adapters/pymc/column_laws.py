@@ -12,7 +12,7 @@ import numpy as np
 from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import MOST_ENTRIES, parent_points
 from bnpriv.adapters.pymc.roles import Roles
-from bnpriv.adapters.pymc.tracing import Element
+from bnpriv.adapters.pymc.sets import Element
 from bnpriv.factors import FloatArray
 
 
@@ -49,6 +49,7 @@ def _laws(
     kept = [evaluation.of_element(parameters, k) for _, k in elements]
     if not all(np.array_equal(a, b) for each in kept[1:] for a, b in zip(kept[0], each, strict=True)):
         return None
+    evaluation.log_density(np.zeros(len(combinations)), kept[0])  # raises if parameters are not valid
     names = structure.coords.get(f"{variable.name}_states")
     return tuple(make([each[row] for each in kept[0]], names) for row in range(len(combinations)))
 

@@ -12,8 +12,8 @@ from bnpriv.adapters.pymc.backend import support
 from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
+from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Variable, unsupported
-from bnpriv.adapters.pymc.tracing import Element
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks import DensityNetwork, Parameter
@@ -51,8 +51,12 @@ def density_network(roles: Roles, reading: Reading) -> DensityNetwork:
 
 
 def has_density(variable: Variable) -> bool:
-    """Return whether the law of every element given the parameters is of a single number and known by its density."""
-    return variable.is_plain and not variable.is_joint and unsupported(variable) is None
+    """Return whether the law of every element given the parameters is of a single number and known by its density.
+
+    Whole numbers without end have none: a density is for numbers that fill an interval.
+    """
+    counts = not str(variable.rv.dtype).startswith("float") and finite_states(variable) is None
+    return variable.is_plain and not counts and not variable.is_joint and unsupported(variable) is None
 
 
 @final
@@ -158,9 +162,11 @@ class _Simulator:
         if reason is not None:
             raise NetworkError(f"{name!r} cannot be drawn", found=reason, remedy="Give it a proper distribution.")
         evaluation = self.evaluations[name]
-        parameters = evaluation.parameters(points, count)
-        step = max(1, 8 * CHUNK // max(1, variable.size))
-        parts = [evaluation.draw([p[i : i + step] for p in parameters], random) for i in range(0, count, step)]
+        step = max(1, CHUNK // max(1, variable.size))
+        parts = [
+            evaluation.draw({p: points[p][i : i + step] for p in variable.parents}, min(step, count - i), random)
+            for i in range(0, count, step)
+        ]
         return np.concatenate(parts).astype(variable.rv.dtype)
 
     def _given(self, name: str, values: FloatArray, given: Mapping[str, float]) -> FloatArray:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, of_parameters, own_generators, pymc, reseed, tensor, vectorized
+from bnpriv.adapters.pymc.backend import (
+    compiled,
+    of_parameters,
+    own_generators,
+    pymc,
+    replaced,
+    reseed,
+    tensor,
+    updates_of,
+    vectorized,
+)
+from bnpriv.adapters.pymc.expressions import in_double
 from bnpriv.adapters.pymc.structure import Variable
-from bnpriv.adapters.pymc.tracing import in_double
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 
@@ -47,13 +57,26 @@ class Evaluation:
         return tuple(np.broadcast_to(value, (count, *value.shape[1:])) for value in found)
 
     @cached_property
-    def _parameters(self) -> Any:
-        own = self.variable.parameters
-        swaps = {self.variables[name].rv: _batch(self.variables[name].rv) for name in self.variable.parents}
-        made: Any = vectorized(list(own), swaps)
+    def _parameters(self) -> Callable[..., Sequence[Any]]:
+        own, above = list(self.variable.parameters), [self.variables[name].rv for name in self.variable.parents]
+        inputs = [_batch(each) for each in above]
+        try:
+            made: Any = vectorized(own, dict(zip(above, inputs, strict=True)))
+        except (NotImplementedError, TypeError, ValueError):  # PyTensor has not all operations for many points
+            return self._one_by_one(own, above)
         # every parameter gets an axis for the points, whether it depends on a parent or not
         made = [x if x.ndim > p.ndim else tensor().expand_dims(x, 0) for x, p in zip(made, own, strict=True)]
-        return compiled(list(swaps.values()), made)
+        return compiled(inputs, made)
+
+    def _one_by_one(self, own: Sequence[Any], above: Sequence[Any]) -> Callable[..., Sequence[Any]]:
+        inputs = [each.type() for each in above]
+        function = compiled(inputs, replaced(own, dict(zip(above, inputs, strict=True))))
+
+        def of_points(*points: FloatArray) -> Sequence[Any]:
+            found = [function(*point) for point in zip(*points, strict=True)]
+            return [np.stack(each) for each in zip(*found, strict=True)]
+
+        return of_points
 
     @property
     def is_uniform(self) -> bool:
@@ -97,46 +120,81 @@ class Evaluation:
             with np.errstate(all="ignore"):
                 logs = self._log_density(np.asarray(values, dtype=dtype), *parameters)
         except pymc().logprob.utils.ParameterValueError:
-            raise NetworkError(
-                f"the parameters of {self.variable.name!r} must be valid for all values of its parents",
-                found="one that is not",
-                remedy="Correct the expression, for example keep a probability within 0 and 1.",
-            ) from None
+            raise self._invalid() from None
         return np.asarray(logs, dtype=np.float64)
+
+    def _invalid(self) -> NetworkError:
+        return NetworkError(
+            f"the parameters of {self.variable.name!r} must be valid for all values of its parents",
+            found="one that is not",
+            remedy="Correct the expression, for example keep a probability within 0 and 1.",
+        )
 
     @cached_property
     def _log_density(self) -> Any:
         op = self.variable.rv.owner.op
-        inputs = [_core(p, axes) for p, axes in zip(self.variable.parameters, op.ndims_params, strict=True)]
-        value = tensor().vector(dtype=self.variable.rv.dtype)
+        dtype = str(self.variable.rv.dtype)
+        inputs = [_core(p, axes, dtype) for p, axes in zip(self.variable.parameters, op.ndims_params, strict=True)]
+        value = tensor().vector(dtype=dtype)
         logp = pymc().logp(of_parameters(op, inputs), value)
         return compiled([value, *inputs], in_double([logp], {value, *inputs})[0])
 
-    def draw(self, parameters: Sequence[FloatArray], random: np.random.Generator) -> FloatArray:
-        """Return one draw of the whole variable per point, of shape (points, *shape)."""
-        function, generators, places = self._draw
+    def draw(self, points: Points, count: int, random: np.random.Generator) -> FloatArray:
+        """Return one draw of the whole variable per point, of shape (count, *shape).
+
+        Raises
+        ------
+        NetworkError
+            If parameters are not valid.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                drawn = self._drawn(points, count, random)
+        except (NotImplementedError, RuntimeError) as error:
+            raise NetworkError(
+                f"{self.variable.name!r} cannot be drawn",
+                found=f"PyMC has no draws of {self.variable.law}",
+                remedy="Take another law, or protect and query what lies above it only.",
+            ) from error
+        except ValueError as error:
+            raise self._invalid() from error
+        return np.asarray(drawn, dtype=np.float64).reshape((count, *self.variable.shape))
+
+    def _drawn(self, points: Points, count: int, random: np.random.Generator) -> Any:
+        function, generators = self._draw
         reseed(generators, random)
-        given, count = [parameters[k] for k in places], len(parameters[0])
+        if not self.variable.is_plain and not self.variable.is_basic:
+            given = [points[name] for name in self.variable.parents]
+            return [function(*(each[i] for each in given)) for i in range(count)]
+        parameters: Sequence[FloatArray] = self.parameters(points, count)
+        if self.variable.law == "Categorical" and not np.allclose(parameters[0].sum(axis=-1), 1, rtol=0, atol=1e-5):
+            raise self._invalid()
         if self.variable.is_plain:
-            given = [each.reshape((-1, *each.shape[2:])) for each in self._by_element(parameters)]
-        return np.asarray(function(*given), dtype=np.float64).reshape((count, *self.variable.shape))
+            parameters = [each.reshape((-1, *each.shape[2:])) for each in self._by_element(parameters)]
+        return function(*parameters)
 
     @cached_property
-    def _draw(self) -> tuple[Any, list[Any], list[int]]:
-        """Return a function that draws, its generators, and which parameters it takes.
+    def _draw(self) -> tuple[Any, list[Any]]:
+        """Return a function that draws, and its generators.
 
-        Laws of single numbers are drawn element by element, others as the model writes them.
+        Laws of single numbers are drawn element by element, vectors of them all points at once. Laws that are made of
+        others are drawn point by point, as PyMC does it: their parts are random too.
         """
         rv, own = self.variable.rv, self.variable.parameters
         op = rv.owner.op
         if self.variable.is_plain:
-            inputs = [_core(p, axes) for p, axes in zip(own, op.ndims_params, strict=True)]
+            inputs = [_core(p, axes, str(rv.dtype)) for p, axes in zip(own, op.ndims_params, strict=True)]
             drawn, generators = own_generators(of_parameters(op, inputs))
-            return compiled(inputs, drawn), generators, list(range(len(own)))
-        given = list(op.dist_params(rv.owner))
-        swaps = {p: _batch(q) for p, q in zip(given, own, strict=True)}
-        drawn, generators = own_generators(vectorized(rv, swaps))
-        return compiled(list(swaps.values()), drawn), generators, [given.index(p) for p in swaps]
+        elif self.variable.is_basic:
+            inputs = [_batch(each) for each in own]
+            apart = [each.type() for each in own]
+            alone = op.make_node(*rv.owner.inputs[:2], *apart).outputs[1]
+            drawn, generators = own_generators(vectorized(alone, dict(zip(apart, inputs, strict=True))))
+        else:
+            above = [self.variables[name].rv for name in self.variable.parents]
+            inputs = [each.type() for each in above]
+            drawn, generators = own_generators(replaced(rv, dict(zip(above, inputs, strict=True))))
+        return compiled(inputs, drawn, updates=updates_of(inputs, drawn)), generators
 
 
 def _batch(variable: Any) -> Any:
@@ -144,5 +202,7 @@ def _batch(variable: Any) -> Any:
     return tensor().tensor(dtype=variable.dtype, shape=(None, *variable.type.shape))
 
 
-def _core(parameter: Any, axes: int) -> Any:
-    return tensor().tensor(dtype=parameter.dtype, shape=(None,) * (axes + 1))
+def _core(parameter: Any, axes: int, dtype: str) -> Any:
+    """Return an input for a parameter of many laws; small whole numbers would be converted one by one, which is slow."""
+    kept = parameter.dtype if not dtype.startswith("float") else "float64"
+    return tensor().tensor(dtype=kept, shape=(None,) * (axes + 1))

@@ -11,8 +11,8 @@ import numpy as np
 
 from bnpriv.adapters.pymc.evaluation import Evaluation, Points
 from bnpriv.adapters.pymc.roles import Roles
+from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Structure, Variable
-from bnpriv.adapters.pymc.tracing import Element
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.factors import FloatArray
 from bnpriv.networks import DiscreteNetwork, State

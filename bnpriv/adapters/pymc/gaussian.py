@@ -10,13 +10,13 @@ from bnpriv.adapters.pymc.affine import AFFINE, CONSTANT, degrees
 from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import parent_points
 from bnpriv.adapters.pymc.roles import Roles
+from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Variable
-from bnpriv.adapters.pymc.tracing import Element
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks import GaussianNetwork
 
-STEP = 2.0**40
+STEP = 2.0**200
 """How far a parent is moved to find its coefficient: far, so that the intercept takes no digits of it."""
 
 PROBES = 4
@@ -82,11 +82,22 @@ def _regression(roles: Roles, variable: Variable) -> tuple[tuple[Element, ...], 
     _check(variable, means[:, 1 + len(above) :], base, slopes, probes)
     if variable.is_joint:
         covariance: FloatArray = spread.reshape((models, len(moved), *spread.shape[1:]))[:, 0]
-        root = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        root = _root(variable, covariance)
     else:
         deviation = _spread_out(spread, variable, models, len(moved))[:, 0]
         root = deviation[:, :, np.newaxis] * np.eye(variable.size)
     return above, base, slopes, root
+
+
+def _root(variable: Variable, covariance: FloatArray) -> FloatArray:
+    try:
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise NetworkError(
+            f"the covariance of {variable.name!r} must be positive definite",
+            found="one that is not",
+            remedy="Leave out entries that are functions of others, or give them noise of their own.",
+        ) from None
 
 
 def _spread_out(value: FloatArray, variable: Variable, models: int, count: int) -> FloatArray:

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from bnpriv.adapters.pymc.expressions import ancestors
 from bnpriv.adapters.pymc.roles import Roles
-from bnpriv.adapters.pymc.tracing import ancestors
 
 
 def identity_of(roles: Roles) -> str:
-    """Return a hash of all expressions, constants and draws of a model."""
+    """Return a hash of all names, expressions, constants and draws of a model."""
+    structure = roles.structure
     digest = hashlib.sha256(repr(sorted(roles.columns.items())).encode())
     for name in sorted(roles.fixed):
         digest.update(name.encode() + roles.fixed[name].tobytes())
+    for name, variable in structure.variables.items():
+        digest.update(repr((name, variable.names, structure.coords.get(f"{name}_states"))).encode())
+    _add(digest, [each.rv for each in structure.variables.values()])
+    return digest.hexdigest()
+
+
+def _add(digest: Any, roots: Sequence[Any]) -> None:
+    """Add expressions to a hash; what an operation is made of inside counts too."""
     places: dict[Any, int] = {}
-    for here in ancestors([each.rv for each in roles.structure.variables.values()], set()):
+    for here in ancestors(roots, set()):
         places[here] = len(places)
         if here.owner is not None:
             above = [places[each] for each in here.owner.inputs]
-            digest.update(f"{here.owner.op} {here.owner.outputs.index(here)} {above}".encode())
+            digest.update(repr((str(here.owner.op), here.owner.outputs.index(here), above)).encode())
+            inside = getattr(here.owner.op, "fgraph", None)
+            if inside is not None:
+                _add(digest, [*inside.inputs, *inside.outputs])
             continue
         held = getattr(here, "data", None) if hasattr(here, "data") else _shared(here)
-        digest.update(f"{here.type} {'' if held is None else np.asarray(held).tolist()}".encode())
-    return digest.hexdigest()
+        array = np.asarray(held) if hasattr(here.type, "ndim") and held is not None else None
+        digest.update(repr((str(here.type), None if array is not None else repr(held))).encode())
+        digest.update(b"" if array is None else repr(array.shape).encode() + array.tobytes())
+    digest.update(repr([places[root] for root in roots]).encode())
 
 
 def _shared(variable: Any) -> Any:

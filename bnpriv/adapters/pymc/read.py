@@ -25,8 +25,9 @@ def from_pymc(
         Data that were observed of a column are not used: they are what is to be protected.
     posterior : InferenceData, DataTree or Dataset, optional
         Draws given *public* data. Continuous variables with draws are fixed to them, and every draw is a model of
-        Theta; leave out what is to stay a parameter, as in ``idata.posterior[["mu", "tau"]]``. A release from a table
-        that is among its ``observed_data`` is refused.
+        Theta; leave out what is to stay a parameter, as in ``idata.posterior[["mu", "tau"]]``. If no parameter stays,
+        the observed variables make a network of level "records". A release from a table that is among its
+        ``observed_data`` is refused.
     thin : int
         Take every so many draws of each chain.
 

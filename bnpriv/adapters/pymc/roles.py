@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast, final
 
+from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Structure, Variable
-from bnpriv.adapters.pymc.tracing import Element
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
@@ -116,11 +116,9 @@ def roles_of(structure: Structure, columns: Columns, fixed: Mapping[str, FloatAr
     roles = Roles(
         structure=structure, fixed=fixed, columns=declared, own=frozenset(own), unused=frozenset(unused - fixed.keys())
     )
-    if not roles.parameters:
+    if not roles.parameters and not fixed:
         raise NetworkError(
-            "a parameter must be left to protect",
-            found="posterior draws of every one" if fixed else "columns only",
-            remedy="Pass draws of the variables at the top only, as in idata.posterior[['mu', 'tau']].",
+            "a parameter is needed to protect", found="columns only", remedy="Give the columns parameters with priors."
         )
     return roles
 
@@ -144,15 +142,20 @@ def _declared(structure: Structure, columns: Columns) -> dict[str, tuple[Element
                 )
             parts = _of_variable(structure, variable)
             alone = len(parts) == 1
-            found |= {column if alone else name.replace(source, column, 1): each for name, each in parts.items()}
+            held = {column if alone else name.replace(source, column, 1): each for name, each in parts.items()}
         elif source in structure.elements:
-            found[column] = (structure.elements[source],)
+            held = {column: (structure.elements[source],)}
         else:
             raise NetworkError(
                 f"column {column!r} must name a random variable of the model, or an element of one",
                 found=repr(source),
                 remedy=f"The random variables are {listing(structure.variables)}.",
             )
+        if twice := held.keys() & found.keys():
+            raise NetworkError(
+                "columns must have names of their own", found=f"{listing(sorted(twice))} twice", remedy="Rename one."
+            )
+        found |= held
     return found
 
 

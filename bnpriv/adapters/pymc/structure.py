@@ -10,8 +10,10 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, is_plain, pymc
-from bnpriv.adapters.pymc.tracing import Element, Sets, ancestors, traced
+from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, pymc, usual_transform
+from bnpriv.adapters.pymc.expressions import ancestors
+from bnpriv.adapters.pymc.sets import Element
+from bnpriv.adapters.pymc.tracing import traced
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 
@@ -37,6 +39,8 @@ class Variable:
         The variables above it.
     above : tuple of frozenset of Element
         For every element the elements of other variables that its law depends on.
+    is_joint : bool
+        Whether elements depend on each other given the parameters.
     observed : bool
     """
 
@@ -48,6 +52,7 @@ class Variable:
     parameters: tuple[Any, ...]
     parents: tuple[str, ...]
     above: tuple[frozenset[Element], ...]
+    is_joint: bool
     observed: bool
 
     @property
@@ -55,15 +60,10 @@ class Variable:
         """Return the number of elements."""
         return len(self.names)
 
-    @property
-    def is_joint(self) -> bool:
-        """Return whether elements depend on each other given the parameters."""
-        return bool(getattr(self.rv.owner.op, "ndim_supp", 1))
-
     def constant(self, place: int) -> FloatArray | None:
         """Return a parameter of the law that depends on no random variable, or None if it depends on one."""
         parameter = self.parameters[place]
-        owners = (each.owner for each in ancestors([parameter], set()) if each.owner is not None)
+        owners = (each.owner for each in ancestors([parameter], set(), values=True) if each.owner is not None)
         if any(hasattr(owner.op, "dist_params") for owner in owners):
             return None
         return np.asarray(compiled([], parameter)(), dtype=np.float64)
@@ -73,11 +73,15 @@ class Variable:
         """Return whether its law is of single numbers and has parameters, and is not made of other laws."""
         return is_plain(self.rv.owner.op)
 
+    @property
+    def is_basic(self) -> bool:
+        """Return whether many draws of its law, of numbers or vectors, can be had at once."""
+        return is_basic(self.rv.owner.op)
+
 
 _REFUSED = {
     "Flat": "an improper prior has no law",
     "HalfFlat": "an improper prior has no law",
-    "Censored": "censored values are not supported",
     "Simulator": "a simulator has no density",
 }
 
@@ -86,8 +90,8 @@ def unsupported(variable: Variable) -> str | None:
     """Return why neither densities nor draws of a variable can be had, or None if they can."""
     if variable.law in _REFUSED:
         return _REFUSED[variable.law]
-    if type(variable.rv.owner.op).__module__.startswith("pymc.distributions.custom") or "Custom" in variable.law:
-        return "a custom distribution is not supported"
+    if is_black_box(variable.rv.owner.op):
+        return "a custom distribution without dist= is not supported"
     return None
 
 
@@ -150,17 +154,67 @@ def structure_of(model: Any) -> Structure:
         )
     if not model.basic_RVs:
         raise NetworkError("a model needs a random variable", found="none", remedy="Declare the parameters in it.")
-    observed = {rv.name for rv in model.observed_RVs}
     for rv in model.basic_RVs:
-        if rv.dtype == "float32":
-            raise NetworkError(
-                "a model must compute in double precision",
-                found=f"{rv.name!r} in single precision",
-                remedy="Set pytensor.config.floatX = 'float64' before the model is made.",
-            )
+        _check(model, rv)
+    observed = {rv.name for rv in model.observed_RVs}
     variables = dict(_read(model, observed))
+    _check_names(variables)
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
     return Structure(variables=variables, coords=coords)
+
+
+def _check(model: Any, rv: Any) -> None:
+    """Refuse a random variable whose law is not what its declaration says, or is not known."""
+    op, missing = type(rv.owner.op).__name__, rv.name.removesuffix("_unobserved")
+    split = f"{missing}_observed" in model.named_vars and missing in model.named_vars and missing != rv.name
+    kind, usual = _transforms(model, rv)
+    for wrong, required, found, remedy in (
+        (
+            rv.dtype == "float32",
+            "a model must compute in double precision",
+            f"{rv.name!r} in single precision",
+            "Set pytensor.config.floatX = 'float64' before the model is made.",
+        ),
+        (
+            split or op == "PartialObservedRV",
+            "observed data must have no missing values: they would become parameters",
+            f"missing values of {missing!r}",
+            "Leave the observed values out or fill them in: only their number counts here.",
+        ),
+        (
+            op == "MinibatchRandomVariable",
+            "a model must be of whole columns",
+            f"{rv.name!r} with total_size",
+            "Leave out pymc.Minibatch and total_size; no data are used here.",
+        ),
+        (
+            kind not in (usual, "NoneType") and {kind, usual} != {"LogTransform", "LogExpM1"},
+            "a law must be what the variable is declared with: PyMC's sampler restricts it by a transform",
+            f"{kind} of {rv.name!r}",
+            "Leave transform= out; declare ordered numbers as a first one and positive differences.",
+        ),
+    ):
+        if wrong:
+            raise NetworkError(required, found=found, remedy=remedy)
+
+
+def _transforms(model: Any, rv: Any) -> tuple[str, str]:
+    """Return the kind of transform under which PyMC samples a variable, and that of its law."""
+    chosen = model.rvs_to_transforms.get(rv)
+    return type(chosen).__name__, type(usual_transform(rv)).__name__
+
+
+def _check_names(variables: Mapping[str, Variable]) -> None:
+    seen: dict[str, str] = {}
+    for variable in variables.values():
+        for name in variable.names:
+            if name in seen:
+                raise NetworkError(
+                    "names must tell all entries of variables apart",
+                    found=f"{name!r} in {seen[name]!r} and {variable.name!r}",
+                    remedy="Rename one of them.",
+                )
+            seen[name] = variable.name
 
 
 def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
@@ -179,14 +233,17 @@ def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
                 names=_names(model, name, shape),
                 parameters=found.parameters[name],
                 parents=tuple(sorted({element[0] for each in sets for element in each}, key=found.order.index)),
-                above=_ordered(sets),
+                above=tuple(frozenset(each) for each in sets),
+                is_joint=_is_joint(rv, set(rvs.values())),
                 observed=name in observed,
             ),
         )
 
 
-def _ordered(sets: Sets) -> tuple[frozenset[Element], ...]:
-    return tuple(frozenset(each) for each in sets)
+def _is_joint(rv: Any, known: set[Any]) -> bool:
+    """Return whether elements may depend on each other; what a distribution of the user's says of it is not trusted."""
+    inside = [each for each in ancestors(rv.owner.inputs, known) if each not in known and each.owner is not None]
+    return bool(rv.owner.op.ndim_supp) or any(is_custom(each.owner.op) for each in [rv, *inside])
 
 
 def _law(rv: Any) -> str:
@@ -200,6 +257,10 @@ def _names(model: Any, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
         return (name,)
     dims: tuple[str | None, ...] = model.named_vars_to_dims.get(name) or (None,) * len(shape)
     labels: list[list[str]] = [_labels(model, dim, size) for dim, size in zip(dims, shape, strict=True)]
+    if len(shape) > 1:  # a comma in a label would read like the next dimension
+        labels = [
+            each if not any(", " in label for label in each) else [str(k) for k in range(len(each))] for each in labels
+        ]
     return tuple(f"{name}[{', '.join(place)}]" for place in product(*labels))
 
 

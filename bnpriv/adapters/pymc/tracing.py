@@ -1,27 +1,19 @@
-"""Which element of a model's arrays depends on which elements of the random variables above it.
-
-Every operation between two random variables is looked at once. Those that compute element by element, or move elements
-to other places, are followed exactly; after any other every element may depend on all that went in. So no dependence is
-missed, and few are invented.
-"""
+"""Which element of a model's random variables depends on which elements of those above it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bnpriv.adapters.pymc.backend import compiled, is_plain, random_variables, replaced, tensor
+from bnpriv.adapters.pymc.backend import compiled, is_plain, is_random, random_variables, replaced, tensor
+from bnpriv.adapters.pymc.expressions import MOVES, ancestors, in_double, is_shape
+from bnpriv.adapters.pymc.sets import Element, SetArray, filled, fits, joined, merged, own, through, union
 from bnpriv.errors import NetworkError
 
-Element = tuple[str, int]
-"""A random variable and the place of an element of it, in C order."""
-
 Sets = Sequence[frozenset[Element]]
-NOTHING: frozenset[Element] = frozenset()
 
 
 @final
@@ -35,7 +27,7 @@ class Traced:
         The random variables, parents before children.
     shapes : mapping from str to tuple of int
     parameters : mapping from str to tuple of TensorVariable
-        The parameters of every variable's law in double precision.
+        The parameters of every law that is not made of others, in double precision.
     dependence : mapping from str to sequence of frozenset of Element
         For every element those above it.
     """
@@ -52,238 +44,156 @@ def traced(rvs: Mapping[str, Any]) -> Traced:
     Raises
     ------
     NetworkError
-        If there is a cycle, or a random variable that the model does not know.
+        If there is a cycle, a random variable that the model does not know, or a shape that is random.
     """
     order = _ordered(rvs)
-    inputs = {name: tuple(rv.owner.op.dist_params(rv.owner)) for name, rv in rvs.items()}
-    inner = [var for name in rvs for var in ancestors(inputs[name], set(rvs.values()))]
-    values = _values({name: rvs[name] for name in order}, inner)
-    shapes = {name: np.shape(values[rv]) for name, rv in rvs.items()}
-    sets: dict[Any, NDArray[Any]] = {rv: _own(name, shapes[name]) for name, rv in rvs.items()}
+    known = set(rvs.values())
+    inputs = {name: _inputs(rv) for name, rv in rvs.items()}
+    stand_ins = _stand_ins([rvs[name] for name in order])
+    inner = ancestors([p for each in inputs.values() for p in each], known, values=True)
+    shapes, values = _evaluated(inner, stand_ins)
+    sets: dict[Any, SetArray] = {rv: own(name, shapes[rv]) for name, rv in rvs.items()}
     for variable in inner:
         if variable not in sets:
-            sets[variable] = _through(variable, sets, values)
-    found: dict[str, Sets] = {}
-    for name, rv in rvs.items():
-        found[name] = _above(rv.owner.op, [sets[p] for p in inputs[name]], shapes[name])
-    doubled = {name: in_double(inputs[name], set(rvs.values())) for name in rvs}
-    return Traced(order=order, shapes=shapes, parameters=doubled, dependence=found)
+            sets[variable] = through(variable, sets, shapes, values)
+    found = {name: _above(rv.owner.op, [sets[p] for p in inputs[name]], shapes[rv]) for name, rv in rvs.items()}
+    plain = {
+        name: inputs[name] if isinstance(rv.owner.op, random_variables()) or is_plain(rv.owner.op) else ()
+        for name, rv in rvs.items()
+    }
+    return Traced(
+        order=order,
+        shapes={name: shapes[rv] for name, rv in rvs.items()},
+        parameters={name: in_double(each, known) for name, each in plain.items()},
+        dependence=found,
+    )
 
 
-def ancestors(roots: Sequence[Any], stops: set[Any]) -> list[Any]:
-    """Return everything above `roots` and themselves, inputs first, not going beyond `stops`.
-
-    Raises
-    ------
-    NetworkError
-        If there is a cycle.
-    """
-    done: dict[Any, None] = {}
-    open_: set[Any] = set()
-    todo: list[tuple[Any, bool]] = [(root, False) for root in reversed(roots)]
-    while todo:
-        here, left = todo.pop()
-        if left:
-            open_.discard(here)
-            done[here] = None
-            continue
-        if here in done:
-            continue
-        if here in open_:
-            raise NetworkError(
-                "the dependence graph must have no cycle",
-                found=f"one through {here.name or 'a deterministic expression'!r}",
-                remedy="Declare every variable before it is used, and change none afterwards.",
-            )
-        open_.add(here)
-        todo.append((here, True))
-        if here.owner is not None and here not in stops:
-            todo += [(above, False) for above in reversed(here.owner.inputs) if above not in done]
-    return list(done)
-
-
-def in_double(roots: Sequence[Any], stops: set[Any]) -> tuple[Any, ...]:
-    """Return the same expressions computed in double precision.
-
-    Whole numbers and short decimals are kept in the smallest type that holds them exactly, and what is computed from
-    them alone would be so in single precision.
-    """
-    known: dict[Any, Any] = {}
-    for here in ancestors(roots, stops):
-        owner: Any = here.owner
-        if owner is None or here in stops:
-            single = getattr(here, "dtype", "") in ("float16", "float32") and hasattr(here, "data")
-            known[here] = tensor().constant(np.asarray(here.data, dtype=np.float64)) if single else here
-            continue
-        above = [known.get(each, each) for each in owner.inputs]
-        low = getattr(here, "dtype", "") in ("float16", "float32")
-        if low:
-            above = [_wide(each) for each in above]
-        same = all(a is b for a, b in zip(above, owner.inputs, strict=True))
-        known[here] = here if same else owner.op.make_node(*above).outputs[owner.outputs.index(here)]
-    return tuple(known[root] for root in roots)
-
-
-def _wide(variable: Any) -> Any:
-    dtype = str(getattr(variable, "dtype", ""))
-    return tensor().cast(variable, "float64") if dtype.startswith(("int", "uint", "float")) else variable
+def _inputs(rv: Any) -> tuple[Any, ...]:
+    """Return the parameters of a variable's law; all that goes into it if it is made of others."""
+    op = rv.owner.op
+    if isinstance(op, random_variables()) or is_plain(op):
+        return tuple(op.dist_params(rv.owner))
+    return tuple(each for each in rv.owner.inputs if hasattr(each.type, "ndim"))
 
 
 def _ordered(rvs: Mapping[str, Any]) -> list[str]:
     every = ancestors(list(rvs.values()), set())
     names = {rv: name for name, rv in rvs.items()}
-    _refuse_unknown(every, rvs)
+    _refuse_unknown(ancestors(list(rvs.values()), set(), values=True), names)
+    _refuse_random_shapes(names)
     return [names[variable] for variable in every if variable in names]
 
 
-def _refuse_unknown(every: Sequence[Any], rvs: Mapping[str, Any]) -> None:
-    known = set(rvs.values())
-    parts = {part for rv in known if not isinstance(rv.owner.op, random_variables()) for part in rv.owner.inputs}
+def _refuse_unknown(every: Sequence[Any], known: Collection[Any]) -> None:
+    parts = _parts(known)
     for variable in every:
-        owner: Any = variable.owner
-        if owner is None or not isinstance(owner.op, random_variables()) or variable is not owner.outputs[1]:
+        if variable in known or variable in parts or not _is_draw(variable):
             continue
-        if variable not in known and variable not in parts:
+        loop = not is_random(variable.owner.op)
+        raise NetworkError(
+            "every random variable must be declared in the model",
+            found="random numbers drawn inside another operation" if loop else "one that has no name",
+            remedy="Give it a name in the model instead of using its .dist().",
+        )
+
+
+def _is_draw(variable: Any) -> bool:
+    owner: Any = variable.owner
+    takes = owner is not None and any(type(each.type).__name__ == "RandomGeneratorType" for each in owner.inputs)
+    made = owner is not None and is_random(owner.op)
+    return (takes or made) and type(variable.type).__name__ != "RandomGeneratorType"
+
+
+def _parts(known: Collection[Any]) -> set[Any]:
+    """Return the laws that others are made of, such as the components of a mixture: they have no name of their own."""
+    parts: set[Any] = set()
+    todo = list(known)
+    while todo:
+        law = todo.pop()
+        if isinstance(law.owner.op, random_variables()):
+            continue
+        for each in law.owner.inputs:
+            while each not in known and each.owner is not None and type(each.owner.op).__name__ in MOVES:
+                each = each.owner.inputs[0]
+            if each not in known and each not in parts and each.owner is not None and is_random(each.owner.op):
+                parts.add(each)
+                todo.append(each)
+    return parts
+
+
+def _refuse_random_shapes(names: Mapping[Any, str]) -> None:
+    for rv, name in names.items():
+        op = rv.owner.op
+        size = op.size_param(rv.owner) if isinstance(op, random_variables()) or is_plain(op) else None
+        if size is not None and any(_is_draw(each) for each in ancestors([size], set(), values=True)):
             raise NetworkError(
-                "every random variable must be declared in the model",
-                found="one that has no name",
-                remedy="Give it a name in the model instead of using its .dist().",
+                "shapes must be fixed",
+                found=f"a random one of {name!r}",
+                remedy="Declare as many entries as there may be.",
             )
 
 
-def _values(rvs: Mapping[str, Any], inner: Sequence[Any]) -> Mapping[Any, Any]:
-    """Return one value of everything, for its shape: random variables are ones, or zeros where they may be an index."""
-    stand_ins: dict[Any, Any] = {}
-    for rv in rvs.values():
-        shape = _shape(rv, stand_ins)
+def _stand_ins(rvs: Sequence[Any]) -> Mapping[Any, Any]:
+    """Return an array of the shape of each random variable, for shapes: ones, or zeros where they may be an index."""
+    found: dict[Any, Any] = {}
+    for rv in rvs:
+        shape = _shape(rv, found)
         value = np.ones(shape) if str(rv.dtype).startswith("float") else np.zeros(shape)
-        stand_ins[rv] = tensor().constant(value.astype(rv.dtype))
-    wanted = [v for v in dict.fromkeys(inner) if hasattr(v.type, "ndim") and v not in stand_ins]
-    values = dict(zip(wanted, compiled([], replaced(wanted, stand_ins))(), strict=True)) if wanted else {}
-    return values | {rv: value.data for rv, value in stand_ins.items()}
+        found[rv] = value.astype(rv.dtype)
+    return found
 
 
 def _shape(rv: Any, stand_ins: Mapping[Any, Any]) -> tuple[int, ...]:
-    """Return the shape of a random variable; one that is made of others is drawn for it."""
-    if all(size is not None for size in rv.type.shape):
+    if None not in rv.type.shape:
         return tuple(rv.type.shape)
-    node = rv.owner
-    if isinstance(node.op, random_variables()):
-        parts = list(node.op._infer_shape(node.op.size_param(node), node.op.dist_params(node)))
-        return tuple(int(size) for size in compiled([], replaced(parts, stand_ins))())
-    with np.errstate(all="ignore"):
-        return np.shape(compiled([], replaced(rv, stand_ins))())
+    return tuple(int(size) for size in _run([tensor().shape(rv)], stand_ins)[0])
 
 
-def _own(name: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    sets = np.empty(shape, dtype=object)
-    for k, index in enumerate(np.ndindex(*shape)):
-        sets[index] = frozenset({(name, k)})
-    return sets
+def _run(outputs: Sequence[Any], stand_ins: Mapping[Any, Any]) -> list[Any]:
+    """Return values of expressions with random variables replaced.
 
-
-def _filled(shape: tuple[int, ...], value: frozenset[Element]) -> NDArray[Any]:
-    sets = np.empty(shape, dtype=object)
-    for index in np.ndindex(*shape):
-        sets[index] = value
-    return sets
-
-
-def _through(variable: Any, sets: Mapping[Any, NDArray[Any]], values: Mapping[Any, Any]) -> NDArray[Any]:
-    """Return the sets of what an operation makes."""
-    shape = np.shape(values[variable]) if variable in values else ()
-    if variable.owner is None:
-        return _filled(shape, NOTHING)
-    op, above = variable.owner.op, variable.owner.inputs
-    given = [sets.get(each, _filled((), NOTHING)) for each in above]
-    kind = type(op).__name__
-    if type(getattr(op, "scalar_op", None)).__name__ == "Second":  # the second, with the shape of the first
-        given = given[1:]
-    if kind == "Elemwise" and all(_fits(each.shape, shape) for each in given):
-        return _joined(given, shape)
-    if kind in MOVES and all(not _some(each) for each in given[1:]):
-        moved = _moved(op, variable.owner, given[0], [values.get(each) for each in above[1:]])
-        if moved is not None and moved.shape == shape:
-            return moved
-    if kind in ("AdvancedSubtensor", "AdvancedSubtensor1") and len(shape) >= 1:
-        return _picked(given, shape)
-    return _filled(shape, _union(given))
-
-
-MOVES = frozenset(
-    {"DimShuffle", "Subtensor", "AdvancedSubtensor", "AdvancedSubtensor1", "Reshape", "SpecifyShape", "ViewOp", "Alloc"}
-)
-
-
-def _moved(op: Any, node: Any, first: NDArray[Any], rest: Sequence[Any]) -> NDArray[Any] | None:
-    """Return where an operation that moves elements puts them, found by moving their places."""
-    places = np.arange(1, first.size + 1, dtype=np.int64).reshape(first.shape)
-    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    Raises
+    ------
+    NetworkError
+        If they cannot be computed.
+    """
+    inputs = {rv: rv.type() for rv in stand_ins}
     try:
-        op.perform(node, [places, *rest], storage)
-        landed = np.asarray(storage[0][0])
-    except Exception:  # an operation that cannot be followed is taken for one that mixes everything
-        return None
-    if landed.size and not (landed.min() >= 1 and landed.max() <= first.size):
-        return None
-    flat = first.reshape(-1)
-    sets = np.empty(landed.shape, dtype=object)
-    for index in np.ndindex(*landed.shape):
-        sets[index] = flat[int(landed[index]) - 1]
-    return sets
+        with np.errstate(all="ignore"):
+            return compiled(list(inputs.values()), replaced(list(outputs), inputs), shapes=True)(*stand_ins.values())
+    except Exception as error:  # whatever an operation raises for numbers that it was not made for
+        raise NetworkError(
+            "the shapes of all expressions must be known before any number is",
+            found=f"one that is not ({type(error).__name__})",
+            remedy="Give shape= or dims= to the variables.",
+        ) from error
 
 
-def _picked(given: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return the sets of ``table[index]`` for an index that depends on something: any entry may have been picked."""
-    table, indices = _union(given[:1]), [each for each in given[1:] if each.ndim]
-    if not all(_fits(each.shape, shape[: each.ndim]) for each in indices):
-        return _filled(shape, _union(given))
-    spread = [each.reshape((*each.shape, *(1,) * (len(shape) - each.ndim))) for each in indices]
-    scalars = _union([each for each in given[1:] if not each.ndim])
-    return _joined([_filled((), table | scalars), *spread], shape)
+def _evaluated(
+    inner: Sequence[Any], stand_ins: Mapping[Any, Any]
+) -> tuple[Mapping[Any, tuple[int, ...]], Mapping[Any, Any]]:
+    """Return the shapes of all expressions, and the values of those that depend on no random variable."""
+    varying: set[Any] = set()
+    for here in inner:
+        given = here in stand_ins or _is_draw(here)
+        above: list[Any] = [] if here.owner is None or given or is_shape(here) else here.owner.inputs
+        if given or any(each in varying for each in above):
+            varying.add(here)
+    arrays = [each for each in inner if hasattr(each.type, "ndim") and each not in stand_ins]
+    fixed = [each for each in arrays if each not in varying]
+    loose = [each for each in arrays if each in varying and None in getattr(each.type, "shape", ())]
+    found = _run([*fixed, *(tensor().shape(each) for each in loose)], stand_ins)
+    values = dict(zip(fixed, found, strict=False))
+    shapes = {each: tuple(getattr(each.type, "shape", ())) for each in arrays}
+    shapes |= {each: np.shape(value) for each, value in (values | dict(stand_ins)).items()}
+    return shapes | {each: tuple(map(int, size)) for each, size in zip(loose, found[len(fixed) :], strict=True)}, values
 
 
-def _joined(given: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
-    sets = _filled(shape, NOTHING)
-    spread = [np.broadcast_to(each, shape) for each in given if _some(each)]
-    for index in np.ndindex(*shape):
-        sets[index] = NOTHING.union(*(each[index] for each in spread))
-    return sets
-
-
-def _union(given: Sequence[NDArray[Any]]) -> frozenset[Element]:
-    return NOTHING.union(*_each(given))
-
-
-def _each(given: Sequence[NDArray[Any]]) -> Iterator[frozenset[Element]]:
-    for array in given:
-        yield from array.reshape(-1)
-
-
-def _some(sets: NDArray[Any]) -> bool:
-    return any(sets.reshape(-1))
-
-
-def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    try:
-        return np.broadcast_shapes(shape, target) == target
-    except ValueError:
-        return False
-
-
-def _above(op: Any, given: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> Sets:
+def _above(op: Any, given: Sequence[SetArray], shape: tuple[int, ...]) -> Sets:
     """Return for every element of a random variable what its law depends on."""
     if is_plain(op):
-        cores = [_merged(each, axes) for each, axes in zip(given, op.ndims_params, strict=True)]
-        if all(_fits(each.shape, shape) for each in cores):
-            return tuple(_joined(cores, shape).reshape(-1))
-    return tuple(_filled(shape, _union(given)).reshape(-1))
-
-
-def _merged(sets: NDArray[Any], axes: int) -> NDArray[Any]:
-    """Return the unions over the last `axes` axes."""
-    kept = sets.shape[: sets.ndim - axes]
-    merged = np.empty(kept, dtype=object)
-    for index in np.ndindex(*kept):
-        merged[index] = _union([sets[index]]) if axes else sets[index]
-    return merged
+        cores = [merged(each, axes) for each, axes in zip(given, op.ndims_params, strict=True)]
+        if all(fits(each.shape, shape) for each in cores):
+            return tuple(joined(cores, shape).reshape(-1))
+    return tuple(filled(shape, union(given)).reshape(-1))

@@ -465,6 +465,57 @@ def test_eight_schools_with_draws_of_the_top_are_linear() -> None:
     assert treatments(network)["mu"] == ("fixed", "exact")
 
 
+def record_model(records: int = 6) -> Any:
+    with pm.Model(coords={"ill_states": ["no", "yes"]}) as model:
+        p = pm.Beta("p", 2, 2)
+        q = pm.Dirichlet("q", np.ones((2, 3)))
+        ill = pm.Bernoulli("ill", p, observed=np.arange(records) % 2)
+        pm.Categorical("visits", q[ill], observed=np.zeros(records, dtype=int))
+    return model
+
+
+def record_draws() -> Any:
+    xarray = pytest.importorskip("xarray")
+    random = np.random.default_rng(0)
+    return xarray.Dataset(
+        {
+            "p": (("chain", "draw"), random.uniform(0.2, 0.8, size=(2, 4))),
+            "q": (("chain", "draw", "a", "b"), random.dirichlet(np.ones(3), size=(2, 4, 2))),
+        }
+    )
+
+
+def test_observed_columns_whose_parameters_are_drawn_make_a_network_of_records() -> None:
+    drawn = record_draws()
+    network = bp.from_pymc(record_model(), posterior=drawn)
+    assert isinstance(network, bp.DiscreteNetwork)
+    assert (network.level, network.models, network.attributes) == ("records", 8, ("ill", "visits"))
+    assert network.states["ill"] == ("no", "yes")
+    np.testing.assert_allclose(network.probabilities("ill")[:, 1], drawn["p"].values.reshape(-1), rtol=1e-12)
+    expected = np.moveaxis(drawn["q"].values.reshape(8, 2, 3), 2, 1)
+    np.testing.assert_allclose(network.probabilities("visits"), expected, rtol=1e-12)
+    schema = bp.Schema(records=50, columns={"ill": bp.Categorical(["no", "yes"]), "visits": bp.Integer(0, 2)})
+    secret = {"ill": bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=3))}
+    framework = bp.DatasetAttributePrivacy(network, schema, secret, source="a public survey")
+    calibration = bp.TightMechanism().calibrate(framework, bp.total("visits"), epsilon=1.0)
+    assert calibration.guarantee.models == 8
+    assert "8 draws" in " ".join(calibration.certificate.notes)
+
+
+def test_records_that_are_not_alike_make_no_network_of_one() -> None:
+    xarray = pytest.importorskip("xarray")
+    drawn = xarray.Dataset({"b": (("chain", "draw"), [[0.5, 1.0]])})
+    with pm.Model() as model:
+        b = pm.Normal("b", 0, 1)
+        pm.Bernoulli("x", pm.math.sigmoid(b * np.arange(3.0)), observed=[0, 1, 1])
+    refused(model, "independent and alike", posterior=drawn)
+    with pm.Model() as model:
+        b = pm.Normal("b", 0, 1)
+        x = pm.Bernoulli("x", pm.math.sigmoid(b), observed=[0, 1, 1])
+        pm.Bernoulli("y", 0.1 + 0.2 * x[::-1], observed=[0, 1, 1])
+    refused(model, "independent and alike", posterior=drawn)
+
+
 def test_the_table_that_the_draws_rest_on_is_refused() -> None:
     xarray = pytest.importorskip("xarray")
     values = [0.0, 1.0, 1.0, 0.0, 1.0]

@@ -1,0 +1,169 @@
+"""How sets of elements go through the operations of a model: what each entry of an array depends on.
+
+Operations that compute entry by entry, add up entries along axes, or move entries to other places are followed exactly;
+after any other every entry may depend on all that went in. So no dependence is missed, and few are invented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.adapters.pymc.expressions import INSERTS, MOVES, is_shape
+
+Element = tuple[str, int]
+"""A random variable and the place of an element of it, in C order."""
+
+SetArray = NDArray[Any]
+"""An array of frozensets of elements."""
+
+NOTHING: frozenset[Element] = frozenset()
+
+
+def own(name: str, shape: tuple[int, ...]) -> SetArray:
+    """Return an array of a random variable's own elements."""
+    sets = np.empty(shape, dtype=object)
+    for k, index in enumerate(np.ndindex(*shape)):
+        sets[index] = frozenset({(name, k)})
+    return sets
+
+
+def filled(shape: tuple[int, ...], value: frozenset[Element]) -> SetArray:
+    """Return an array with the same set everywhere."""
+    sets = np.empty(shape, dtype=object)
+    for index in np.ndindex(*shape):
+        sets[index] = value
+    return sets
+
+
+def through(
+    variable: Any, sets: Mapping[Any, SetArray], shapes: Mapping[Any, tuple[int, ...]], values: Mapping[Any, Any]
+) -> SetArray:
+    """Return the sets of what an operation makes.
+
+    Parameters
+    ----------
+    variable : Variable
+    sets : mapping from Variable to SetArray
+        Of what goes in.
+    shapes : mapping from Variable to tuple of int
+    values : mapping from Variable to ndarray
+        Of what depends on no random variable.
+    """
+    shape = shapes.get(variable, ())
+    if variable.owner is None or is_shape(variable):
+        return filled(shape, NOTHING)
+    op, above = variable.owner.op, variable.owner.inputs
+    given = [sets.get(each, filled((), NOTHING)) for each in above]
+    kind = type(op).__name__
+    if type(getattr(op, "scalar_op", None)).__name__ == "Second":  # the second, with the shape of the first
+        given = given[1:]
+    found = None
+    if kind == "Elemwise" and all(fits(each.shape, shape) for each in given):
+        found = joined(given, shape)
+    elif kind in ("Join", "MakeVector"):
+        found = _side_by_side(kind, given, values.get(above[0]))
+    elif kind in INSERTS or (kind in MOVES and not any(map(_some, given[1:]))):
+        found = _moved(variable.owner, given, [values.get(each, getattr(each, "data", None)) for each in above])
+    elif kind in ("AdvancedSubtensor", "AdvancedSubtensor1"):
+        found = _picked(above[1:], given, shape)
+    elif kind in ("Sum", "Prod", "Max"):
+        found = _reduced(given[0], op.axis)
+    return found if found is not None and found.shape == shape else filled(shape, union(given))
+
+
+def _moved(node: Any, given: Sequence[SetArray], values: Sequence[Any]) -> SetArray | None:
+    """Return where an operation that moves elements puts them, found by moving their places."""
+    moving = 2 if type(node.op).__name__ in INSERTS else 1
+    if any(map(_some, given[moving:])) or not getattr(node.op, "set_instead_of_inc", True):
+        return None
+    places, flat = list(values), [NOTHING]
+    for k in range(moving):
+        places[k] = np.arange(len(flat), len(flat) + given[k].size, dtype=np.int64).reshape(given[k].shape)
+        flat += given[k].reshape(-1).tolist()
+    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    try:
+        node.op.perform(node, places, storage)
+        landed = np.asarray(storage[0][0])
+    except Exception:  # an operation that cannot be followed is taken for one that mixes everything
+        return None
+    if landed.size and not (landed.min() >= 1 and landed.max() < len(flat)):
+        return None
+    sets = np.empty(landed.shape, dtype=object)
+    for index in np.ndindex(*landed.shape):
+        sets[index] = flat[int(landed[index])]
+    return sets
+
+
+def _side_by_side(kind: str, given: Sequence[SetArray], axis: Any) -> SetArray | None:
+    if kind == "MakeVector":
+        return np.array([*(each[()] for each in given), None], dtype=object)[:-1]
+    return None if axis is None else np.concatenate(given[1:], axis=int(axis))
+
+
+def _picked(index: Sequence[Any], given: Sequence[SetArray], shape: tuple[int, ...]) -> SetArray | None:
+    """Return the sets of ``table[index, ...]`` for arrays that depend on something: any entry may have been picked.
+
+    Slices and new axes put the axes of the index elsewhere, as masks do; they are not followed.
+    """
+    if any(getattr(each, "dtype", "bool") == "bool" for each in index):
+        return None
+    try:
+        axes = np.broadcast_shapes(*(each.shape for each in given[1:]))
+    except ValueError:
+        return None
+    if shape[: len(axes)] != axes or len(shape) != len(axes) + given[0].ndim - (len(given) - 1):
+        return None
+    indices = joined(given[1:], axes)
+    spread = indices.reshape((*axes, *(1,) * (len(shape) - len(axes))))
+    return joined([filled((), union(given[:1])), spread], shape)
+
+
+def _reduced(sets: SetArray, axis: Any) -> SetArray:
+    """Return the unions along axes; along all if `axis` is None."""
+    axes = range(sets.ndim) if axis is None else [each % sets.ndim for each in np.atleast_1d(axis)]
+    kept = [each for each in range(sets.ndim) if each not in axes]
+    return merged(sets.transpose([*kept, *axes]), len(axes))
+
+
+def joined(given: Sequence[SetArray], shape: tuple[int, ...]) -> SetArray:
+    """Return the unions over arrays at every place of a shape that all fit."""
+    sets = filled(shape, NOTHING)
+    spread = [np.broadcast_to(each, shape) for each in given if _some(each)]
+    for index in np.ndindex(*shape):
+        sets[index] = NOTHING.union(*(each[index] for each in spread))
+    return sets
+
+
+def union(given: Sequence[SetArray]) -> frozenset[Element]:
+    """Return the union of all sets in arrays."""
+    return NOTHING.union(*_each(given))
+
+
+def _each(given: Sequence[SetArray]) -> Iterator[frozenset[Element]]:
+    for array in given:
+        yield from array.reshape(-1)
+
+
+def _some(sets: SetArray) -> bool:
+    return any(sets.reshape(-1))
+
+
+def fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Return whether arrays of one shape spread to another."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
+
+
+def merged(sets: SetArray, axes: int) -> SetArray:
+    """Return the unions over the last `axes` axes."""
+    kept = sets.shape[: sets.ndim - axes]
+    merged = np.empty(kept, dtype=object)
+    for index in np.ndindex(*kept):
+        merged[index] = union([sets[index]]) if axes else sets[index]
+    return merged
