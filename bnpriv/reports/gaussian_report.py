@@ -109,6 +109,9 @@ class GaussianReport(ShortReport):
     @property
     def headline(self) -> str:
         """Return which columns tell most about what."""
+        read = [row.protected for row in self.attributes if self._reads(row.protected)]
+        if read:
+            return f"The queried columns are driven by {and_text(sorted(read))} directly."
         found = [row.asked for row in self.attributes if row.asked is not None]
         if not found:
             return "There is no other attribute."
@@ -117,6 +120,10 @@ class GaussianReport(ShortReport):
         if most.mu == 0:
             return f"{who} nothing about {most.protected}."
         return f"{who} about {most.protected}: mu = {number_text(most.mu)}."
+
+    def _reads(self, protected: str) -> bool:
+        """Return whether a protected parameter itself drives a queried column."""
+        return self.query is not None and bool(self.network.reading.driven(self.query.columns, protected))
 
     @cached_property
     def curve(self) -> tuple[tuple[float, float], ...]:

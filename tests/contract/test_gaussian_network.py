@@ -150,6 +150,16 @@ def test_no_quilt_leaves_less_noise_and_the_claim_holds(noise: str) -> None:
         assert best == found.scale
 
 
+def test_a_report_says_first_that_the_protected_parameter_drives_the_query() -> None:
+    network = bp.GaussianNetwork.linear({"i": 0.0, "x": 0.0}, {"i": 3.0, "x": 2.0}, {"x": {"i": 0.5}})
+    schema = bp.Schema(records=50, columns={"i": bp.Real(-5, 5), "x": bp.Real(-5, 5)})
+    framework = bp.DistributionalAttributePrivacy(network, schema, {"i": bp.apart(at_most=1)}, source="a textbook")
+    for query in (bp.mean("i"), bp.stack(bp.mean("i"), bp.mean("x"))):
+        report = bp.influence_report(framework, query, 1.0, 1e-3)
+        assert report.headline == "The queried columns are driven by i directly."
+    assert bp.influence_report(framework, bp.mean("x"), 1.0, 1e-3).headline.startswith("x tells about i")
+
+
 def test_the_report_shows_numbers_and_curve() -> None:
     network = one(0.5)
     schema = bp.Schema(records=100, columns={"x": bp.Real(0, 1)})
