@@ -27,7 +27,7 @@ def from_pymc(
         Draws given *public* data. Continuous variables with draws are fixed to them, and every draw is a model of
         Theta; leave out what is to stay a parameter, as in ``idata.posterior[["mu", "tau"]]``. If no parameter stays,
         the observed variables make a network of level "records". A release from a table that is among its
-        ``observed_data`` is refused.
+        ``observed_data`` is refused; ``idata.posterior`` alone does not hold these.
     thin : int
         Take every so many draws of each chain.
 
