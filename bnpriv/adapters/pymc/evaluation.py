@@ -203,6 +203,6 @@ def _batch(variable: Any) -> Any:
 
 
 def _core(parameter: Any, axes: int, dtype: str) -> Any:
-    """Return an input for a parameter of many laws; small whole numbers would be converted one by one, which is slow."""
+    """Return an input for a parameter of many laws; small whole numbers would be converted one by one, slowly."""
     kept = parameter.dtype if not dtype.startswith("float") else "float64"
     return tensor().tensor(dtype=kept, shape=(None,) * (axes + 1))
