@@ -177,8 +177,8 @@ def _evaluated(
     varying: set[Any] = set()
     for here in inner:
         given = here in stand_ins or _is_draw(here)
-        follows = here.owner is not None and not given and not is_shape(here)
-        if given or (follows and any(each in varying for each in here.owner.inputs)):
+        above = () if given or here.owner is None or is_shape(here) else tuple(here.owner.inputs)
+        if given or any(each in varying for each in above):
             varying.add(here)
     arrays = [each for each in inner if hasattr(each.type, "ndim") and each not in stand_ins]
     fixed = [each for each in arrays if each not in varying]
