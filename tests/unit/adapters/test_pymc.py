@@ -566,7 +566,11 @@ def test_draws_that_do_not_fit_are_refused() -> None:
     every = posterior(1, 4)
     refused(posterior_model(), "from 1 on", posterior=every, thin=0)
     refused(posterior_model(), "thin goes with posterior", thin=2)
-    refused(posterior_model(), "draws of a continuous variable", posterior=xarray.Dataset({"z": (("chain", "draw"), [[1.0]])}))
+    refused(
+        posterior_model(),
+        "draws of a continuous variable",
+        posterior=xarray.Dataset({"z": (("chain", "draw"), [[1.0]])}),
+    )
     refused(posterior_model(), "dimensions chain and draw", posterior={"p": np.zeros(3)})
     refused(posterior_model(), "finite numbers", posterior={"p": every["p"] * np.nan})
     refused(posterior_model(), "the shape of the model's", posterior={"q": every["p"]})

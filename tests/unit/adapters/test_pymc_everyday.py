@@ -374,6 +374,13 @@ def test_draws_of_laws_that_are_none_are_refused() -> None:
         simulate(["under"], 5, seed=0, given={}, records=3)
 
 
+def test_singular_matrices_are_refused_where_they_are_met() -> None:
+    with pm.Model() as model:
+        a = pm.DiscreteUniform("a", 0, 1)
+        pm.Bernoulli("b", pt.linalg.inv(a * np.eye(2))[0, 0] / 2)
+    refused(model, "parameters of 'b' must be valid")
+
+
 def test_random_numbers_inside_a_loop_are_refused() -> None:
     import pytensor
 
@@ -393,6 +400,8 @@ def test_random_numbers_inside_a_loop_are_refused() -> None:
 
 
 def test_the_identity_tells_names_parts_and_labels_apart() -> None:
+    from pytensor.compile.ops import as_op
+
     def of(make: Callable[[], Any], name: str = "a", labels: tuple[str, ...] = ("u", "v")) -> str:
         with pm.Model(coords={"d": labels}) as model:
             pm.HalfNormal(name, 1, dims="d")
@@ -401,6 +410,13 @@ def test_the_identity_tells_names_parts_and_labels_apart() -> None:
 
     def custom(spread: float) -> Callable[[], Any]:
         return lambda: pm.CustomDist("b", 1.0, dist=lambda mu, size: pm.Normal.dist(mu, spread, size=size))
+
+    def black_box(scale: float) -> Callable[[], Any]:
+        @as_op(itypes=[pt.dscalar], otypes=[pt.dscalar])
+        def rate(x: Any) -> Any:
+            return np.asarray(scale * x)
+
+        return lambda: pm.HalfNormal("b", rate(pm.HalfNormal("c", 1)))
 
     def normal() -> Any:
         return pm.Normal("b", 1, 1)
@@ -415,5 +431,6 @@ def test_the_identity_tells_names_parts_and_labels_apart() -> None:
         of(custom(2.0)),
     ]
     assert len(set(different)) == len(different)
+    assert of(black_box(1.0)) != of(black_box(2.0))
     assert of(normal) == of(normal)
     assert of(custom(1.0)) == of(custom(1.0))
