@@ -118,8 +118,10 @@ def log_sum_exp(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
     """Return the log of the sum of exponentials along `axis`; -inf where every entry is."""
     top = np.max(values, axis=axis, keepdims=True)
     shift = np.where(np.isfinite(top), top, 0.0)
+    shifted = values - shift
+    np.exp(shifted, out=shifted)
     with np.errstate(divide="ignore"):
-        total = np.log(np.sum(np.exp(values - shift), axis=axis))
+        total = np.log(np.sum(shifted, axis=axis))
     return total + np.squeeze(shift, axis=axis)
 
 
@@ -191,7 +193,7 @@ def _check_sizes(
 
 
 def _magnitude(values: FloatArray) -> float:
-    top = float(np.max(np.abs(values), initial=0.0))
+    top = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
     if math.isfinite(top):
         return top
     finite = values[np.isfinite(values)]

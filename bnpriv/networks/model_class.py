@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -64,7 +65,13 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
         _check_same(first, network, names[0], label)
     tables = {name: _joined(first, networks, name) for name in first.tables}
     models = max(table.values.shape[0] for table in tables.values())
-    return DiscreteNetwork(graph=first.graph, states=first.states, tables=tables, level=first.level, models=models)
+    # the laws of columns may differ between models: declare them in the framework
+    reading = replace(
+        first.reading, laws={}, identity=" ".join(network.reading.identity for network in networks).strip()
+    )
+    return DiscreteNetwork(
+        graph=first.graph, states=first.states, tables=tables, level=first.level, models=models, reading=reading
+    )
 
 
 def _check_same(first: DiscreteNetwork, other: DiscreteNetwork, known: str, label: str) -> None:
@@ -73,6 +80,14 @@ def _check_same(first: DiscreteNetwork, other: DiscreteNetwork, known: str, labe
             f"all networks must be of one level, {first.level!r} as in {known}",
             found=f"level {other.level!r} in {label}",
             remedy="Declare what a node means in the same way for all.",
+        )
+    if {name: set(above) for name, above in first.reading.columns.items()} != {
+        name: set(above) for name, above in other.reading.columns.items()
+    }:
+        raise NetworkError(
+            f"all networks must have the columns of {known}, driven by the same attributes",
+            found=f"others in {label}",
+            remedy=_REMEDY,
         )
     missing = [name for name in first.attributes if name not in other.states]
     strange = [name for name in other.attributes if name not in first.states]

@@ -270,10 +270,9 @@ def _faster(history: Sequence[Refinement]) -> bool:
 
 
 def _endless(history: Sequence[Refinement], top: Top) -> Settled:
-    first, last = history[0].influence, history[-1].influence
-    how = f"Grids that grew wider and finer made it grow from {first:.4g} to {last:.4g}, without slowing down."
-    if top.spike:
-        how = f"It was {last:.4g} at the last step, and grows on as one point is approached."
+    last = history[-1].influence
+    where = "one point is approached" if top.spike else "the range widens"
+    how = f"It was {last:.4g} at the last step, and grows on as {where}."
     if math.isinf(last):
         how = "One of the secrets rules out what is possible under the other."
     return Settled(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))

@@ -14,6 +14,7 @@ from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Variable, unsupported
+from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.networks import DensityNetwork, Parameter
@@ -114,7 +115,14 @@ class _Simulator:
         needed = self._needed({each[0] for found in elements.values() for each in found})
         once = {name: self.roles.structure.variables[name] for name in needed if not self._repeats(name)}
         points: dict[str, FloatArray] = {}
-        for name in once:
+        for name, variable in once.items():
+            single = [each for each in variable.parents if self._repeats(each)]
+            if single:
+                raise NetworkError(
+                    f"all columns above {name!r}, which has {variable.size:,} records, must have as many",
+                    found=f"one record of {listing(single)}",
+                    remedy="Declare them with the same shape.",
+                )
             points[name] = self._given(name, self._draw(name, points, draws, random), given)
         later = [name for name in needed if name not in once]
         above = {parent for name in later for parent in self.roles.structure.variables[name].parents}

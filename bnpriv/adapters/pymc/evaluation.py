@@ -52,8 +52,17 @@ class Evaluation:
         points : mapping from str to ndarray of shape (count, *shape)
             All parents.
         count : int
+
+        Raises
+        ------
+        NetworkError
+            If a matrix on the way is singular.
         """
-        found = [np.asarray(each) for each in self._parameters(*(points[name] for name in self.variable.parents))]
+        try:
+            made = self._parameters(*(points[name] for name in self.variable.parents))
+        except np.linalg.LinAlgError as error:  # at some point a matrix is singular
+            raise self._invalid() from error
+        found = [np.asarray(each) for each in made]
         return tuple(np.broadcast_to(value, (count, *value.shape[1:])) for value in found)
 
     @cached_property
@@ -203,6 +212,6 @@ def _batch(variable: Any) -> Any:
 
 
 def _core(parameter: Any, axes: int, dtype: str) -> Any:
-    """Return an input for a parameter of many laws; small whole numbers would be converted one by one, which is slow."""
+    """Return an input for a parameter of many laws; small whole numbers would be converted one by one, slowly."""
     kept = parameter.dtype if not dtype.startswith("float") else "float64"
     return tensor().tensor(dtype=kept, shape=(None,) * (axes + 1))

@@ -129,6 +129,8 @@ def _declared(structure: Structure, columns: Columns) -> dict[str, tuple[Element
         return {name: found for variable in observed for name, found in _of_variable(structure, variable).items()}
     if isinstance(columns, str):
         columns = [columns]
+    if not isinstance(columns, Iterable):
+        raise NetworkError("columns must be names", found=f"a {type(columns).__name__}", remedy="Pass a list of them.")
     sources = cast("Mapping[str, str]", columns) if isinstance(columns, Mapping) else {name: name for name in columns}
     found: dict[str, tuple[Element, ...]] = {}
     for column, source in sources.items():

@@ -411,7 +411,10 @@ LAWS: Mapping[str, tuple[Callable[[Any, Any], dict[str, Any]], Callable[..., Any
         lambda lib, s: {"alpha": lib.exp(0.1 * lib.tanh(s)), "beta": 1.3 + 0 * s},
         lambda alpha, beta: stats.gamma(alpha, scale=1 / beta),
     ),
-    "Beta": (lambda _, s: {"alpha": 0.5 + s**2 / (1 + s**2), "beta": 2.1 + 0 * s}, lambda alpha, beta: stats.beta(alpha, beta)),
+    "Beta": (
+        lambda _, s: {"alpha": 0.5 + s**2 / (1 + s**2), "beta": 2.1 + 0 * s},
+        lambda alpha, beta: stats.beta(alpha, beta),
+    ),
     "StudentT": (
         lambda _, s: {"nu": 4.1 + 0 * s, "mu": s, "sigma": 1.1 + s**2},
         lambda nu, mu, sigma: stats.t(nu, mu, sigma),
