@@ -12,7 +12,7 @@ from bnpriv.evidence.given_pairs import given_laws
 from bnpriv.evidence.intervals import NO_LAWS
 from bnpriv.evidence.parameters import parameter_laws
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy
-from bnpriv.networks import DensityNetwork
+from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 
@@ -58,8 +58,10 @@ def _(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | 
         return NO_LAWS
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
-    if isinstance(framework.network, DensityNetwork):
-        return drawn_laws(framework, framework.network, query)
+    network = framework.network
+    forward = network.forward if isinstance(network, GaussianNetwork) else network
+    if isinstance(forward, DensityNetwork):
+        return drawn_laws(framework, forward, query)
     return parameter_laws(framework, query)
 
 

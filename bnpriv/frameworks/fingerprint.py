@@ -21,6 +21,7 @@ def fingerprint(facts: object, networks: Iterable[Network | ContinuousNetwork] =
             digest.update(repr((network.attributes, network.models, network.graph.edges)).encode())
             digest.update(network.mean.tobytes() + network.root.tobytes())
             digest.update(b"" if network.drawn is None else repr(network.drawn).encode())
+            digest.update(b"" if network.forward is None else repr(network.forward.sampling).encode())
             continue
         for name in sorted(network.attributes):
             if isinstance(network, IntervalNetwork):

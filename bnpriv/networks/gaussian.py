@@ -14,6 +14,7 @@ from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.checks import listing, member, subset, text
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
+from bnpriv.networks.density import DensityNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
@@ -71,6 +72,8 @@ class GaussianNetwork:
     """Where the models were drawn from, if they are draws of a posterior."""
     reading: Reading = field(default=NOTHING_READ, init=False, repr=False)
     """How the model was read from another library, and what drives the columns that are no attribute."""
+    forward: DensityNetwork | None = field(default=None, init=False, repr=False)
+    """The same model by forward draws, from which laws of answers are learned; None if there are none."""
 
     level = "parameters"
 
@@ -177,12 +180,38 @@ class GaussianNetwork:
         for what, value in {"attributes": names, "graph": graph, "rounding": rounding}.items():
             object.__setattr__(self, what, value)
 
-    def read_as(self, reading: Reading, drawn: Posterior | None = None) -> GaussianNetwork:
+    def read_as(
+        self, reading: Reading, drawn: Posterior | None = None, forward: DensityNetwork | None = None
+    ) -> GaussianNetwork:
         """Return the same network with what is known of where it comes from."""
         network = copy(self)
-        object.__setattr__(network, "reading", reading)
-        object.__setattr__(network, "drawn", drawn)
+        for what, value in {"reading": reading, "drawn": drawn, "forward": forward}.items():
+            object.__setattr__(network, what, value)
         return network
+
+    def with_sampling(
+        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 200
+    ) -> GaussianNetwork:
+        """Return the same network with another way to learn the law of an answer from draws.
+
+        Parameters
+        ----------
+        draws, seed, confidence, cells
+            As in `DensityNetwork.with_sampling`.
+
+        Raises
+        ------
+        NetworkError
+            If there is no way to draw from it, or a number is out of range.
+        """
+        if self.forward is None:
+            raise NetworkError(
+                "drawing needs the laws of columns",
+                found="a network of parameters alone",
+                remedy="Read a model with columns by from_pymc.",
+            )
+        forward = self.forward.with_sampling(draws=draws, seed=seed, confidence=confidence, cells=cells)
+        return self.read_as(self.reading, self.drawn, forward)
 
     @property
     def models(self) -> int:

@@ -272,7 +272,7 @@ def _faster(history: Sequence[Refinement]) -> bool:
 def _endless(history: Sequence[Refinement], top: Top) -> Settled:
     last = history[-1].influence
     where = "one point is approached" if top.spike else "the range widens"
-    how = f"It was {last:.4g} at the last step, and grows on as {where}."
+    how = f"It was {last:.4g} at the last step, and seems to grow on as {where}."
     if math.isinf(last):
         how = "One of the secrets rules out what is possible under the other."
     return Settled(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))

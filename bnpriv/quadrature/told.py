@@ -14,7 +14,7 @@ from bnpriv.bound import Bound, Kind
 from bnpriv.conditionals import overlap_text
 from bnpriv.continuous_secrets import IntervalPair, IntervalPairs, density_secrets_of
 from bnpriv.divergences.gaussian import gaussian_excess
-from bnpriv.errors import BnprivError, NetworkError
+from bnpriv.errors import BnprivError, NetworkError, SizeError
 from bnpriv.factors import FloatArray
 from bnpriv.influence import frontier
 from bnpriv.losses import Law, laplace_excess, private_shifts
@@ -348,7 +348,9 @@ def unknown_because(
 ) -> DensityInfluence:
     """Return an influence without bound where it cannot be computed."""
     names = frozenset(columns)
-    found = Settled(value=np.inf, change=np.inf, settled=False, reason=str(error))
+    # the remedies of tables do not help a grid
+    reason = f"{error.required}; found {error.found}." if isinstance(error, SizeError) else str(error)
+    found = Settled(value=np.inf, change=np.inf, settled=False, reason=reason)
     return DensityInfluence(
         columns=names,
         protected=protected,

@@ -72,7 +72,7 @@ class DensityAttribute:
         What drives the queried columns together, the protected one left out; without a query, the most telling
         parameter that is known.
     reads : bool
-        Whether the protected parameter itself drives a queried column.
+        Whether the protected parameter itself drives a queried column; without a query, any column.
     """
 
     protected: str
@@ -127,7 +127,8 @@ class DensityReport(ShortReport):
         """Return what leaks most."""
         read = [row.protected for row in self.attributes if row.reads]
         if read:
-            return f"The queried columns are driven by {and_text(sorted(map(name_text, read)))} directly."
+            who = "The queried columns are" if self.query is not None else "Columns are"
+            return f"{who} driven by {and_text(sorted(map(name_text, read)))} directly."
         found = [row.asked for row in self.attributes if row.asked is not None and row.asked.columns]
         if not found:
             return "There is no other parameter."
@@ -272,7 +273,8 @@ def _row(
     ]
     quilts.sort(key=lambda row: (_size(row[1]), len(row[0].quilt), sorted(row[0].quilt)))
     known = [told for told in alone if told.lattices] or alone
-    asked, reads = known[0] if known else None, False
+    asked = known[0] if known else None
+    reads = bool(network.reading.driven(frozenset(network.reading.columns), protected))
     if query is not None:
         behind = drivers(network, query.columns)
         reads = protected in behind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,11 +22,11 @@ from bnpriv.networks.reading import NodeReading, Reading, Treatment
 
 
 def network_of(
-    model: Any, columns: Columns, posterior: Any, thin: int
+    model: Any, columns: Columns, posterior: Any, thin: int, fix: Iterable[str] | None
 ) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
     """Return the network; see `bnpriv.from_pymc`."""
     structure = structure_of(model)
-    roles = roles_of(structure, columns, draws_of(structure, posterior, thin))
+    roles = roles_of(structure, columns, draws_of(structure, posterior, thin, fix))
     if not roles.parameters:
         reading = _reading(roles, {}, "exact", "one record, given each draw")
         return replace(record_network(roles), drawn=posterior_of(roles, posterior), reading=reading)
@@ -42,7 +42,8 @@ def network_of(
         return replace(network, drawn=posterior_of(roles, posterior), reading=reading)
     if all(is_linear(roles, variable) for variable in roles.parameters):
         reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
-        return gaussian_network(roles).read_as(reading, posterior_of(roles, posterior))
+        forward = density_network(roles, reading) if roles.columns and not roles.fixed else None
+        return gaussian_network(roles).read_as(reading, posterior_of(roles, posterior), forward)
     if roles.fixed:
         raise NetworkError(
             "models for each draw of a posterior must be discrete or linear-Gaussian",
@@ -118,4 +119,6 @@ def _column(
     shown = listing(above) if len(above) <= 4 else f"{len(above)} parameters"
     if all(column in laws for column in held):
         return _node(variable, "column", "exact", f"driven by {shown}; its records are independent and alike")
+    if roles.fixed:
+        return _node(variable, "column", "exact", f"driven by {shown}, by whose influence it is bounded")
     return _node(variable, "column", "draws", f"driven by {shown}; sums of its records are drawn")

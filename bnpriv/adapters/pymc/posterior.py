@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Structure
-from bnpriv.checks import listing
+from bnpriv.checks import listing, subset
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
 from bnpriv.learning.table import fingerprint_of
@@ -19,7 +20,7 @@ from bnpriv.networks.posterior import TableFingerprint
 REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
 
 
-def draws_of(structure: Structure, posterior: Any, thin: int) -> dict[str, FloatArray]:
+def draws_of(structure: Structure, posterior: Any, thin: int, fix: Iterable[str] | None) -> dict[str, FloatArray]:
     """Return the draws of every continuous variable that has some, of shape (draws, *shape).
 
     Variables with finitely many values stay parameters: a model of Theta says how probable their values are.
@@ -32,13 +33,15 @@ def draws_of(structure: Structure, posterior: Any, thin: int) -> dict[str, Float
     if isinstance(thin, bool) or not isinstance(thin, int) or thin < 1:
         raise NetworkError("thin must be a whole number from 1 on", found=f"{thin!r}", remedy="Pass for example 10.")
     if posterior is None:
-        if thin != 1:
-            raise NetworkError("thin goes with posterior=", found="thin alone", remedy="Leave it out.")
+        if thin != 1 or fix is not None:
+            raise NetworkError("thin and fix go with posterior=", found="one alone", remedy="Leave it out.")
         return {}
     group: dict[str, Any] = _group(posterior)
     names = [str(name) for name in group]
     variables = [v for v in structure.variables.values() if v.name in names and not v.observed]
     known = [variable.name for variable in variables if finite_states(variable) is None]
+    if fix is not None:
+        known = sorted(subset("fix", fix, known, error=NetworkError), key=known.index)
     if not known:
         raise NetworkError(
             "a posterior needs draws of a continuous variable of the model",

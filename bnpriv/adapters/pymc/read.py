@@ -9,7 +9,12 @@ from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork
 
 
 def from_pymc(
-    model: Any, *, columns: Mapping[str, str] | Iterable[str] | str | None = None, posterior: Any = None, thin: int = 1
+    model: Any,
+    *,
+    columns: Mapping[str, str] | Iterable[str] | str | None = None,
+    posterior: Any = None,
+    thin: int = 1,
+    fix: Iterable[str] | None = None,
 ) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
     """Read a PyMC model of the columns' parameters, with or without the columns under them.
 
@@ -30,6 +35,8 @@ def from_pymc(
         ``observed_data`` is refused; ``idata.posterior`` alone does not hold these.
     thin : int
         Take every so many draws of each chain.
+    fix : iterable of str, optional
+        The variables to fix to their draws, as ``["mu", "tau"]``; by default all continuous ones that have draws.
 
     Returns
     -------
@@ -62,4 +69,4 @@ def from_pymc(
     """
     from bnpriv.adapters.pymc.assemble import network_of
 
-    return network_of(model, columns, posterior, thin)
+    return network_of(model, columns, posterior, thin, fix)

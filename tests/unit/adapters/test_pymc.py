@@ -616,7 +616,7 @@ def test_draws_that_do_not_fit_are_refused() -> None:
     xarray = pytest.importorskip("xarray")
     every = posterior(1, 4)
     refused(posterior_model(), "from 1 on", posterior=every, thin=0)
-    refused(posterior_model(), "thin goes with posterior", thin=2)
+    refused(posterior_model(), "thin and fix go with posterior", thin=2)
     refused(
         posterior_model(),
         "draws of a continuous variable",
