@@ -238,12 +238,7 @@ def max_influence(
     >>> str(influence.pair), dict(influence.assignment)
     ('low against high', {'sat': 'low'})
     """
-    if not isinstance(network, (DiscreteNetwork, IntervalNetwork)):
-        raise NetworkError(
-            "max-influence needs a network whose attributes have finitely many states",
-            found=f"a {type(network).__name__}",
-            remedy="For a GaussianNetwork use gaussian_influence.",
-        )
+    _require_states(network)
     network.require(protected)
     states = network.states[protected]
     chosen = all_pairs(states) if pairs is None else pairs.ordered(protected, states)
@@ -255,6 +250,16 @@ def max_influence(
             remedy="Correct the table of the protected attribute, or choose other secrets.",
         )
     return influence
+
+
+def _require_states(network: object) -> None:
+    """Refuse a network whose attributes may be any number."""
+    if not isinstance(network, (DiscreteNetwork, IntervalNetwork)):
+        raise NetworkError(
+            "max-influence needs a network whose attributes have finitely many states",
+            found=f"a {type(network).__name__}",
+            remedy="For a GaussianNetwork use gaussian_influence, for a DensityNetwork density_influence.",
+        )
 
 
 def influence_of(network: Network, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
@@ -354,6 +359,8 @@ def influence_matrix(network: Network, pairs: Mapping[str, SecretPairs] | None =
 
     Raises
     ------
+    NetworkError
+        If attributes may be any number.
     SecretError
         If the secrets do not fit.
 
@@ -369,6 +376,7 @@ def influence_matrix(network: Network, pairs: Mapping[str, SecretPairs] | None =
     """
     import pandas as pd
 
+    _require_states(network)
     names = network.attributes
     rows = names if pairs is None else tuple(pairs)
     cells = {

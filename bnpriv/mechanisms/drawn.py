@@ -80,7 +80,9 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     prior = f", prior {drawn.prior}" if drawn.prior else ""
     records = "" if drawn.table is None else f" given {drawn.table.records:,} public records"
     first = next(iter(certificate.decisions), None)
-    decides = "" if first is None or first.scale == 0 else f" Draw {first.model} decides the noise, for {first.protected}."
+    decides = (
+        "" if first is None or first.scale == 0 else f" Draw {first.model} decides the noise, for {first.protected}."
+    )
     return [f"The models are {drawn.draws:,} draws from a posterior{records}{prior}{seed}.{decides}", drawn.sentence]
 
 

@@ -424,6 +424,40 @@ def test_every_draw_of_a_posterior_is_a_model() -> None:
     assert bp.from_pymc(posterior_model(), posterior=drawn, thin=2).models == 6
 
 
+def test_the_variables_to_fix_can_be_named() -> None:
+    drawn = posterior(1, 4)
+    with pm.Model() as model:
+        p = pm.Beta("p", 2, 2)
+        pm.Beta("q", 2, 2, shape=2)
+        pm.Bernoulli("income", p)
+    network = bp.from_pymc(model, posterior=drawn, fix=["p", "q"])
+    assert isinstance(network, bp.DiscreteNetwork)
+    refused(model, "must be discrete or linear-Gaussian", posterior=drawn, fix=["q"])
+    refused(model, "fix", posterior=drawn, fix=["z"])
+    refused(model, "thin and fix go with posterior", fix=["p"])
+
+
+def test_sums_over_columns_of_linear_models_are_learned_from_draws() -> None:
+    with pm.Model() as model:
+        a = pm.Normal("a", 0, 1)
+        b = pm.Normal("b", a, 1)
+        pm.Normal("x", b, 2, observed=np.zeros(40))
+    network = bp.from_pymc(model)
+    assert isinstance(network, bp.GaussianNetwork)
+    schema = bp.Schema(records=40, columns={"x": bp.Real(-10, 10)})
+    protect = {"a": bp.intervals((-0.5, 0.5))}
+    framework = bp.DistributionalAttributePrivacy(network, schema, protect, source="a textbook")
+    found = bp.TightMechanism().calibrate(framework, bp.mean("x"), epsilon=1.0)
+    assert found.guarantee.kind == "estimate"
+    # the mean of x given a is normal around a with variance 1 + 4/40: hidden by far less noise than its whole range
+    assert 0.05 < found.scale < 2.0
+    seeded = bp.DistributionalAttributePrivacy(network.with_sampling(seed=3), schema, protect, source="a textbook")
+    assert seeded.fingerprint() != framework.fingerprint()
+    alone = bp.GaussianNetwork([*"ab"], [0, 0], [[1, 0.5], [0.5, 1]])
+    with pytest.raises(NetworkError, match="laws of columns"):
+        alone.with_sampling(draws=10)
+
+
 def test_every_holder_of_draws_is_understood() -> None:
     drawn = posterior(2, 5)
 
