@@ -2,17 +2,74 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from bnpriv import checks, plotting
 from bnpriv.continuous_secrets import ContinuousPair, IntervalPair
+from bnpriv.errors import NetworkError
 from bnpriv.inference import joint_law
 from bnpriv.networks import GaussianNetwork, Network, exact_tables
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets import SecretPair, side_text
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 POINTS = 241
 REACH = 4.0
 """Standard deviations beyond the means that are drawn."""
+
+
+class TellsApart(ABC):
+    """What columns tell about a protected attribute, of which the law of one column given two secrets can be drawn."""
+
+    frontier: tuple[str, ...]
+
+    @abstractmethod
+    def conditional(self, column: str | None = None) -> TwoCurves:
+        """Return the law of one column's parameter given each of the two secrets that are told apart best."""
+
+    def plot_secrets(self, column: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the law of one column's parameter given each of the two secrets; with the extra `plot`.
+
+        Parameters
+        ----------
+        column : str, optional
+            A member of the frontier; by default its first.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        NetworkError
+            As `conditional`.
+        """
+        return plotting.draw_curves(ax, self.conditional(column), self.drawn_column(column))
+
+    def drawn_column(self, column: str | None) -> str:
+        """Return which member of the frontier is drawn.
+
+        Raises
+        ------
+        NetworkError
+            If there is none, or `column` is none.
+        """
+        if not self.frontier:
+            raise NetworkError(
+                "there must be something to compare",
+                found="columns that tell nothing",
+                remedy="Ask about columns that depend on the protected attribute.",
+            )
+        return checks.member("a column", column or self.frontier[0], self.frontier, error=NetworkError)
 
 
 def two_conditionals(network: Network, protected: str, name: str, pair: SecretPair, model: int) -> TwoCurves:

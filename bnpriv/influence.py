@@ -12,7 +12,7 @@ import numpy as np
 
 from bnpriv import checks, plotting
 from bnpriv.bound import Bound, Kind
-from bnpriv.conditionals import two_conditionals
+from bnpriv.conditionals import TellsApart, two_conditionals
 from bnpriv.errors import NetworkError, SecretError
 from bnpriv.explanation import explanation
 from bnpriv.factors import FloatArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Influence:
+class Influence(TellsApart):
     """The max-influence of a set of columns on a protected attribute.
 
     ``float(influence)`` is an upper bound in nats: seeing the columns moves the log odds between two protected secrets
@@ -118,37 +118,14 @@ class Influence:
         NetworkError
             If nothing is told, `column` is not in the frontier, or the network is given by intervals.
         """
-        if self.pair is None or not self.frontier:
+        name = self.drawn_column(column)
+        if self.pair is None:
             raise NetworkError(
                 "there must be something to compare",
-                found="columns that tell nothing",
-                remedy="Ask about columns that depend on the protected attribute.",
+                found="secrets of probability zero only",
+                remedy="Choose other secrets.",
             )
-        name = checks.member("a column", column or self.frontier[0], self.frontier, error=NetworkError)
         return two_conditionals(self.network, self.protected, name, self.pair, self.model)
-
-    def plot_secrets(self, column: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the law of one column's parameter given each of the two secrets; with the extra `plot`.
-
-        Parameters
-        ----------
-        column : str, optional
-            A member of the frontier; by default its first.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        NetworkError
-            As `conditional`.
-        """
-        return plotting.draw_curves(ax, self.conditional(column), column or next(iter(self.frontier), ""))
 
     def plot_draws(self, ax: Axes | None = None) -> Axes:
         """Draw how many of the models tell how much; with the extra `plot`.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
-from bnpriv import checks, plotting
+from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Kind
-from bnpriv.conditionals import two_normals
+from bnpriv.conditionals import TellsApart, two_normals
 from bnpriv.continuous_secrets import ContinuousPair, IntervalPairs, continuous_secrets_of
 from bnpriv.divergences.gaussian import gaussian_delta, gaussian_excess, gaussian_mu
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
@@ -26,12 +26,12 @@ from bnpriv.render.text import visible
 from bnpriv.render.two_curves import TwoCurves
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GaussianInfluence:
+class GaussianInfluence(TellsApart):
     """What columns tell about a protected parameter of a linear-Gaussian network.
 
     Given the parameter's value the columns' parameters are normal with a mean that moves with it and a covariance that
@@ -155,38 +155,9 @@ class GaussianInfluence:
         NetworkError
             If nothing is told, or `column` is not in the frontier.
         """
-        if not self.frontier:
-            raise NetworkError(
-                "there must be something to compare",
-                found="columns that tell nothing",
-                remedy="Ask about columns that depend on the protected attribute.",
-            )
-        name = checks.member("a column", column or self.frontier[0], self.frontier, error=NetworkError)
+        name = self.drawn_column(column)
         model, k = (int(x) for x in np.unravel_index(int(np.argmax(self.mahalanobis)), self.mahalanobis.shape))
         return two_normals(self.network, self.protected, name, self.pairs[k], model)
-
-    def plot_secrets(self, column: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the law of one column's parameter given each of the two secrets; with the extra `plot`.
-
-        Parameters
-        ----------
-        column : str, optional
-            A member of the frontier; by default its first.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        NetworkError
-            As `conditional`.
-        """
-        return plotting.draw_curves(ax, self.conditional(column), column or next(iter(self.frontier), ""))
 
     def __repr__(self) -> str:
         told = f"mu = {number_text(self.mu)}"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from bnpriv import checks, plotting
+from bnpriv import checks
 from bnpriv.bound import Bound, Kind
-from bnpriv.conditionals import overlap_text
+from bnpriv.conditionals import TellsApart, overlap_text
 from bnpriv.continuous_secrets import IntervalPair, IntervalPairs, density_secrets_of
 from bnpriv.divergences.gaussian import gaussian_excess
 from bnpriv.errors import BnprivError, NetworkError, SizeError
@@ -30,12 +30,12 @@ from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets import SecretPairs
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class DensityInfluence:
+class DensityInfluence(TellsApart):
     """What columns tell about a protected parameter of a network of densities.
 
     It is found by quadrature on grids that are made finer and wider until it is stable, and is an estimate: what lies
@@ -185,13 +185,13 @@ class DensityInfluence:
         SizeError
             If a table would be too large.
         """
+        name = self.drawn_column(column)
         if not self.lattices:
             raise NetworkError(
                 "there must be something to compare",
-                found="columns that tell nothing, or a density that is missing",
-                remedy="Ask about columns that depend on the protected attribute and have densities.",
+                found="a density that is missing",
+                remedy="Ask about columns whose parameters have densities.",
             )
-        name = checks.member("a column", column or self.frontier[0], self.frontier, error=NetworkError)
         worst = int(np.argmax(self.values[0]))
         found, pair = seen(self.lattices[worst], name), self.pairs[worst]
         return TwoCurves(
@@ -203,29 +203,6 @@ class DensityInfluence:
             title=f"{name} given two secrets",
             desc=overlap_text(name, str(pair)),
         )
-
-    def plot_secrets(self, column: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the law of one column's parameter given each of the two secrets; with the extra `plot`.
-
-        Parameters
-        ----------
-        column : str, optional
-            A member of the frontier; by default its first.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        NetworkError
-            As `conditional`.
-        """
-        return plotting.draw_curves(ax, self.conditional(column), column or self.frontier[0])
 
     def explain(self) -> str:
         """Return in words what was found for every pair, with the steps of the refinement."""
