@@ -65,11 +65,11 @@ def through(
     if kind == "Elemwise" and all(fits(each.shape, shape) for each in given):
         found = joined(given, shape)
     elif kind in ("Join", "MakeVector"):
-        found = _side_by_side(kind, given, values.get(above[0]))
+        found = _side_by_side(op, given, values.get(above[0]))
     elif kind in INSERTS or (kind in MOVES and not any(map(_some, given[1:]))):
         found = _moved(variable.owner, given, [values.get(each, getattr(each, "data", None)) for each in above])
     elif kind in ("AdvancedSubtensor", "AdvancedSubtensor1"):
-        found = _picked(above[1:], given, shape)
+        found = _picked(op, above[1:], given, shape)
     elif kind in ("Sum", "Prod", "Max"):
         found = _reduced(given[0], op.axis)
     return found if found is not None and found.shape == shape else filled(shape, union(given))
@@ -98,18 +98,21 @@ def _moved(node: Any, given: Sequence[SetArray], values: Sequence[Any]) -> SetAr
     return sets
 
 
-def _side_by_side(kind: str, given: Sequence[SetArray], axis: Any) -> SetArray | None:
-    if kind == "MakeVector":
+def _side_by_side(op: Any, given: Sequence[SetArray], first: Any) -> SetArray | None:
+    """Return the sets of arrays that are joined; the axis belongs to the operation, or is the first that goes in."""
+    if type(op).__name__ == "MakeVector":
         return np.array([*(each[()] for each in given), None], dtype=object)[:-1]
-    return None if axis is None else np.concatenate(given[1:], axis=int(axis))
+    if isinstance(getattr(op, "axis", None), int):
+        return np.concatenate(list(given), axis=op.axis)
+    return None if first is None else np.concatenate(given[1:], axis=int(first))
 
 
-def _picked(index: Sequence[Any], given: Sequence[SetArray], shape: tuple[int, ...]) -> SetArray | None:
+def _picked(op: Any, index: Sequence[Any], given: Sequence[SetArray], shape: tuple[int, ...]) -> SetArray | None:
     """Return the sets of ``table[index, ...]`` for arrays that depend on something: any entry may have been picked.
 
     Slices and new axes put the axes of the index elsewhere, as masks do; they are not followed.
     """
-    if any(getattr(each, "dtype", "bool") == "bool" for each in index):
+    if any(getattr(each, "dtype", "bool") == "bool" for each in index) or not _leading(op, len(index)):
         return None
     try:
         axes = np.broadcast_shapes(*(each.shape for each in given[1:]))
@@ -120,6 +123,14 @@ def _picked(index: Sequence[Any], given: Sequence[SetArray], shape: tuple[int, .
     indices = joined(given[1:], axes)
     spread = indices.reshape((*axes, *(1,) * (len(shape) - len(axes))))
     return joined([filled((), union(given[:1])), spread], shape)
+
+
+def _leading(op: Any, count: int) -> bool:
+    """Return whether an index begins with all its arrays and takes whole axes after them, if the operation tells."""
+    listed = getattr(op, "idx_list", None)
+    if listed is None:
+        return True
+    return list(listed[:count]) == list(range(count)) and all(each == slice(None) for each in listed[count:])
 
 
 def _reduced(sets: SetArray, axis: Any) -> SetArray:
