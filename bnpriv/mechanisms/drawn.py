@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bnpriv.continuous_secrets import ContinuousPair
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import influences
 from bnpriv.factors import FloatArray
@@ -80,9 +81,9 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     prior = f", prior {drawn.prior}" if drawn.prior else ""
     records = "" if drawn.table is None else f" given {drawn.table.records:,} public records"
     first = next(iter(certificate.decisions), None)
-    decides = (
-        "" if first is None or first.scale == 0 else f" Draw {first.model} decides the noise, for {first.protected}."
-    )
+    # without noise the influences of continuous parameters, which are infinite, tell no draw from another
+    tied = first is not None and first.scale == 0 and isinstance(first.pair, ContinuousPair)
+    decides = "" if first is None or tied else f" Draw {first.model} decides the noise, for {first.protected}."
     return [f"The models are {drawn.draws:,} draws from a posterior{records}{prior}{seed}.{decides}", drawn.sentence]
 
 
