@@ -82,7 +82,7 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     records = "" if drawn.table is None else f" given {drawn.table.records:,} public records"
     first = next(iter(certificate.decisions), None)
     # without noise the influences of continuous parameters, which are infinite, tell no draw from another
-    tied = first is not None and first.scale == 0 and isinstance(first.pair, ContinuousPair)
+    tied = first is not None and first.scale == 0 and isinstance(getattr(first, "pair", None), ContinuousPair)
     decides = "" if first is None or tied else f" Draw {first.model} decides the noise, for {first.protected}."
     return [f"The models are {drawn.draws:,} draws from a posterior{records}{prior}{seed}.{decides}", drawn.sentence]
 
