@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.continuous_secrets import ContinuousPair, ProtectValues, continuous_secrets_of, density_secrets_of
-from bnpriv.errors import FrameworkError
+from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.networks import ContinuousNetwork, DensityNetwork, IntervalNetwork, Network
 from bnpriv.schema import Schema
@@ -112,12 +113,13 @@ class DistributionalAttributePrivacy:
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
 
     def _read_laws(self) -> dict[str, tuple[ColumnLaw, ...]]:
-        """Return the laws of columns that came with the network."""
-        return {
-            name: tuple(column_law(law, self.schema[name], f"{name!r} in the model") for law in laws)
-            for name, laws in self.network.reading.laws.items()
-            if name in self.schema.columns
-        }
+        """Return the laws of columns that came with the network, where they suit the declared columns."""
+        found: dict[str, tuple[ColumnLaw, ...]] = {}
+        for name, laws in self.network.reading.laws.items():
+            if name in self.schema.columns:
+                with suppress(LawError):  # mechanisms that need the law say that there is none
+                    found[name] = tuple(column_law(law, self.schema[name], f"{name!r} in the model") for law in laws)
+        return found
 
     def law_place(self, column: str, places: Mapping[str, int]) -> int:
         """Return which of the laws of a column holds, given the places of the states of the attributes.

@@ -94,7 +94,7 @@ def posterior_of(roles: Roles, posterior: Any) -> Posterior | None:
     if not roles.fixed:
         return None
     return Posterior(
-        source=f"whatever the draws of {listing(sorted(roles.fixed))} by PyMC rest on, which must be public",
+        source=f"what the draws of {listing(sorted(roles.fixed))} by PyMC were made from",
         draws=roles.models,
         independent=False,
         table=_table(roles, getattr(posterior, "observed_data", None)),

@@ -228,6 +228,14 @@ def test_records_of_a_column_follow_its_own_parameters_exactly() -> None:
     assert calibration.guarantee.kind == "exact"
 
 
+def test_a_law_that_does_not_suit_the_declared_column_is_left_out() -> None:
+    framework = framework_of(two_parameters(), {"ill": bp.Real(0, 1), "smokes": bp.Integer(0, 1)}, 50, "income")
+    assert bp.MarkovQuiltMechanism().supports(framework, bp.mean("ill"), epsilon=1.0) is None
+    refusal = bp.TightMechanism().supports(framework, bp.mean("ill"), epsilon=1.0)
+    assert refusal is not None
+    assert "none for ill" in str(refusal)
+
+
 def test_made_up_tables_and_rehearsals_follow_the_model() -> None:
     framework = framework_of(two_parameters(), BITS, 2000, "income")
     table = bp.simulate(framework, secret={"income": 1, "stress": 1}, seed=1)
