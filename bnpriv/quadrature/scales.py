@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy import special
 
 from bnpriv.factors import FloatArray
 
@@ -93,7 +92,7 @@ class Scale:
         """Return the values at coordinates."""
         inner = self._inner(t)
         if math.isfinite(self.lower) and math.isfinite(self.upper):
-            near = (self.upper - self.lower) * special.expit(-np.abs(inner))
+            near = (self.upper - self.lower) * _expit(-np.abs(inner))
             return np.where(inner < 0, self.lower + near, self.upper - near)
         if math.isfinite(self.lower):
             return self.lower + np.exp(inner)
@@ -106,7 +105,7 @@ class Scale:
         inner = self._inner(t)
         outer = _log_cosh(t) + (0.0 if self.heavy else math.log(self.width))
         if math.isfinite(self.lower) and math.isfinite(self.upper):
-            sides = special.log_expit(inner) + special.log_expit(-inner)
+            sides = _log_expit(inner) + _log_expit(-inner)
             return np.asarray(outer + math.log(self.upper - self.lower) + sides)
         if math.isfinite(self.lower):
             return outer + inner
@@ -145,3 +144,15 @@ def _nearest(end: float, length: float) -> float:
 def _log_cosh(t: FloatArray) -> FloatArray:
     size = np.abs(t)
     return size + np.log1p(np.exp(-2 * size)) - math.log(2)
+
+
+def _expit(x: FloatArray) -> FloatArray:
+    from scipy.special import expit
+
+    return np.asarray(expit(x))
+
+
+def _log_expit(x: FloatArray) -> FloatArray:
+    from scipy.special import log_expit
+
+    return np.asarray(log_expit(x))
