@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import cast
 
-import networkx as nx
-
 from bnpriv.errors import SizeError
 from bnpriv.inference import without_edge
 from bnpriv.influence import Influence, influence_of
@@ -32,6 +30,8 @@ def edges_between(graph: Graph, protected: str, columns: Iterable[str]) -> tuple
     """
     ends = frozenset(columns) - {protected}
     inside = graph.ancestral((protected, *ends))
+    import networkx as nx
+
     between: nx.Graph[object] = nx.Graph()
     between.add_edges_from(edge for edge in graph.edges if edge[1] in inside)
     goal = object()
