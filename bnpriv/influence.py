@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 
@@ -239,8 +239,27 @@ def _require_states(network: object) -> None:
         )
 
 
-def influence_of(network: Network, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
-    """Return the influence for ordered `pairs`; see `max_influence`."""
+class HasAttributes(Protocol):
+    """A network that knows its attributes."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes."""
+        ...
+
+    def require(self, attribute: str) -> str:
+        """Return `attribute` if it is one of the network."""
+        ...
+
+
+def asked_columns(network: HasAttributes, columns: Iterable[str], protected: str) -> frozenset[str]:
+    """Return the columns that are asked about.
+
+    Raises
+    ------
+    NetworkError
+        If a name is unknown or `protected` is among them.
+    """
     asked = checks.subset("columns", columns, network.attributes, error=NetworkError)
     if network.require(protected) in asked:
         raise NetworkError(
@@ -248,6 +267,12 @@ def influence_of(network: Network, columns: Iterable[str], protected: str, pairs
             found=repr(protected),
             remedy="Ask about the other columns; a column tells everything about itself.",
         )
+    return asked
+
+
+def influence_of(network: Network, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
+    """Return the influence for ordered `pairs`; see `max_influence`."""
+    asked = asked_columns(network, columns, protected)
     border = frontier(network.graph, protected, asked)
     if isinstance(network, IntervalNetwork):
         return _within(network, asked, protected, border, pairs)

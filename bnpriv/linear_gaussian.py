@@ -15,9 +15,8 @@ from bnpriv.conditionals import TellsApart, two_normals
 from bnpriv.continuous_secrets import ContinuousPair, IntervalPairs, continuous_secrets_of
 from bnpriv.divergences.gaussian import gaussian_delta, gaussian_excess, gaussian_mu
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
-from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
-from bnpriv.influence import frontier
+from bnpriv.influence import asked_columns, frontier
 from bnpriv.losses import Law, laplace_excess, private_shifts
 from bnpriv.networks import GaussianNetwork
 from bnpriv.properties import Apart
@@ -214,13 +213,7 @@ def gaussian_influence_of(
     network: GaussianNetwork, columns: Iterable[str], protected: str, pairs: Sequence[ContinuousPair]
 ) -> GaussianInfluence:
     """Return the influence for `pairs`; see `gaussian_influence`."""
-    asked = checks.subset("columns", columns, network.attributes, error=NetworkError)
-    if network.require(protected) in asked:
-        raise NetworkError(
-            "the columns must not hold the protected attribute",
-            found=repr(protected),
-            remedy="Ask about the other columns; a column tells everything about itself.",
-        )
+    asked = asked_columns(network, columns, protected)
     border = frontier(network.graph, protected, asked)
     return GaussianInfluence(
         columns=asked,

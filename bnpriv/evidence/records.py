@@ -20,7 +20,7 @@ from bnpriv.laws import Atoms
 from bnpriv.networks import State
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, numeric
-from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.queries.predicates import Comparison, IsIn, truth
 from bnpriv.schema import Categorical, Column, Integer, Schema
 
 MOST_CELLS = 10**7
@@ -173,22 +173,14 @@ def _output(row: Sequence[Fraction], terms: Sequence[NDArray[Any]], shape: tuple
 
 def _term(term: IntegerTerm, columns: Mapping[str, _Axis], schema: Schema) -> NDArray[Any]:
     if isinstance(term, Indicator):
-        return _truth(term.predicate, columns, schema).astype(np.int64)
+        return truth(term.predicate, lambda leaf: _along(leaf, columns, schema)).astype(np.int64)
     axis, column = columns[term.column], numeric(term.column, schema)
     return axis.spread([column.step(float(value)) ** term.exponent for value in axis.values], object)
 
 
-def _truth(predicate: Predicate, columns: Mapping[str, _Axis], schema: Schema) -> NDArray[np.bool_]:
-    if isinstance(predicate, And):
-        return reduce(np.logical_and, [_truth(part, columns, schema) for part in predicate.parts])
-    if isinstance(predicate, Or):
-        return reduce(np.logical_or, [_truth(part, columns, schema) for part in predicate.parts])
-    if isinstance(predicate, Not):
-        return np.logical_not(_truth(predicate.part, columns, schema))
-    if not isinstance(predicate, (Comparison, IsIn)):
-        raise TypeError(f"{type(predicate).__name__} is no known predicate")
-    axis, column = columns[predicate.column], schema[predicate.column]
-    return axis.spread([_holds(predicate, value, column) for value in axis.values], bool)
+def _along(leaf: Comparison | IsIn, columns: Mapping[str, _Axis], schema: Schema) -> NDArray[np.bool_]:
+    axis, column = columns[leaf.column], schema[leaf.column]
+    return axis.spread([_holds(leaf, value, column) for value in axis.values], bool)
 
 
 def _holds(leaf: Comparison | IsIn, value: Any, column: Column) -> bool:

@@ -16,7 +16,7 @@ from bnpriv.continuous_secrets import IntervalPair, IntervalPairs, density_secre
 from bnpriv.divergences.gaussian import gaussian_excess
 from bnpriv.errors import BnprivError, NetworkError, SizeError
 from bnpriv.factors import FloatArray
-from bnpriv.influence import frontier
+from bnpriv.influence import asked_columns, frontier
 from bnpriv.losses import Law, laplace_excess, private_shifts
 from bnpriv.networks import DensityNetwork
 from bnpriv.quadrature.curve import Curve, curve_of
@@ -279,13 +279,7 @@ def density_influence_of(
     network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair]
 ) -> DensityInfluence:
     """Return the influence for `pairs`; see `density_influence`."""
-    asked = checks.subset("columns", columns, network.attributes, error=NetworkError)
-    if network.require(protected) in asked:
-        raise NetworkError(
-            "the columns must not hold the protected attribute",
-            found=repr(protected),
-            remedy="Ask about the other columns; a column tells everything about itself.",
-        )
+    asked = asked_columns(network, columns, protected)
     border = frontier(network.graph, protected, asked)
     lattices: tuple[Lattice, ...] = ()
     if border:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Truths, holds_category, holds_number
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps
-from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.queries.predicates import Comparison, IsIn, truth
 from bnpriv.schema import Categorical, Column, Integer, Schema
 
 Tables = Mapping[str, NDArray[Any]]
@@ -68,7 +67,7 @@ def _sum(term: IntegerTerm, columns: Tables, schema: Schema) -> NDArray[np.int64
         steps = _steps(schema[term.column], columns[term.column])
         return np.add.reduce(steps**term.exponent, axis=1)
     assert isinstance(term, Indicator)
-    return np.count_nonzero(_truth(term.predicate, columns, schema), axis=1).astype(np.int64)
+    return np.count_nonzero(truth(term.predicate, lambda leaf: _holds(leaf, columns, schema)), axis=1).astype(np.int64)
 
 
 def _steps(column: Column, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -78,21 +77,9 @@ def _steps(column: Column, values: NDArray[np.float64]) -> NDArray[np.int64]:
     return (above if isinstance(column, Integer) else np.floor(above * column.rate + 0.5)).astype(np.int64)
 
 
-def _truth(predicate: Predicate, columns: Tables, schema: Schema) -> Truths:
-    if isinstance(predicate, And):
-        return reduce(np.logical_and, [_truth(part, columns, schema) for part in predicate.parts])
-    if isinstance(predicate, Or):
-        return reduce(np.logical_or, [_truth(part, columns, schema) for part in predicate.parts])
-    if isinstance(predicate, Not):
-        return np.logical_not(_truth(predicate.part, columns, schema))
-    if not isinstance(predicate, (Comparison, IsIn)):
-        raise TypeError(f"{type(predicate).__name__} is no known predicate")
-    column, values = schema[predicate.column], columns[predicate.column]
-    return (
-        holds_category(predicate, column)[values]
-        if isinstance(column, Categorical)
-        else holds_number(predicate, values)
-    )
+def _holds(leaf: Comparison | IsIn, columns: Tables, schema: Schema) -> Truths:
+    column, values = schema[leaf.column], columns[leaf.column]
+    return holds_category(leaf, column)[values] if isinstance(column, Categorical) else holds_number(leaf, values)
 
 
 def _output(row: Sequence[Fraction], totals: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:

@@ -6,13 +6,19 @@ kept as the plain str, bool, int or float of Python, so that a predicate prints 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from numbers import Integral
 from typing import Literal, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bnpriv import checks
 from bnpriv.errors import QueryError
+
+Truths = NDArray[np.bool_]
 
 Constant = str | int | float | bool
 Operator = Literal["<", "<=", ">", ">=", "==", "!="]
@@ -269,3 +275,28 @@ def constant(value: object) -> Constant:
         return value if isinstance(value, bool) else str(value)
     result = checks.number("a constant in a condition", value, error=QueryError)
     return int(value) if isinstance(value, Integral) else result
+
+
+def truth(predicate: Predicate, leaf: Callable[[Comparison | IsIn], Truths]) -> Truths:
+    """Return where a predicate holds, given where its conditions on single columns do.
+
+    Raises
+    ------
+    TypeError
+        If a part is no known predicate.
+
+    Examples
+    --------
+    >>> both = Comparison("a", ">", 1) & ~IsIn("b", ("x",))
+    >>> truth(both, lambda part: np.array([part.column == "a", False])).tolist()
+    [True, False]
+    """
+    if isinstance(predicate, And):
+        return reduce(np.logical_and, [truth(part, leaf) for part in predicate.parts])
+    if isinstance(predicate, Or):
+        return reduce(np.logical_or, [truth(part, leaf) for part in predicate.parts])
+    if isinstance(predicate, Not):
+        return np.logical_not(truth(predicate.part, leaf))
+    if not isinstance(predicate, (Comparison, IsIn)):
+        raise TypeError(f"{type(predicate).__name__} is no known predicate")
+    return leaf(predicate)

@@ -28,10 +28,10 @@ def edges_between(graph: Graph, protected: str, columns: Iterable[str]) -> tuple
     >>> edges_between(graph, "a", {"d"})
     (('a', 'b'), ('b', 'd'))
     """
-    ends = frozenset(columns) - {protected}
-    inside = graph.ancestral((protected, *ends))
     import networkx as nx
 
+    ends = frozenset(columns) - {protected}
+    inside = graph.ancestral((protected, *ends))
     between: nx.Graph[object] = nx.Graph()
     between.add_edges_from(edge for edge in graph.edges if edge[1] in inside)
     goal = object()

@@ -13,7 +13,14 @@ from bnpriv.continuous_secrets import IntervalPair, ProtectValues, continuous_se
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy, of_parameters
 from bnpriv.influence import Influence
-from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, IntervalNetwork, Network
+from bnpriv.networks import (
+    ContinuousNetwork,
+    DensityNetwork,
+    DiscreteNetwork,
+    GaussianNetwork,
+    IntervalNetwork,
+    Network,
+)
 from bnpriv.planner import Plan, plan
 from bnpriv.queries.base import Query
 from bnpriv.render import Json
@@ -195,7 +202,7 @@ def influence_report(
 
 
 def influence_report(
-    model: Network | GaussianNetwork | DensityNetwork | DistributionalAttributePrivacy | ValuePrivacy,
+    model: Network | ContinuousNetwork | DistributionalAttributePrivacy | ValuePrivacy,
     query: Query | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
@@ -245,18 +252,7 @@ def influence_report(
                 found="no protect" if protect is None else "a query or an epsilon",
                 remedy='Pass protect="name", or build a framework first.',
             )
-        if isinstance(model, DensityNetwork):
-            return density_report(model, list(density_secrets_of(model.parameters, protect).items()), limit=limit)
-        if isinstance(model, GaussianNetwork):
-            return gaussian_report(model, list(continuous_secrets_of(model.attributes, protect).items()), limit=limit)
-        secrets = secrets_of(model, cast(Protect, protect))
-        found = tuple(attribute_report(model, name, pairs, limit) for name, pairs in secrets.items())
-        assumptions = model_assumptions(model)
-        drawn = model.drawn if isinstance(model, DiscreteNetwork) else None
-        source = None if drawn is None else drawn.source
-        return InfluenceReport(
-            network=model, source=source, attributes=found, beliefs=beliefs(found, None), assumptions=assumptions
-        )
+        return _network_report(model, protect, limit)
     if protect is not None or (epsilon is not None and query is None):
         raise ParameterError(
             "the report of a framework takes a query, and an epsilon only with a query",
@@ -265,7 +261,31 @@ def influence_report(
         )
     if isinstance(model, ValuePrivacy):
         return _value_report(model, query, epsilon, delta, limit)
-    of_parameters(model, "a report")
+    return _parameters_report(of_parameters(model, "a report"), query, epsilon, delta, limit)
+
+
+def _network_report(
+    network: Network | ContinuousNetwork, protect: Protect | ProtectValues, limit: int
+) -> InfluenceReport | GaussianReport | DensityReport:
+    if isinstance(network, DensityNetwork):
+        return density_report(network, list(density_secrets_of(network.parameters, protect).items()), limit=limit)
+    if isinstance(network, GaussianNetwork):
+        return gaussian_report(network, list(continuous_secrets_of(network.attributes, protect).items()), limit=limit)
+    secrets = secrets_of(network, cast(Protect, protect))
+    found = tuple(attribute_report(network, name, pairs, limit) for name, pairs in secrets.items())
+    drawn = network.drawn if isinstance(network, DiscreteNetwork) else None
+    return InfluenceReport(
+        network=network,
+        source=None if drawn is None else drawn.source,
+        attributes=found,
+        beliefs=beliefs(found, None),
+        assumptions=model_assumptions(network),
+    )
+
+
+def _parameters_report(
+    model: DistributionalAttributePrivacy, query: Query | None, epsilon: float | None, delta: float, limit: int
+) -> InfluenceReport | GaussianReport | DensityReport:
     made = None if query is None or epsilon is None else plan(model, query, epsilon, delta)
     if isinstance(model.network, DensityNetwork):
         chosen = cast("Mapping[str, tuple[IntervalPair, ...]]", model.continuous_secrets)

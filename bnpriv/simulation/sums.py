@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from bnpriv.column_laws import ColumnLaw
 from bnpriv.errors import SizeError
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, numeric
-from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.queries.predicates import Comparison, IsIn, Predicate, truth
 from bnpriv.schema import Categorical, Column, Integer, Schema
 
 Floats = NDArray[np.float64]
@@ -214,14 +214,7 @@ class _Scene:
 
     def truth(self, predicate: Predicate) -> Truths:
         """Return where a condition holds."""
-        if isinstance(predicate, And):
-            return np.logical_and.reduce([self.truth(part) for part in predicate.parts])
-        if isinstance(predicate, Or):
-            return np.logical_or.reduce([self.truth(part) for part in predicate.parts])
-        if isinstance(predicate, Not):
-            return np.logical_not(self.truth(predicate.part))
-        leaf = cast(Leaf, predicate)
-        return self.spread(leaf.column, self.parts[leaf.column].truth[leaf])
+        return truth(predicate, lambda leaf: self.spread(leaf.column, self.parts[leaf.column].truth[leaf]))
 
 
 def _inner(terms: Sequence[IntegerTerm], scene: _Scene, chances: Floats) -> Floats:
