@@ -6,7 +6,7 @@ from bnpriv.evidence.distributional import DistributionalInfluences, discrete_in
 from bnpriv.evidence.draws import DrawnLaws
 from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.evidence.laws import laws
-from bnpriv.evidence.values import ValueInfluences, record_sensitivity
+from bnpriv.evidence.values import ValueInfluences
 
 __all__ = [
     "Constraint",
@@ -26,5 +26,4 @@ __all__ = [
     "discrete_influences",
     "influences",
     "laws",
-    "record_sensitivity",
 ]

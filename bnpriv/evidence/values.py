@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, final
 
-from bnpriv.bound import Bound, up
+from bnpriv.bound import Bound
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
@@ -15,9 +15,7 @@ from bnpriv.influence import Influence, frontier, influence_of
 from bnpriv.losses import Losses, losses_of
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
-from bnpriv.queries.custom import Custom
-from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.schema import Schema
+from bnpriv.queries.sensitivity import record_sensitivity
 from bnpriv.secrets import SecretPair
 
 
@@ -76,17 +74,6 @@ class ValueInfluences:
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
         """Return how far any change of `columns` in one record can move the answer."""
         return record_sensitivity(query, columns, self._framework.schema, norm)
-
-
-def record_sensitivity(query: Query, columns: frozenset[str], schema: Schema, norm: Literal[1, 2] = 1) -> Bound:
-    """Return how far any change of `columns` in one record can move the answer.
-
-    A custom query need not be a sum over records: what all records may do stands for one.
-    """
-    of_all = column_sensitivity(query, columns, schema, norm)
-    if isinstance(query, Custom):
-        return Bound(0.0, of_all.upper, "certified")
-    return Bound(of_all.lower / schema.records * (1 - 1e-15), up(of_all.upper / schema.records), of_all.kind)
 
 
 @influences.register

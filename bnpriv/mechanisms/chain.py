@@ -10,7 +10,6 @@ from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.chains import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal
 from bnpriv.checks import listing
 from bnpriv.errors import ParameterError, Refusal
-from bnpriv.evidence import record_sensitivity
 from bnpriv.frameworks import Framework, ValuePrivacy
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
@@ -18,6 +17,7 @@ from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.networks import MarkovChain
 from bnpriv.noise import Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
+from bnpriv.queries.sensitivity import record_sensitivity
 
 MOST_ERROR = 1e-9
 """Influences that are known less exactly, in nats, are called certified."""

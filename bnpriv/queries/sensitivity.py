@@ -76,16 +76,66 @@ def column_sensitivity(query: Query, columns: Iterable[str], schema: Schema, nor
     >>> float(column_sensitivity(mean("height"), {"sat"}, schema))
     0.0
     """
+    return _sensitivity(query, columns, schema, norm, Fraction(1))
+
+
+def record_sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
+    """Return how far the answer can move when `columns` change in one record only, but arbitrarily.
+
+    A custom query need not be a sum over records: what all records may do stands for one.
+
+    Parameters
+    ----------
+    query : Query
+        Any query.
+    columns : iterable of str
+        The columns that may change.
+    schema : Schema
+        What the columns may hold, and the number of records.
+    norm : {1, 2}
+        The norm of the change of the answer.
+
+    Returns
+    -------
+    Bound
+        As of `column_sensitivity`. The change of the exact answer is that of all records divided by their number; the
+        rounding of the released answer is not.
+
+    Raises
+    ------
+    SchemaError
+        If a column is not declared.
+    QueryError
+        If the query does not fit the schema.
+    ParameterError
+        If `norm` is neither 1 nor 2.
+
+    Examples
+    --------
+    >>> from bnpriv.queries.constructors import mean
+    >>> from bnpriv.schema import Real
+    >>> schema = Schema(records=1000, columns={"age": Real(0, 64), "stamp": Real(2.0**52, 2.0**52 + 64)})
+    >>> round(float(record_sensitivity(mean("age"), {"age"}, schema)), 9)
+    0.064
+    >>> float(record_sensitivity(mean("stamp"), {"stamp"}, schema))
+    1.064
+    """
+    return _sensitivity(query, columns, schema, norm, Fraction(1, schema.records))
+
+
+def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int, share: Fraction) -> Bound:
+    """Return how far the answer can move when `columns` change in a share of the records."""
     moving = checks.subset("columns", columns, schema.columns, error=SchemaError)
     if isinstance(norm, bool) or norm not in (1, 2):
         raise ParameterError("norm must be 1 or 2", found=repr(norm), remedy="Use 1 for Laplace, 2 for Gaussian noise.")
     if isinstance(query, Custom):
         _check_columns(query, schema)
-        return query.declared(moving)
+        declared = query.declared(moving)
+        return declared if share == 1 else Bound(0.0, declared.upper, "certified")
     form = normal_form(query, schema)
     task = problem(form, moving)
     whole = problem(form, frozenset(schema.columns))
-    extents = [_released(form, whole, cluster, norm) for cluster in clusters(task, range(len(form.labels)))]
+    extents = [_released(form, whole, cluster, norm, share) for cluster in clusters(task, range(len(form.labels)))]
     total = combined([extent for extent in extents if extent.upper > 0], norm)
     close = total.upper - total.lower <= EXACT_WITHIN * total.upper
     return Bound(_double(total.lower, -math.inf), _double(total.upper, math.inf), "exact" if close else "certified")
@@ -132,11 +182,12 @@ def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDA
     return np.array([_nearest(low) for low, _ in ranges]), np.array([_nearest(high) for _, high in ranges])
 
 
-def _released(form: NormalForm, whole: Problem, cluster: Cluster, norm: int) -> Extent:
-    """Add to the sensitivity of the exact answer what rounding it to doubles can add."""
-    found = cluster.largest(cast("Norm", norm))
-    if found.upper == 0:
-        return found
+def _released(form: NormalForm, whole: Problem, cluster: Cluster, norm: int, share: Fraction) -> Extent:
+    """Scale the change of the exact answer to a share of the records, and add what rounding to doubles can add."""
+    of_all = cluster.largest(cast("Norm", norm))
+    if of_all.upper == 0:
+        return of_all
+    found = Extent(of_all.lower * share, of_all.upper * share)
     ranges = [_outer(form, whole, output) for output in cluster.outputs]
     added = [_rounding(form, output, *ends) for output, ends in zip(cluster.outputs, ranges, strict=True)]
     # the 1-norm of what is added is no smaller than its 2-norm
