@@ -81,7 +81,7 @@ class Told(Protocol):
 
 @final
 class ExactInfluence:
-    """Influences from powers of the transition matrix, up to rounding; for an unknown start an upper bound.
+    """Influences from powers of the transition matrix, up to rounding; for any start the largest over all starts.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class ExactInfluence:
 
     def steps(self, length: int) -> Iterator[Step]:
         """Yield the steps, settled ones together."""
-        return steps(self._chain, self._model, length)
+        return steps(self._chain, self._model, length, self.factors)
 
     def right(self, step: Step, b: int) -> FloatArray:
         """Return the influence of the value `b` steps after."""
@@ -112,10 +112,8 @@ class ExactInfluence:
     def left(self, step: Step, a: int) -> FloatArray:
         """Return the influence of the value `a` steps before."""
         ratios = self.factors.left(a, step.seen(a)) + self.factors.error(a)
-        odds = ratios.T if step.unknown else step.odds
-        with np.errstate(invalid="ignore"):
-            both = ratios + odds
-        both[np.isnan(both)] = np.inf  # a state that no start leads to: the quilt is not used
+        # laws of this step are mixtures of rows of the power, so their odds are no larger than those of the rows
+        both = together(ratios, np.minimum(step.odds, ratios.T))
         return np.where(np.isneginf(step.odds), -np.inf, both).ravel()
 
 
@@ -244,7 +242,7 @@ class _StepSearch:
         near = (self.length if b is None else place + b - 1) - (0 if a is None else place - a)
         influence = 0.0
         if a is not None and b is not None:
-            influence = _largest(self.told.left(step, a) + self.told.right(step, b))
+            influence = _largest(together(self.told.left(step, a), self.told.right(step, b)))
         elif a is not None or b is not None:
             influence = _largest(self.told.left(step, a) if a is not None else self.told.right(step, b or 0))
         score = self._score(near, influence)
@@ -278,9 +276,9 @@ class _Sides:
         while True:
             left = self.lefts.columns(low, high, self._entries)
             right = self.rights.columns(near + 1 - high, near + 1 - low, self._entries)[:, ::-1]
-            bounds = (left + right).max(axis=0, initial=-np.inf)
+            bounds = together(left, right).max(axis=0, initial=-np.inf)
             a = low + int(np.argmin(bounds))
-            both = self.lefts.vectors[a - 1] + self.rights.vectors[near - a]
+            both = together(self.lefts.vectors[a - 1], self.rights.vectors[near - a])
             entry = int(np.argmax(both))
             if entry in self._entries:
                 return a, max(0.0, float(both[entry]))
@@ -305,6 +303,19 @@ class _Side:
             self._filled[entry] = len(self.vectors)
         chosen = [self._rows[entry][low - 1 : high] for entry in entries]
         return np.array(chosen) if chosen else np.empty((0, high - low + 1))
+
+
+def together(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return what two sides tell together; inf where one tells all and the other has no such constraint.
+
+    Examples
+    --------
+    >>> together(np.array([1.0, np.inf]), np.array([0.5, -np.inf])).tolist()
+    [1.5, inf]
+    """
+    with np.errstate(invalid="ignore"):
+        both = left + right
+    return np.where(np.isnan(both), np.inf, both)
 
 
 def _place(quilt: ChainQuilt) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.chains.factors import Factors
 from bnpriv.factors import FloatArray
 from bnpriv.networks import MarkovChain
 from bnpriv.networks.chain import LEAST
@@ -25,6 +26,9 @@ SETTLED = 1e-11
 LONGEST = 20_000
 """Steps whose laws are told apart; later ones share what bounds them all."""
 
+MOST_WORK = 2**28
+"""Comparisons of entries of powers, states cubed for a step, after which steps from any start are not told apart."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,13 +40,13 @@ class Step:
     first, last : int
         Counted from 1.
     odds : ndarray of shape (x, x')
-        Upper bounds of log P(x') - log P(x) at these steps; -inf where a pair is no constraint.
+        Upper bounds of log P(x') - log P(x) at these steps, whatever the start may be; -inf where a pair is no
+        constraint, inf where nothing is known.
     masks : sequence of ndarray of bool
-        Which states may be possible at steps 1, 2, ...; the last entry stands for all later ones.
+        Which states may be possible at steps 1, 2, ...; the last entry stands for all later ones. Of several steps
+        together each entry holds for all later ones too.
     error : float
         By how much `odds` can be too large.
-    unknown : bool
-        Whether nothing is known of the laws of these steps; `odds` then only says which pairs count.
     """
 
     first: int
@@ -50,20 +54,18 @@ class Step:
     odds: FloatArray
     masks: Sequence[Mask]
     error: float
-    unknown: bool = False
 
     def seen(self, a: int) -> Mask:
         """Return which states may be possible `a` steps before."""
-        return self.masks[min(self.first - a, len(self.masks)) - 1] if self.first == self.last else self.masks[-1]
+        return self.masks[min(max(self.first - a, 1), len(self.masks)) - 1]
 
 
-def steps(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
-    """Yield the steps of a chain of some length, settled ones together."""
-    k = len(chain.states)
+def steps(chain: MarkovChain, model: int, length: int, factors: Factors) -> Iterator[Step]:
+    """Yield the steps of a chain of some length, settled ones together; `factors` are those of its matrix."""
     if chain.start == "any":
-        yield _unknown(k, 1, length)
+        yield from _from_any_start(chain, model, length, factors)
     elif chain.start == "stationary":
-        yield _settled(chain.first(model), 1, length, stationary_error(k))
+        yield _settled(chain.first(model), 1, length, stationary_error(len(chain.states)))
     else:
         yield from _moving(chain, model, length)
 
@@ -96,7 +98,7 @@ def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
         if target is not None and np.isfinite(away):
             yield _settled(target, alone + 1, length, away + rounding + stationary_error(k))
         else:
-            yield _unknown(k, alone + 1, length)
+            yield _unknown(_reached(matrix), alone + 1, length)
     for step in _coarse_to_fine(alone):
         error = step * (k + 8) * UNIT_ROUNDOFF
         yield Step(
@@ -119,10 +121,68 @@ def _coarse_to_fine(count: int) -> Iterator[int]:
         yield from range(stride, count + 1, 2 * stride)
 
 
-def _unknown(k: int, first: int, last: int) -> Step:
-    """Return steps of whose laws nothing is known."""
-    odds = np.where(np.eye(k, dtype=np.bool_), -np.inf, 0.0)
-    return Step(first=first, last=last, odds=odds, masks=[np.ones(k, dtype=np.bool_)], error=np.inf, unknown=True)
+def _from_any_start(chain: MarkovChain, model: int, length: int, factors: Factors) -> Iterator[Step]:
+    """Yield the steps whose start is not known: the last, most numerous group first.
+
+    P_i(x') / P_i(x) is at most its largest value over the starts in one state, and that never grows with i.
+    """
+    reached = _reached(chain.matrix(model))
+    odds = _unordered(reached[0])
+    alone: list[Step] = []
+    most = _most_apart(chain, model, reached[-1])
+    for step in range(1, length + 1):
+        fresh = 1 < step <= most
+        if fresh:
+            odds = factors.left(step - 1, factors.everywhere).T + factors.error(step - 1)
+        mask = reached[min(step, len(reached)) - 1]
+        odds = np.where(np.isneginf(_unordered(mask)), -np.inf, odds)
+        spread = _spread(odds)
+        if step >= len(reached) and (step >= most or spread <= SETTLED):
+            yield Step(first=step, last=length, odds=odds, masks=reached, error=spread)
+            break
+        error = 2 * factors.error(step - 1) if fresh else spread
+        alone.append(Step(first=step, last=step, odds=odds, masks=reached, error=error))
+    for place in _coarse_to_fine(len(alone)):
+        yield alone[place - 1]
+
+
+def _most_apart(chain: MarkovChain, model: int, lasting: Mask) -> int:
+    """Return how many steps from any start are told apart.
+
+    Without a limit that has all `lasting` states, some start rules out states for good: left quilts always tell all.
+    """
+    target = chain.limit(model)
+    if target is None or not np.array_equal(lasting, target > 0):
+        return 0
+    return min(LONGEST, MOST_WORK // len(lasting) ** 3)
+
+
+def _spread(odds: FloatArray) -> float:
+    """Return how far the odds of a pair of states can differ between two starts: they lie between -odds' and odds."""
+    counted = ~np.isneginf(odds)
+    return float(np.max((odds + odds.T)[counted], initial=0.0))
+
+
+def _reached(matrix: FloatArray) -> list[Mask]:
+    """Return which states some start can lead to at steps 1, 2, ..., until they stay the same; they never grow."""
+    masks = [np.ones(len(matrix), dtype=np.bool_)]
+    while True:
+        after = np.asarray((matrix[masks[-1]] > 0).any(axis=0), dtype=np.bool_)
+        if np.array_equal(after, masks[-1]):
+            return masks
+        masks.append(after)
+
+
+def _unknown(reached: Sequence[Mask], first: int, last: int) -> Step:
+    """Return steps of whose laws nothing is known but which states they can have."""
+    odds = _unordered(reached[min(first, len(reached)) - 1])
+    return Step(first=first, last=last, odds=odds, masks=reached, error=np.inf)
+
+
+def _unordered(mask: Mask) -> FloatArray:
+    """Return odds of which nothing is known: inf for every pair of possible states."""
+    pairs = mask & mask[:, np.newaxis] & ~np.eye(len(mask), dtype=np.bool_)
+    return np.where(pairs, np.inf, -np.inf)
 
 
 def stationary_error(k: int) -> float:

@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from bnpriv.chains import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal
+from bnpriv.chains import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal, together
 from bnpriv.frameworks import ValuePrivacy
 from bnpriv.mechanisms.pages import observer_text
 from bnpriv.networks import MarkovChain
@@ -238,7 +238,7 @@ def _neighbours(
 
 def _at(told: ExactInfluence | SpectralBound, length: int, place: int, distance: int) -> float:
     step = next(group for group in told.steps(length) if group.first <= place <= group.last)
-    return max(0.0, float((told.left(step, distance) + told.right(step, distance)).max()))
+    return max(0.0, float(together(told.left(step, distance), told.right(step, distance)).max()))
 
 
 def _noise_row(noise: ChainNoise) -> list[str]:
