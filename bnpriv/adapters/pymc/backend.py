@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -176,3 +177,57 @@ def usual_transform(rv: Any) -> Any:
         return transforms._default_transform(rv.owner.op, rv)
     except NotImplementedError:
         return None
+
+
+_LIBRARIES = frozenset({"pymc", "pytensor", "numpy", "scipy", "pandas", "xarray", "arviz"}) | sys.stdlib_module_names
+
+
+def is_library(thing: Any) -> bool:
+    """Return whether a module, function or class comes with PyMC or below it, and was not made on the way."""
+    module = str(getattr(thing, "__module__", None) or getattr(thing, "__name__", ""))
+    if module.split(".")[0] not in _LIBRARIES or module == "__main__":
+        return False
+    return not (isinstance(thing, type) and getattr(sys.modules.get(module), thing.__name__, None) is not thing)
+
+
+def is_variable(thing: object) -> bool:
+    """Return whether something is a variable of PyTensor's, one that stands for numbers in an expression."""
+    from pytensor.graph.basic import Variable
+
+    return isinstance(thing, Variable)
+
+
+def model_class() -> Any:
+    """Return the class of models."""
+    return pymc().Model
+
+
+def is_measurable(op: Any) -> bool:
+    """Return whether PyMC takes an operation for one whose result is random."""
+    import pymc.logprob.abstract as module
+
+    return isinstance(op, cast(Any, module).MeasurableOp)
+
+
+def is_simulator(op: Any) -> bool:
+    """Return whether an operation is a simulator, which PyMC's log density may draw from."""
+    import pymc.distributions.simulator as module
+
+    return isinstance(op, cast(Any, module).SimulatorRV)
+
+
+def functions_of(op: Any) -> list[object]:
+    """Return the functions of the user's behind an operation: for drawing, for densities, or what it does at all."""
+    import pymc.distributions.distribution as laws
+    import pymc.logprob.abstract as densities
+
+    kinds = [kind for kind in type(op).__mro__ if not is_library(kind)]
+    held = getattr(op, "__dict__", {}).values()
+    if not kinds:  # an operation of PyTensor's may be made of a function
+        return [each for each in held if callable(each) and not isinstance(each, type)]
+    tables: list[Any] = [vars(module).get(name) for module in (laws, densities) for name in _DISPATCHED]
+    registered = [table.registry[kind] for table in tables if table for kind in kinds if kind in table.registry]
+    return [*registered, *held, *(each for kind in kinds for each in vars(kind).values())]
+
+
+_DISPATCHED = ("_logprob", "_logcdf", "_logccdf", "_icdf", "_support_point", "_change_dist_size")

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, pymc, usual_transform
+from bnpriv.adapters.pymc.captured import refuse_captured
 from bnpriv.adapters.pymc.expressions import ancestors
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.tracing import traced
@@ -141,7 +142,8 @@ def structure_of(model: Any) -> Structure:
     Raises
     ------
     NetworkError
-        If it is no PyMC model, has a Potential, a cycle, or a variable in single precision.
+        If it is no PyMC model, has a Potential, a cycle, a variable in single precision, or a law that uses others
+        without taking them as parameters.
     """
     library = pymc()
     if not isinstance(model, library.Model):
@@ -156,6 +158,7 @@ def structure_of(model: Any) -> Structure:
         raise NetworkError("a model needs a random variable", found="none", remedy="Declare the parameters in it.")
     for rv in model.basic_RVs:
         _check(model, rv)
+    refuse_captured(model)
     observed = {rv.name for rv in model.observed_RVs}
     variables = dict(_read(model, observed))
     _check_names(variables)
