@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.networks import IntervalNetwork
+from bnpriv.networks import IntervalNetwork, from_weights
 from bnpriv.networks.interval import vertices
 
 
@@ -24,4 +24,4 @@ def member(network: IntervalNetwork, rng: np.random.Generator, *, corner: bool) 
     for name, place, corners in columns_of(network):
         weights = np.eye(len(corners))[rng.integers(len(corners))] if corner else rng.dirichlet(np.ones(len(corners)))
         tables[name][(slice(None), *place)] = weights @ corners
-    return bp.DiscreteNetwork.from_tables(tables, states=network.states, parents=network.graph.parents, normalize=True)
+    return from_weights(tables, states=network.states, parents=network.graph.parents)

@@ -51,7 +51,7 @@ def read_network(
     level : {"parameters", "records"}
         What a node means: the parameter that governs the column of that name, or the column itself in one record.
     normalize : bool
-        Divide every column of every table by its sum, for tables printed with few decimals.
+        Divide every column of every table by its sum, for tables printed with few decimals: a sum may then be 1 % off.
 
     Returns
     -------

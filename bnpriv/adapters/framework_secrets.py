@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none
-from bnpriv.networks.discrete import State
+from bnpriv.networks.declared import State
 from bnpriv.properties import Apart, Secret, apart
 from bnpriv.queries.parser import parse_query
 from bnpriv.secrets import SecretPairs, Side, pairs

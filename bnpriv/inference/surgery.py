@@ -7,7 +7,7 @@ import numpy as np
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.inference.elimination import joint_law
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, from_weights
 
 
 def without_edge(network: DiscreteNetwork, parent: str, child: str) -> DiscreteNetwork:
@@ -53,6 +53,4 @@ def without_edge(network: DiscreteNetwork, parent: str, child: str) -> DiscreteN
     new = np.einsum("m...p,mp->m...", old, weights)
     tables = {name: network.probabilities(name) for name in network.attributes} | {child: new}
     parents = dict(network.graph.parents) | {child: tuple(name for name in above if name != parent)}
-    return DiscreteNetwork.from_tables(
-        tables, states=network.states, parents=parents, level=network.level, normalize=True
-    )
+    return from_weights(tables, states=network.states, parents=parents, level=network.level)

@@ -11,7 +11,8 @@ from bnpriv import checks
 from bnpriv.errors import DataError, NetworkError
 from bnpriv.learning.network import Codes, Prior, drawn_network, prior_text, seed_or_new
 from bnpriv.learning.table import Values, fingerprint_of, public_columns
-from bnpriv.networks.discrete import DiscreteNetwork, State
+from bnpriv.networks.declared import State
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.posterior import Posterior
 
 

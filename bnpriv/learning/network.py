@@ -12,7 +12,8 @@ from bnpriv import checks
 from bnpriv.errors import DataError, NetworkError, SizeError
 from bnpriv.factors import MOST_CELLS, FloatArray, LogTable
 from bnpriv.learning.table import Values, fingerprint_of, public_columns
-from bnpriv.networks.discrete import DiscreteNetwork, Level, State
+from bnpriv.networks.declared import State
+from bnpriv.networks.discrete import DiscreteNetwork, Level, from_weights
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 
@@ -60,7 +61,7 @@ def drawn_network(
 ) -> DiscreteNetwork:
     """Return the network whose models are draws, given the position of every record's state."""
     flat = {name: np.full((len(states[name]), *(len(states[p]) for p in parents[name])), 1.0) for name in parents}
-    shape = DiscreteNetwork.from_tables(flat, states=states, parents=parents, level=level, normalize=True)
+    shape = from_weights(flat, states=states, parents=parents, level=level)
     cells = facts.draws * max(table.size for table in flat.values())
     if cells > MOST_CELLS:
         raise SizeError(

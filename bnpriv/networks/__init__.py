@@ -1,8 +1,9 @@
 """Bayesian networks as frozen values."""
 
 from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.declared import State
 from bnpriv.networks.density import DensityNetwork, Parameter, Sampling
-from bnpriv.networks.discrete import DiscreteNetwork, Level, State
+from bnpriv.networks.discrete import DiscreteNetwork, Level, from_weights
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.interval import ContinuousNetwork, IntervalNetwork, Network, exact_tables
@@ -28,5 +29,6 @@ __all__ = [
     "State",
     "drivers",
     "exact_tables",
+    "from_weights",
     "model_class",
 ]

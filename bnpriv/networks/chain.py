@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from bnpriv.checks import listing, member, whole
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.factors import FloatArray
-from bnpriv.networks.discrete import SUM_TOLERANCE, State
+from bnpriv.networks.declared import SUM_TOLERANCE, State
 from bnpriv.render import html
 
 Start = Literal["given", "stationary", "any"]
@@ -189,10 +189,13 @@ def _laws(what: str, given: ArrayLike, axes: int) -> FloatArray:
     sums = array.sum(axis=-1)
     off = np.abs(sums - 1) > SUM_TOLERANCE
     if bool(off.any()):
+        turned = axes == 3 and bool(np.all(np.abs(array.sum(axis=-2) - 1) <= SUM_TOLERANCE))
         raise NetworkError(
             f"every law in {what} must sum to 1 within {SUM_TOLERANCE:g}",
-            found=f"the sum {float(sums[off][0]):.12g}",
-            remedy="Correct it, or divide by the sum.",
+            found=f"the sum {float(sums[off][0]):.12g}{', while the columns sum to 1' if turned else ''}",
+            remedy="Transpose it: a row is the law of the next step."
+            if turned
+            else "Correct it, or divide by the sum.",
         )
     array /= sums[..., np.newaxis]
     array.flags.writeable = False

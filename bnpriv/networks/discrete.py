@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, final
@@ -12,6 +13,16 @@ from numpy.typing import ArrayLike
 from bnpriv.checks import listing, member, text
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray, LogTable
+from bnpriv.networks.declared import (
+    FEW_DECIMALS,
+    SUM_TOLERANCE,
+    State,
+    check_columns,
+    models_of,
+    named_parents,
+    named_states,
+    table_of,
+)
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
@@ -23,10 +34,8 @@ if TYPE_CHECKING:
     from bnpriv.networks.interval import IntervalNetwork
 
 Level = Literal["parameters", "records"]
-State = str | int | float | bool
 
 LEVELS: tuple[Level, ...] = ("parameters", "records")
-SUM_TOLERANCE = 1e-9
 
 
 @final
@@ -86,7 +95,7 @@ class DiscreteNetwork:
         level : {"parameters", "records"}
             What a node means.
         normalize : bool
-            Divide every column by its sum first, for tables printed with few decimals.
+            Divide every column by its sum first, for tables printed with few decimals: a sum may then be 1 % off.
 
         Returns
         -------
@@ -96,7 +105,8 @@ class DiscreteNetwork:
         ------
         NetworkError
             If the graph has a cycle or an unknown parent, or a table has the wrong shape, an entry that is negative
-            or not finite, or a column whose sum is not 1 to within 1e-9.
+            or not finite, or a column whose sum is not 1 to within 1e-9 (1 % with `normalize`); a table that sums to 1
+            over its parents instead is named as transposed.
 
         Examples
         --------
@@ -108,22 +118,7 @@ class DiscreteNetwork:
         >>> network
         DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
         """
-        member("level", level, LEVELS, error=NetworkError)
-        names = [text("an attribute's name", name, error=NetworkError) for name in tables]
-        if not names:
-            raise NetworkError("a network needs an attribute", found="no tables", remedy="Give a table per attribute.")
-        above = {name: _parents(name, (parents or {}).get(name, ())) for name in names}
-        stray = [name for name in (*states, *(parents or {})) if name not in above]
-        if stray:
-            raise NetworkError("every attribute needs a table", found=f"none for {listing(stray)}", remedy="Add it.")
-        graph = Graph(above)
-        named = {name: _states(name, states.get(name)) for name in names}
-        arrays = {name: _table(name, tables[name], graph, named) for name in names}
-        models = _models(arrays)
-        for name, array in arrays.items():
-            _check_columns(name, array, graph, named, normalize=normalize)
-        logs = {name: LogTable.from_columns((name, *above[name]), array) for name, array in arrays.items()}
-        return cls(graph=graph, states=named, tables=logs, level=level, models=models)
+        return _network(tables, states, parents, level, FEW_DECIMALS if normalize else SUM_TOLERANCE)
 
     @classmethod
     def from_intervals(
@@ -280,102 +275,60 @@ class DiscreteNetwork:
         )
 
 
-def _states(name: str, declared: Sequence[State] | None) -> tuple[State, ...]:
-    if declared is None or isinstance(declared, str) or len(declared) == 0:
-        raise NetworkError(f"{name!r} must have a list of states", found=repr(declared), remedy="Name its states.")
-    states = tuple(declared)
-    unnamed = [state for state in states if not isinstance(state, (str, int, float, np.generic)) or state != state]
-    if unnamed:
-        raise NetworkError(
-            f"the states of {name!r} must be strings or numbers", found=listing(unnamed), remedy="Rename them."
-        )
-    if len(set(states)) != len(states):
-        raise NetworkError(f"the states of {name!r} must be distinct", found=listing(states), remedy="Rename them.")
-    return states
-
-
-def _parents(name: str, declared: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(declared, str):  # its letters would be taken for names
-        raise NetworkError(
-            f"the parents of {name!r} must be a list of names",
-            found=f"the string {declared!r}",
-            remedy=f"Write [{declared!r}].",
-        )
-    return tuple(declared)
-
-
-def _numbers(name: str, declared: ArrayLike) -> FloatArray:
-    try:
-        array = np.asarray(declared)
-        if array.dtype.kind in "buifO":  # not strings, dates or complex numbers
-            return np.array(array, dtype=np.float64)
-        found = f"entries of type {array.dtype}"
-    except (TypeError, ValueError, OverflowError):
-        found = "something else"
-    raise NetworkError(
-        f"the table of {name!r} must be a rectangular array of numbers",
-        found=found,
-        remedy="Give one probability per state and parent configuration.",
-    )
-
-
-def _table(name: str, declared: ArrayLike, graph: Graph, states: Mapping[str, tuple[State, ...]]) -> FloatArray:
-    array = _numbers(name, declared)
-    shape = (len(states[name]), *(len(states[parent]) for parent in graph.parents[name]))
-    if array.shape == shape:
-        array = array[np.newaxis]
-    if array.shape[1:] != shape or array.ndim != len(shape) + 1 or array.shape[0] < 1:
-        axes = ", ".join((name, *graph.parents[name]))
-        raise NetworkError(
-            f"the table of {name!r} must have shape {shape} for the axes ({axes}), or an axis for models before them",
-            found=f"shape {tuple(array.shape)}",
-            remedy="Order the axes as own states first, then the parents in the order of `parents`.",
-        )
-    return array
-
-
-def _models(arrays: Mapping[str, FloatArray]) -> int:
-    counts = {array.shape[0] for array in arrays.values()} - {1}
-    if len(counts) > 1:
-        raise NetworkError(
-            "all tables must have the same number of models, or one",
-            found=f"{listing(sorted(counts))} models",
-            remedy="Give every table that differs between models the same leading axis.",
-        )
-    return counts.pop() if counts else 1
-
-
-def _check_columns(
-    name: str,
-    array: FloatArray,
-    graph: Graph,
-    states: Mapping[str, tuple[State, ...]],
+def from_weights(
+    tables: Mapping[str, ArrayLike],
     *,
-    normalize: bool,
-) -> None:
-    bad = ~(np.isfinite(array) & (array >= 0))
-    if bad.any():
-        where = _place(name, tuple(int(k) for k in np.argwhere(bad)[0]), graph, states)
-        raise NetworkError(
-            f"the probabilities of {name!r} must be finite and at least 0",
-            found=f"{array[bad][0]:g} {where}",
-            remedy="Correct the table.",
-        )
-    with np.errstate(over="ignore"):  # counts may be huge: they are divided in logs
-        sums = np.sum(array, axis=1, keepdims=True)
-    off = ~(sums > 0) if normalize else ~(np.abs(sums - 1) <= SUM_TOLERANCE)
-    if off.any():
-        where = _place(name, tuple(int(k) for k in np.argwhere(off)[0]), graph, states)
-        raise NetworkError(
-            f"every column of the table of {name!r} must sum to 1 within {SUM_TOLERANCE:g}",
-            found=f"the sum {sums[off][0]:.12g} {where}",
-            remedy="Correct the table, or pass normalize=True if it was printed with few decimals.",
-        )
+    states: Mapping[str, Sequence[State]],
+    parents: Mapping[str, Sequence[str]] | None = None,
+    level: Level = "parameters",
+) -> DiscreteNetwork:
+    """Return the network whose columns are known up to a factor each: for weights that were computed, not declared.
+
+    Parameters
+    ----------
+    tables : mapping from str to array
+        As of `DiscreteNetwork.from_tables`, but a column may have any sum above 0.
+    states, parents, level
+        As of `DiscreteNetwork.from_tables`.
+
+    Returns
+    -------
+    DiscreteNetwork
+
+    Raises
+    ------
+    NetworkError
+        As from `DiscreteNetwork.from_tables`; or if a column is all zeros.
+
+    Examples
+    --------
+    >>> from_weights({"coin": [3, 1]}, states={"coin": ["head", "tail"]}).probabilities("coin").round(9).tolist()
+    [[0.75, 0.25]]
+    """
+    return _network(tables, states, parents, level, math.inf)
 
 
-def _place(name: str, index: tuple[int, ...], graph: Graph, states: Mapping[str, tuple[State, ...]]) -> str:
-    given = ", ".join(
-        f"{parent} = {states[parent][k]}" for parent, k in zip(graph.parents[name], index[2:], strict=True)
-    )
-    model = f"in model {index[0]}"
-    return f"{model} given {given}" if given else model
+def _network(
+    tables: Mapping[str, ArrayLike],
+    states: Mapping[str, Sequence[State]],
+    parents: Mapping[str, Sequence[str]] | None,
+    level: Level,
+    tolerance: float,
+) -> DiscreteNetwork:
+    """Return the network of tables whose columns sum to 1 within a tolerance."""
+    member("level", level, LEVELS, error=NetworkError)
+    names = [text("an attribute's name", name, error=NetworkError) for name in tables]
+    if not names:
+        raise NetworkError("a network needs an attribute", found="no tables", remedy="Give a table per attribute.")
+    above = {name: named_parents(name, (parents or {}).get(name, ())) for name in names}
+    stray = [name for name in (*states, *(parents or {})) if name not in above]
+    if stray:
+        raise NetworkError("every attribute needs a table", found=f"none for {listing(stray)}", remedy="Add it.")
+    graph = Graph(above)
+    named = {name: named_states(name, states.get(name)) for name in names}
+    arrays = {name: table_of(name, tables[name], graph, named) for name in names}
+    models = models_of(arrays)
+    for name, array in arrays.items():
+        check_columns(name, array, graph, named, tolerance=tolerance)
+    logs = {name: LogTable.from_columns((name, *above[name]), array) for name, array in arrays.items()}
+    return DiscreteNetwork(graph=graph, states=named, tables=logs, level=level, models=models)

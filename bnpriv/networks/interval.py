@@ -15,8 +15,9 @@ from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.checks import listing, member, number
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.factors import FloatArray
+from bnpriv.networks.declared import SUM_TOLERANCE, State
 from bnpriv.networks.density import DensityNetwork
-from bnpriv.networks.discrete import SUM_TOLERANCE, DiscreteNetwork, Level, State
+from bnpriv.networks.discrete import DiscreteNetwork, Level, from_weights
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ, Reading
@@ -71,7 +72,7 @@ class IntervalNetwork:
         level: Level = "parameters",
     ) -> IntervalNetwork:
         """Check intervals and tighten them; see `DiscreteNetwork.from_intervals`."""
-        shape = DiscreteNetwork.from_tables(upper, states=states, parents=parents, level=level, normalize=True)
+        shape = from_weights(upper, states=states, parents=parents, level=level)
         if shape.models > 1 or set(lower) != set(upper):
             raise NetworkError(
                 "intervals have one lower and one upper table per attribute",
@@ -151,12 +152,11 @@ class IntervalNetwork:
         >>> wide.middle().probabilities("coin").tolist()
         [[0.5, 0.5]]
         """
-        return DiscreteNetwork.from_tables(
+        return from_weights(
             {name: _middle(self.lower[name], self.upper[name]) for name in self.attributes},
             states=self.states,
             parents=self.graph.parents,
             level=self.level,
-            normalize=True,
         )
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray, LogTable
-from bnpriv.networks.discrete import DiscreteNetwork, State
+from bnpriv.networks.declared import State
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.interval import exact_tables
 
 _REMEDY = "A model class is one graph with several sets of tables."

@@ -260,6 +260,7 @@ def value_privacy(model, schema: bp.Schema) -> bp.ValuePrivacy:
     ("make", "message"),
     [
         (lambda: MarkovChain([[0.5, 0.4], [0.5, 0.5]], "any", 3), "sum to 1"),
+        (lambda: MarkovChain([[0.9, 0.3], [0.1, 0.7]], "any", 3), "the columns sum to 1. Transpose"),
         (lambda: MarkovChain([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.4], 3), "the sum 0.9"),
         (lambda: MarkovChain([[1.5, -0.5], [0.5, 0.5]], "any", 3), "probabilities"),
         (lambda: MarkovChain([[0.5, 0.5]], "any", 3), "square"),

@@ -10,7 +10,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.inference import interval
 from bnpriv.influence import Influence, influence_of
-from bnpriv.networks import IntervalNetwork
+from bnpriv.networks import IntervalNetwork, from_weights
 from bnpriv.secrets import SecretPair, all_pairs
 from tests.members import columns_of, member
 
@@ -46,7 +46,7 @@ def every_vertex(network: IntervalNetwork, most: int) -> bp.DiscreteNetwork | No
     tables = {name: np.empty((count, *network.upper[name].shape)) for name in network.attributes}
     for (name, place, corners), index in zip(columns, chosen, strict=True):
         tables[name][(slice(None), slice(None), *place)] = corners[index]
-    return bp.DiscreteNetwork.from_tables(tables, states=network.states, parents=network.graph.parents, normalize=True)
+    return from_weights(tables, states=network.states, parents=network.graph.parents)
 
 
 def asked_of(network: IntervalNetwork, rng: np.random.Generator) -> tuple[list[str], tuple[SecretPair, ...]]:

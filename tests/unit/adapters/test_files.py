@@ -101,6 +101,30 @@ def test_columns_that_do_not_sum_to_one(tmp_path: Path, suffix: str) -> None:
     assert read_network(path, normalize=True).probabilities("income")[0, 0] > 0.6
 
 
+TURNED = {
+    ".bif": """variable a { type discrete [ 2 ] { n, y }; } variable b { type discrete [ 2 ] { n, y }; }
+probability ( a ) { table 0.5, 0.5; } probability ( b | a ) { (n) 0.9, 0.3; (y) 0.1, 0.7; }""",
+    ".net": """net { } node a { states = ("n" "y"); } node b { states = ("n" "y"); }
+potential (a) { data = (0.5 0.5); } potential (b | a) { data = ((0.9 0.3) (0.1 0.7)); }""",
+}
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("suffix", TURNED)
+def test_a_transposed_table_is_named(tmp_path: Path, suffix: str, normalize: bool) -> None:
+    """Row 44."""
+    with pytest.raises(NetworkError, match=r"the sums over a are 1\. Transpose"):
+        read_network(put(tmp_path, TURNED[suffix], suffix), normalize=normalize)
+
+
+@pytest.mark.parametrize("suffix", TEXTS)
+def test_sums_far_from_one_are_not_divided_out(tmp_path: Path, suffix: str) -> None:
+    """Row 44."""
+    text = TEXTS[suffix].replace("0.6 ", "0.62 ").replace("0.6,", "0.62,")
+    with pytest.raises(NetworkError, match="must sum to 1"):
+        read_network(put(tmp_path, text, suffix), normalize=True)
+
+
 UNUSUAL = {
     "no newline at the end": (".bif", BIF.strip()),
     "blanks after braces": (".bif", BIF.replace("}\n", "}  \n\n ")),

@@ -165,6 +165,15 @@ def test_no_such_model(student: DiscreteBayesianNetwork, which: int) -> None:
         to_pgmpy(from_pgmpy(student), which)
 
 
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_transposed_table_is_named(normalize: bool) -> None:
+    """Row 44."""
+    made = DiscreteBayesianNetwork([("a", "b")])
+    made.add_cpds(TabularCPD("a", 2, [[0.5], [0.5]]), TabularCPD("b", 2, [[0.9, 0.1], [0.3, 0.7]], ["a"], [2]))
+    with pytest.raises(NetworkError, match=r"the sums over a are 1\. Transpose"):
+        from_pgmpy(made, normalize=normalize)
+
+
 def test_sums_are_checked_with_our_own_tolerance() -> None:
     off = model(income((0.6, 0.4 + 2e-9)), gender(), sat())
     assert off.check_model()  # pgmpy lets it pass

@@ -1,0 +1,179 @@
+"""What is checked of conditional probability tables as they are declared: names, shapes, entries and sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bnpriv.checks import listing
+from bnpriv.errors import NetworkError
+from bnpriv.factors import FloatArray
+from bnpriv.networks.graph import Graph
+
+State = str | int | float | bool
+
+SUM_TOLERANCE = 1e-9
+
+FEW_DECIMALS = 0.01 + SUM_TOLERANCE
+"""How far from 1 a column that was printed with few decimals may sum."""
+
+FLOAT_NOISE = 1e-6
+"""How far from 1 a column may sum that was computed in single precision."""
+
+
+def named_states(name: str, declared: Sequence[State] | None) -> tuple[State, ...]:
+    """Return the states of an attribute.
+
+    Raises
+    ------
+    NetworkError
+        If there are none, or they are not distinct strings and numbers.
+    """
+    if declared is None or isinstance(declared, str) or len(declared) == 0:
+        raise NetworkError(f"{name!r} must have a list of states", found=repr(declared), remedy="Name its states.")
+    states = tuple(declared)
+    unnamed = [state for state in states if not isinstance(state, (str, int, float, np.generic)) or state != state]
+    if unnamed:
+        raise NetworkError(
+            f"the states of {name!r} must be strings or numbers", found=listing(unnamed), remedy="Rename them."
+        )
+    if len(set(states)) != len(states):
+        raise NetworkError(f"the states of {name!r} must be distinct", found=listing(states), remedy="Rename them.")
+    return states
+
+
+def named_parents(name: str, declared: Sequence[str]) -> tuple[str, ...]:
+    """Return the parents of an attribute.
+
+    Raises
+    ------
+    NetworkError
+        If they are one string instead of a list.
+    """
+    if isinstance(declared, str):  # its letters would be taken for names
+        raise NetworkError(
+            f"the parents of {name!r} must be a list of names",
+            found=f"the string {declared!r}",
+            remedy=f"Write [{declared!r}].",
+        )
+    return tuple(declared)
+
+
+def _numbers(name: str, declared: ArrayLike) -> FloatArray:
+    try:
+        array = np.asarray(declared)
+        if array.dtype.kind in "buifO":  # not strings, dates or complex numbers
+            return np.array(array, dtype=np.float64)
+        found = f"entries of type {array.dtype}"
+    except (TypeError, ValueError, OverflowError):
+        found = "something else"
+    raise NetworkError(
+        f"the table of {name!r} must be a rectangular array of numbers",
+        found=found,
+        remedy="Give one probability per state and parent configuration.",
+    )
+
+
+def table_of(name: str, declared: ArrayLike, graph: Graph, states: Mapping[str, tuple[State, ...]]) -> FloatArray:
+    """Return a table with an axis for models before those of the attribute and its parents.
+
+    Raises
+    ------
+    NetworkError
+        If it does not hold numbers or has another shape.
+    """
+    array = _numbers(name, declared)
+    shape = (len(states[name]), *(len(states[parent]) for parent in graph.parents[name]))
+    if array.shape == shape:
+        array = array[np.newaxis]
+    if array.shape[1:] != shape or array.ndim != len(shape) + 1 or array.shape[0] < 1:
+        axes = ", ".join((name, *graph.parents[name]))
+        raise NetworkError(
+            f"the table of {name!r} must have shape {shape} for the axes ({axes}), or an axis for models before them",
+            found=f"shape {tuple(array.shape)}",
+            remedy="Order the axes as own states first, then the parents in the order of `parents`.",
+        )
+    return array
+
+
+def models_of(arrays: Mapping[str, FloatArray]) -> int:
+    """Return the number of models of all tables together.
+
+    Raises
+    ------
+    NetworkError
+        If two tables are of different numbers of models.
+    """
+    counts = {array.shape[0] for array in arrays.values()} - {1}
+    if len(counts) > 1:
+        raise NetworkError(
+            "all tables must have the same number of models, or one",
+            found=f"{listing(sorted(counts))} models",
+            remedy="Give every table that differs between models the same leading axis.",
+        )
+    return counts.pop() if counts else 1
+
+
+def check_columns(
+    name: str,
+    array: FloatArray,
+    graph: Graph,
+    states: Mapping[str, tuple[State, ...]],
+    *,
+    tolerance: float,
+) -> None:
+    """Check that the entries of a table are probabilities, and that every column sums to 1 within a tolerance.
+
+    Raises
+    ------
+    NetworkError
+        If not; the place is named, and a table that sums to 1 over its parents instead.
+    """
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        where = _place(name, tuple(int(k) for k in np.argwhere(bad)[0]), graph, states)
+        raise NetworkError(
+            f"the probabilities of {name!r} must be finite and at least 0",
+            found=f"{array[bad][0]:g} {where}",
+            remedy="Correct the table.",
+        )
+    with np.errstate(over="ignore"):  # weights may be huge: they are divided in logs
+        sums = np.sum(array, axis=1, keepdims=True)
+    away = np.abs(sums - 1)
+    over = _summed_over(array, graph.parents[name], float(away.max())) if tolerance < math.inf else ()
+    off = ~(sums > 0) | ~(away <= (FLOAT_NOISE if over else tolerance))
+    if off.any():
+        where = _place(name, tuple(int(k) for k in np.argwhere(off)[0]), graph, states)
+        found = f"the sum {sums[off][0]:.12g} {where}"
+        remedy = "Correct the table, or divide counts by their sums."
+        if over:
+            found = f"{found}, while the sums over {listing(over)} are 1"
+            remedy = f"Transpose the table: its first axis holds the states of {name!r} itself."
+        elif away.max() <= FEW_DECIMALS:
+            remedy = "Correct the table, or pass normalize=True if it was printed with few decimals."
+        raise NetworkError(
+            f"every column of the table of {name!r} must sum to 1 within {tolerance:.2g}", found=found, remedy=remedy
+        )
+
+
+def _summed_over(array: FloatArray, parents: Sequence[str], worst: float) -> tuple[str, ...]:
+    """Return the parents over which a table sums to 1 although its columns do not: it is likely to be transposed."""
+    if not FLOAT_NOISE < worst < math.inf or not parents:
+        return ()
+    limit = FEW_DECIMALS if worst > FEW_DECIMALS else SUM_TOLERANCE
+    for places in (*((place,) for place in range(len(parents))), tuple(range(len(parents)))):
+        sums = np.sum(array, axis=tuple(2 + place for place in places))
+        if bool(np.all(np.abs(sums - 1) <= limit)):
+            return tuple(parents[place] for place in places)
+    return ()
+
+
+def _place(name: str, index: tuple[int, ...], graph: Graph, states: Mapping[str, tuple[State, ...]]) -> str:
+    given = ", ".join(
+        f"{parent} = {states[parent][k]}" for parent, k in zip(graph.parents[name], index[2:], strict=True)
+    )
+    model = f"in model {index[0]}"
+    return f"{model} given {given}" if given else model
