@@ -59,7 +59,7 @@ class NormalForm:
     def answer(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
         """Return the exact answer from the integer sums of the terms."""
         return tuple(
-            shift + sum((weight * total for weight, total in zip(row, sums, strict=True)), Fraction(0))
+            shift + sum((weight * total for weight, total in zip(row, sums, strict=True) if weight), Fraction(0))
             for row, shift in zip(self.matrix, self.offset, strict=True)
         )
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +61,8 @@ def evaluate(query: Query, schema: Schema, data: object) -> Answer:
         Columns and number of records.
     data : table, str or path
         pandas, Polars, PyArrow, DuckDB, Dask, Spark and whatever else narwhals takes, eager or lazy; a Parquet file, a
-        directory of them, or a CSV file with a header and commas, each read by DuckDB in pieces. In a CSV file a field
-        that is not what its column declares is missing.
+        directory of them, or a CSV file with a header and commas, each read by DuckDB in pieces. A value that is not
+        what its column declares is missing.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def evaluate(query: Query, schema: Schema, data: object) -> Answer:
     QueryError
         If the query does not fit the schema.
     DataError
-        If a column is missing or of the wrong dtype, the rows are not the declared number, the engine fails, or a
+        If a column is missing or occurs twice, the rows are not the declared number, the engine fails, or a
         custom query fails; never with a value of the data.
     FileError
         If a file is missing, unreadable or of another kind.
@@ -132,9 +132,9 @@ def _totals(form: NormalForm, columns: Mapping[str, Column], data: object) -> tu
     from bnpriv.release.expressions import cleaned, integer_terms
     from bnpriv.release.tables import opened
 
-    names = {name: f"c{k}" for k, name in enumerate(columns)}
     with opened(data, columns) as frame:
-        terms = cleaned(frame, columns).select(*integer_terms(form.terms, names, form.schema))
+        clean = cleaned(frame, columns)
+        terms = clean.select(*integer_terms(form.terms, clean, columns))
         totals = [nw.col(f"t{k}").sum() for k in range(len(form.terms))]
         if not terms.implementation.is_duckdb():
             # where SQL would widen the sum to a decimal, which pandas takes for a double
@@ -144,19 +144,14 @@ def _totals(form: NormalForm, columns: Mapping[str, Column], data: object) -> tu
 
 
 def _only_row(frame: nw.LazyFrame[Any]) -> tuple[int, ...]:
+    from bnpriv.release.tables import collected
+
     if frame.implementation.is_duckdb():
         # sums come as HUGEINT: whole numbers of Python this way, doubles in a data frame
         row = frame.to_native().fetchone()
     else:
-        row = _collected(frame).row(0)
+        row = collected(frame).row(0)
     return tuple(int(value) for value in row)
-
-
-def _collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    """Collect into the engine's own tables, else into pandas, which is always there."""
-    engine = frame.implementation
-    own = engine.is_polars() or engine.is_pyarrow() or engine.is_pandas_like()
-    return frame.collect() if own else frame.collect(backend="pandas")
 
 
 def _check_rows(rows: int, schema: Schema) -> None:
@@ -201,28 +196,25 @@ def _canonical(columns: Mapping[str, Column], data: object) -> pd.DataFrame:
     import narwhals as nw
     import pandas as pd
 
-    from bnpriv.release.expressions import cleaned, grid_steps
-    from bnpriv.release.tables import opened
+    from bnpriv.release.expressions import cleaned, grid_steps, keys_in
+    from bnpriv.release.tables import collected, opened
 
     with opened(data, columns) as frame:
         selected = [
-            nw.col(f"c{k}") if isinstance(column, Categorical) else grid_steps(f"c{k}", column).alias(f"c{k}")
+            nw.col(f"c{k}") if isinstance(column, Categorical) else grid_steps(nw.col(f"c{k}"), column).alias(f"c{k}")
             for k, column in enumerate(columns.values())
         ]
-        raw = _collected(cleaned(frame, columns).select(*selected))
+        clean = cleaned(frame, columns)
+        keys = keys_in(clean, columns)
+        raw = collected(clean.select(*selected))
     return pd.DataFrame(
         {
-            name: _categories(raw[f"c{k}"].to_list(), column)
+            name: [keys[name].get(value, column.missing) for value in raw[f"c{k}"].to_list()]
             if isinstance(column, Categorical)
             else _on_grid(raw[f"c{k}"].to_numpy(), column)
             for k, (name, column) in enumerate(columns.items())
         }
     )
-
-
-def _categories(values: Sequence[object], column: Categorical) -> list[object]:
-    known = {category: category for category in column.categories}
-    return [known.get(cast(Any, value), column.missing) for value in values]
 
 
 def _on_grid(steps: NDArray[Any], column: Real | Integer) -> NDArray[Any]:

@@ -1,24 +1,75 @@
-"""The terms of a normal form as narwhals expressions: one road for every engine, doubles and 64-bit integers only.
+"""Columns and the terms of a normal form as narwhals expressions: one road for every engine.
 
-An expression never yields null, and compares with infinities and NaN in a way on which all engines agree. Numbers take
-three operations, each rounded once by every engine: ``floor((x - lower) * rate + 0.5)``. Dividing by the width of a
-step would be a fourth of them in Polars, which multiplies with the inverse.
+NaN becomes null before anything is compared: engines order it differently, and DuckDB answers comparisons of a column
+from the least and the largest value that a Parquet file declares, in which NaN does not count. A term never yields
+null. Numbers take three operations, each rounded once by every engine: ``floor((x - lower) * rate + 0.5)``. Dividing by
+the width of a step would be a fourth of them in Polars, which multiplies with the inverse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, cast, final
 
 import narwhals as nw
 
 from bnpriv.queries.base import Indicator
-from bnpriv.queries.normal_form import IntegerTerm, numeric
+from bnpriv.queries.normal_form import IntegerTerm
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
-from bnpriv.schema import Categorical, Category, Column, Integer, Real, Schema
+from bnpriv.release import readings
+from bnpriv.schema import Categorical, Category, Column, Integer, Real
 
 Frame = nw.LazyFrame[Any]
+Type = nw.dtypes.DType
+Keys = Mapping[Category | float, Category]
+
+
+def reading(value: nw.Expr, declared: Column, dtype: Type) -> nw.Expr:
+    """Return a column as Float64, Boolean or String, null where it is missing; see `bnpriv.release.readings`."""
+    kind = type(declared.categories[0]) if isinstance(declared, Categorical) else float
+    if kind is not str:
+        return _truth(value, dtype) if kind is bool else _numeric(value, dtype)
+    if dtype == nw.Boolean:
+        return value
+    return value.cast(nw.String) if _is_text(dtype) else _numeric(value, dtype)
+
+
+def _is_text(dtype: Type) -> bool:
+    return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
+
+
+def _numeric(value: nw.Expr, dtype: Type) -> nw.Expr:
+    if _is_text(dtype):
+        text = value.cast(nw.String)
+        # some engines let a line end follow the end
+        writes = text.str.contains(readings.NUMBER) & ~text.str.contains("\n", literal=True)
+        word = text.str.strip_chars(" ")
+        number = nw.when(writes).then(word).cast(nw.Float64)
+        number = nw.when(word.is_in(readings.BOTH)).then(word.is_in(readings.TRUE).cast(nw.Float64)).otherwise(number)
+    elif isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
+        # through its digits: from the stored whole number engines round twice
+        number = value.cast(nw.String).cast(nw.Float64)
+    elif dtype.is_numeric() or dtype == nw.Boolean:
+        number = value.cast(nw.Float64)
+    else:
+        return nw.when(value.is_null() & ~value.is_null()).then(nw.lit(0.0))
+    plain = nw.when(~number.is_nan()).then(number)
+    # Arrow tells -0.0 from 0.0 when it looks values up
+    return nw.when(plain == 0).then(nw.lit(0.0)).otherwise(plain)
+
+
+def _truth(value: nw.Expr, dtype: Type) -> nw.Expr:
+    if dtype == nw.Boolean:
+        return value
+    number = _numeric(value, dtype)
+    found = nw.when(number == 1).then(nw.lit(True)).otherwise(nw.when(number == 0).then(nw.lit(False)))
+    if not _is_text(dtype):
+        return found
+    word = value.cast(nw.String).str.strip_chars(" ")
+    said = nw.when(word.is_in(readings.FALSE)).then(nw.lit(False)).otherwise(found)
+    return nw.when(word.is_in(readings.TRUE)).then(nw.lit(True)).otherwise(said)
 
 
 def cleaned(frame: Frame, columns: Mapping[str, Column]) -> Frame:
@@ -34,43 +85,72 @@ def cleaned(frame: Frame, columns: Mapping[str, Column]) -> Frame:
 def _inside(value: nw.Expr, column: Real | Integer) -> nw.Expr:
     """Return the number between the bounds that counts; whole numbers are rounded already here."""
     low, high, missing = float(column.lower), float(column.upper), float(column.missing or 0)
-    # Some engines put NaN above infinity. The common case stands first: DuckDB evaluates the others on few rows only.
-    rest = nw.when((value > high) & ~value.is_nan()).then(nw.lit(high)).otherwise(nw.lit(missing))
+    # the common case stands first: DuckDB evaluates the others on few rows only
+    rest = nw.when(value > high).then(nw.lit(high)).otherwise(nw.lit(missing))
     rest = nw.when(value < low).then(nw.lit(low)).otherwise(rest)
     inside = nw.when((value >= low) & (value <= high)).then(value).otherwise(rest)
     return (inside + 0.5).floor().cast(nw.Float64) if isinstance(column, Integer) else inside
 
 
-def integer_terms(terms: Sequence[IntegerTerm], names: Mapping[str, str], schema: Schema) -> list[nw.Expr]:
+def keys_in(frame: Frame, columns: Mapping[str, Column]) -> dict[str, Keys]:
+    """Return for every categorical column which of the values in it count as which category."""
+    dtypes = frame.collect_schema()
+    return {
+        name: readings.keys_of(column, _kind(dtypes[f"c{k}"]))
+        for k, (name, column) in enumerate(columns.items())
+        if isinstance(column, Categorical)
+    }
+
+
+def _kind(dtype: Type) -> type:
+    if dtype == nw.Boolean:
+        return bool
+    return str if dtype == nw.String else float
+
+
+def integer_terms(terms: Sequence[IntegerTerm], frame: Frame, columns: Mapping[str, Column]) -> list[nw.Expr]:
     """Return one Int64 expression per term, named t0, t1, ..., for a frame that `cleaned` made."""
-    return [_integer_term(term, names, schema).alias(f"t{k}") for k, term in enumerate(terms)]
+    leaves = _Leaves(columns, {name: nw.col(f"c{k}") for k, name in enumerate(columns)}, keys_in(frame, columns))
+    return [_integer_term(term, leaves).alias(f"t{k}") for k, term in enumerate(terms)]
 
 
-def _integer_term(term: IntegerTerm, names: Mapping[str, str], schema: Schema) -> nw.Expr:
+@final
+@dataclass(frozen=True)
+class _Leaves:
+    """The columns of a frame: what they are declared as, how they are read, and what their values count as."""
+
+    columns: Mapping[str, Column]
+    values: Mapping[str, nw.Expr]
+    keys: Mapping[str, Keys]
+
+
+def _integer_term(term: IntegerTerm, leaves: _Leaves) -> nw.Expr:
     if isinstance(term, Indicator):
-        return _predicate(term.predicate, names, schema).cast(nw.Int64)
-    steps = grid_steps(names[term.column], numeric(term.column, schema))
+        return _predicate(term.predicate, leaves).cast(nw.Int64)
+    column = cast(Real | Integer, leaves.columns[term.column])
+    steps = grid_steps(leaves.values[term.column], column)
     return reduce(lambda product, _: product * steps, range(term.exponent - 1), steps)
 
 
-def grid_steps(name: str, column: Real | Integer) -> nw.Expr:
+def grid_steps(value: nw.Expr, column: Real | Integer) -> nw.Expr:
     """Return the grid step of a cleaned column, as `Real.step` and `Integer.step` define it."""
-    above = nw.col(name) - float(column.lower)
+    above = value - float(column.lower)
     return (above if isinstance(column, Integer) else (above * column.rate + 0.5).floor()).cast(nw.Int64)
 
 
-def _predicate(predicate: Predicate, names: Mapping[str, str], schema: Schema) -> nw.Expr:
+def _predicate(predicate: Predicate, leaves: _Leaves) -> nw.Expr:
     if isinstance(predicate, And):
-        return reduce(lambda left, right: left & right, (_predicate(p, names, schema) for p in predicate.parts))
+        return reduce(lambda left, right: left & right, (_predicate(part, leaves) for part in predicate.parts))
     if isinstance(predicate, Or):
-        return reduce(lambda left, right: left | right, (_predicate(p, names, schema) for p in predicate.parts))
+        return reduce(lambda left, right: left | right, (_predicate(part, leaves) for part in predicate.parts))
     if isinstance(predicate, Not):
-        return ~_predicate(predicate.part, names, schema)
+        return ~_predicate(predicate.part, leaves)
     if not isinstance(predicate, (Comparison, IsIn)):
         raise TypeError(f"{type(predicate).__name__} is no known predicate")
-    column, value = schema[predicate.column], nw.col(names[predicate.column])
+    name = predicate.column
+    column, value = leaves.columns[name], leaves.values[name]
     if isinstance(column, Categorical):
-        return _category(predicate, value, column)
+        return _category(predicate, value, column, leaves.keys[name])
     return _number(predicate, value)
 
 
@@ -93,12 +173,11 @@ def _number(leaf: Comparison | IsIn, value: nw.Expr) -> nw.Expr:
             return value != constant
 
 
-def _category(leaf: Comparison | IsIn, value: nw.Expr, column: Categorical) -> nw.Expr:
+def _category(leaf: Comparison | IsIn, value: nw.Expr, column: Categorical, keys: Keys) -> nw.Expr:
     """Return whether the category counts; a missing one is treated as the column's `missing` value."""
-    accepted = [category for category in column.categories if _holds(leaf, category)]
-    if column.missing not in accepted:
-        return _among(value, accepted)
-    return ~_among(value, [category for category in column.categories if category not in accepted])
+    holds = _holds(leaf, cast(Category, column.missing))
+    others = [key for key, category in keys.items() if _holds(leaf, category) != holds]
+    return ~_among(value, others) if holds else _among(value, others)
 
 
 def _holds(leaf: Comparison | IsIn, category: Category) -> bool:
@@ -107,9 +186,8 @@ def _holds(leaf: Comparison | IsIn, category: Category) -> bool:
     return (category == leaf.value) == (leaf.operator == "==")
 
 
-def _among(value: nw.Expr, categories: Sequence[Category]) -> nw.Expr:
-    """Return whether a raw value is one of some categories: false for null."""
-    if not categories:
+def _among(value: nw.Expr, keys: Sequence[Category | float]) -> nw.Expr:
+    """Return whether a value is one of some keys: false for null."""
+    if not keys:
         return value.is_null() & ~value.is_null()
-    known = [float(category) if type(category) is int else category for category in categories]
-    return nw.when(~value.is_null() & value.is_in(known)).then(nw.lit(True)).otherwise(nw.lit(False))
+    return nw.when(~value.is_null() & value.is_in(keys)).then(nw.lit(True)).otherwise(nw.lit(False))

@@ -48,13 +48,13 @@ def _watched(posteriors: Iterable[Posterior], schema: Schema) -> Iterator[TableF
 
 def _read(names: Iterable[str], schema: Schema, data: object) -> Mapping[str, Values]:
     """Return those of the columns that can be read; a query only needs some of the columns of a schema."""
-    from bnpriv.release.tables import opened
+    from bnpriv.release.tables import collected, opened
 
     found: dict[str, Values] = {}
     for name in names:
         try:
             with opened(data, {name: schema[name]}) as frame:
-                found[name] = frame.collect()["c0"].to_list()
+                found[name] = collected(frame)["c0"].to_list()
         except Exception:  # what the query needs is refused by its evaluation, without quoting the data
             continue
     lengths = {len(values) for values in found.values()}

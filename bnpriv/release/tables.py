@@ -1,31 +1,26 @@
-"""Tables of any engine as one lazy narwhals frame with plain dtypes, or a refusal that says nothing about values.
+"""Tables of any engine as one lazy narwhals frame with plain dtypes; nothing that is refused depends on values.
 
 Imported only when data are at hand: narwhals stays out of ``import bnpriv``.
 """
 
 from __future__ import annotations
 
-import csv
-import glob
-import io
+import math
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
 
-from bnpriv.errors import DataError, FileError
-from bnpriv.schema import Categorical, Category, Column
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from bnpriv.errors import DataError
+from bnpriv.release.expressions import reading
+from bnpriv.release.files import file_frame
+from bnpriv.release.readings import categories, number
+from bnpriv.schema import Categorical, Column
 
 Frame = nw.LazyFrame[Any]
-
-LONGEST_HEADER = 2**20
 
 
 @contextmanager
@@ -42,24 +37,24 @@ def opened(data: object, columns: Mapping[str, Column]) -> Generator[Frame]:
     Yields
     ------
     narwhals.LazyFrame
-        Numbers and whole-number categories as Float64, boolean categories as Boolean, others as strings.
+        Numbers and whole-number categories as Float64, boolean ones as Boolean, others as what `keys_of` says of their
+        dtype; null where a value is missing, and never NaN.
 
     Raises
     ------
     DataError
-        If the data are no table, or a column is missing or of a dtype that cannot hold what was declared.
+        If the data are no table, or a column is missing or occurs twice.
     FileError
         If a file is missing, unreadable or of another kind.
     """
-    if not isinstance(data, (str, os.PathLike)):
-        yield _selected(_table(data), columns)
+    if isinstance(data, (str, os.PathLike)):
+        with file_frame(cast("str | os.PathLike[str]", data)) as (lazy, names):
+            yield _read(_chosen(lazy, names, columns), columns)
         return
-    import duckdb
-
-    # nothing is fetched from the network, whatever the path looks like
-    config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    with duckdb.connect(config=cast(Any, config)) as connection:
-        yield _file(connection, Path(cast("str | os.PathLike[str]", data)), columns)
+    frame = _table(data)
+    # the names alone: for its dtypes narwhals would look at the values of a pandas table
+    names = frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
+    yield _read(_chosen(frame, names, columns), columns)
 
 
 def _table(data: object) -> Frame | nw.DataFrame[Any]:
@@ -77,189 +72,101 @@ def _table(data: object) -> Frame | nw.DataFrame[Any]:
     )
 
 
-def _selected(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column]) -> Frame:
+def _chosen(
+    frame: Frame | nw.DataFrame[Any], names: Sequence[str], columns: Mapping[str, Column]
+) -> Frame | nw.DataFrame[Any]:
+    """Select columns by position: an engine may read a name as a pattern, or without its case."""
+    for name in columns:
+        if names.count(name) != 1:
+            raise DataError(
+                f"the data must have one column {name!r}",
+                found=f"{names.count(name)} of that name" if name in names else "none of that name",
+                remedy="Rename the column, or declare the schema with the names that the data use.",
+            )
+    return frame.select(*(nw.nth(names.index(name)).alias(f"c{k}") for k, name in enumerate(columns)))
+
+
+def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column]) -> Frame:
+    """Give every column one of the plain dtypes, by the values alone."""
+    declared = {f"c{k}": column for k, column in enumerate(columns.values())}
+    if isinstance(frame, nw.LazyFrame):
+        frame = _with_objects(frame)
     if isinstance(frame, nw.DataFrame):
-        frame = _plain_pandas(frame, columns)
-    dtypes = dict(frame.collect_schema())
-    positions = {name: place for place, name in enumerate(dtypes)}
-    expressions: list[nw.Expr] = []
-    for k, (name, column) in enumerate(columns.items()):
-        if name not in positions:
-            raise _absent(name)
-        # by position: an engine may read a name as a pattern, or without its case
-        expression = _plain(nw.nth(positions[name]), name, column, dtypes[name], frame.implementation)
-        expressions.append(expression.alias(f"c{k}"))
+        frame = _plain(frame, declared)
+    dtypes = frame.collect_schema()
+    expressions = (reading(nw.col(name), column, dtypes[name]).alias(name) for name, column in declared.items())
     return frame.lazy().select(*expressions)
 
 
-def _absent(name: str) -> DataError:
-    return DataError(
-        f"the data must have the column {name!r}",
-        found="none of that name",
-        remedy="Rename the column, or declare the schema with the names that the data use.",
-    )
+def _with_objects(frame: Frame) -> Frame | nw.DataFrame[Any]:
+    """Collect what may hold Python objects, which are read one by one."""
+    if frame.implementation.is_dask():
+        return frame.collect(backend="pandas")
+    return frame.collect() if any(dtype == nw.Object for dtype in frame.collect_schema().values()) else frame
 
 
-def _plain(column: nw.Expr, name: str, declared: Column, dtype: nw.dtypes.DType, engine: nw.Implementation) -> nw.Expr:
-    """Cast a column to the dtype in which it is compared, or refuse its dtype."""
-    if not isinstance(declared, Categorical):
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise _wrong_dtype(name, "numeric", dtype)
-        return column.cast(nw.Float64)
-    kind = type(declared.categories[0])
-    if kind is int and dtype.is_numeric():
-        return column.cast(nw.Float64)
-    if kind is bool and dtype == nw.Boolean:
-        return column
-    if kind is str and dtype == nw.String:
-        return column
-    if kind is str and isinstance(dtype, (nw.Categorical, nw.Enum)):
-        # pandas compares categories as they are, and may turn a missing one into the string "nan"
-        return column if engine.is_pandas_like() or engine.is_dask() else column.cast(nw.String)
-    raise _wrong_dtype(name, {int: "whole numbers", bool: "booleans", str: "strings"}[kind], dtype)
-
-
-def _wrong_dtype(name: str, wanted: str, dtype: nw.dtypes.DType) -> DataError:
-    # the bare name of the dtype: that of an Enum in full would list its values
-    return DataError(
-        f"the column {name!r} must be {wanted} as declared in the schema",
-        found=f"dtype {type(dtype).__name__}",
-        remedy="Cast it, or declare the column as what it is.",
-    )
-
-
-def _plain_pandas(frame: nw.DataFrame[Any], columns: Mapping[str, Column]) -> nw.DataFrame[Any]:
-    """Replace pandas columns of Python objects, which may hold anything, and categories of anything but strings."""
-    if not frame.implementation.is_pandas_like():
-        return frame
-    native: Any = frame.to_native()
-    for name in columns.keys() & set(frame.columns):
-        declared, series = columns[name], native[name]
-        categories = getattr(series.dtype, "categories", None)
-        inner = _pandas_dtype(series.dtype if categories is None else categories.dtype)
-        if (categories is None and inner != nw.Object) or (categories is not None and inner == nw.String):
-            continue
-        if not isinstance(declared, Categorical):
-            raise _wrong_dtype(name, "numeric", inner if categories is None else nw.Categorical())
-        if inner != nw.Object:
-            _plain(nw.col(name), name, declared, inner, frame.implementation)
-        values: list[Category | float | None]
-        if categories is None:
-            values = _only_categories(series.tolist(), declared.categories)
-        else:
-            # code -1, missing, is the last one
-            known: list[Category | float | None] = [*_only_categories(categories.tolist(), declared.categories), None]
-            values = [known[code] for code in series.cat.codes.tolist()]
-        kind: Any = {str: nw.String, int: nw.Float64, bool: nw.Boolean}[type(declared.categories[0])]
-        frame = frame.with_columns(nw.new_series(name, values, kind, backend=frame.implementation))
-    return frame
-
-
-def _pandas_dtype(dtype: Any) -> nw.dtypes.DType:
-    """Return the dtype as it is declared, never as it looks from the values of an object column."""
+def _plain(frame: nw.DataFrame[Any], declared: Mapping[str, Column]) -> nw.DataFrame[Any]:
+    """Read here what an engine would read by the dtype of the column, or could not read."""
+    if frame.implementation.is_pyarrow():
+        return nw.from_native(_plain_arrow(frame.to_native()), eager_only=True)
+    if frame.implementation.is_polars():
+        objects = [name for name, dtype in frame.schema.items() if dtype == nw.Object]
+        return frame.with_columns(*(_polars_column(frame[name], declared[name]) for name in objects))
     import pandas as pd
 
-    if str(dtype) == "object":
-        return nw.Object()
-    return nw.from_native(pd.Series([], dtype=dtype), series_only=True).dtype
+    table = frame.to_pandas()
+    read = {name: _pandas_column(table[name], column) for name, column in declared.items()}
+    return nw.from_native(pd.DataFrame(read), eager_only=True)
 
 
-def _only_categories(values: Sequence[object], categories: Sequence[Category]) -> list[Category | float | None]:
-    """Return values that are a declared category, None for all others; nothing that they are can raise."""
-    kinds: dict[type, tuple[type, ...]] = {
-        str: (str,),
-        int: (int, float, np.integer, np.floating),
-        bool: (bool, np.bool_),
-    }
-    kind = type(categories[0])
-    known = {category: float(category) if kind is int else category for category in categories}
-    allowed, other = kinds[kind], (bool, np.bool_) if kind is int else ()
-    return [
-        known.get(cast(Category, value)) if isinstance(value, allowed) and not isinstance(value, other) else None
-        for value in values
-    ]
+def _plain_arrow(table: Any) -> Any:
+    """Decode what is encoded, and turn whole numbers into the nearest doubles, which a cast would refuse to do."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    pa, pc = cast(Any, pyarrow), cast(Any, compute)
+    for place, name in enumerate(table.column_names):
+        column: Any = table.column(place)
+        if pa.types.is_run_end_encoded(column.type):
+            column = pc.run_end_decode(column)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_integer(column.type):
+            column = column.cast(pa.float64(), safe=False)
+        table = table.set_column(place, name, column)
+    return table
 
 
-def _file(connection: DuckDBPyConnection, path: Path, columns: Mapping[str, Column]) -> Frame:
-    suffix = path.suffix.lower()
-    if not _is_data(path):
-        raise FileError(
-            "a data file must exist and end in .parquet or .csv",
-            found=_shown(path),
-            remedy="Check the path, or open the file yourself and pass the table.",
-        )
-    if suffix == ".csv" and not path.is_dir():
-        return cast(Frame, nw.from_native(cast(Any, connection.sql(_csv_query(path, columns)))))
-    pattern = glob.escape(str(path)) + ("/*.parquet" if path.is_dir() else "")
-    try:
-        # columns are what the file holds, not what a directory is called
-        relation = connection.read_parquet(pattern, hive_partitioning=False)
-    except Exception:  # the text of the error may quote the file
-        relation = None
-    if relation is None:
-        raise FileError(
-            "a Parquet file must be readable, and those of a directory must have the same columns",
-            found=f"{_shown(path)}, which is not",
-            remedy="Write it again, or open it yourself and pass the table.",
-        )
-    return _selected(_table(relation), columns)
+def _polars_column(series: nw.Series[Any], column: Column) -> nw.Series[Any]:
+    values = series.to_list()
+    if not isinstance(column, Categorical):
+        return nw.new_series(series.name, [number(value) for value in values], nw.Float64(), backend="polars")
+    kind: Any = {str: nw.String, int: nw.Int64, bool: nw.Boolean}[type(column.categories[0])]
+    return nw.new_series(series.name, categories(values, column), kind, backend="polars")
 
 
-def _is_data(path: Path) -> bool:
-    try:
-        return path.is_dir() or (path.suffix.lower() in (".parquet", ".csv") and path.exists())
-    except (OSError, ValueError):
-        return False
+def _pandas_column(series: Any, column: Column) -> Any:
+    """Return the values as doubles, nullable truth values or texts, whatever dtype pandas inferred for them."""
+    import pandas as pd
+
+    dtype, kind = series.dtype, type(column.categories[0]) if isinstance(column, Categorical) else float
+    held = pd.api.types
+    if held.is_bool_dtype(dtype) and kind in (bool, str) and not held.is_object_dtype(dtype):
+        return series.astype("boolean").array
+    if held.is_numeric_dtype(dtype) and not held.is_complex_dtype(dtype) and kind is not bool:
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    if kind is str and isinstance(dtype, pd.StringDtype):
+        return series.array
+    if not isinstance(column, Categorical):
+        return np.array([number(value) for value in series.tolist()], dtype=np.float64)
+    found = categories(series.tolist(), column)
+    if kind is int:
+        return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
+    return pd.Series(cast(Any, found), dtype=cast(Any, "boolean" if kind is bool else "string")).array
 
 
-def _shown(path: Path) -> str:
-    """Return a path for a message, unless it is no path but the text of a table."""
-    text = str(path)
-    return repr(text) if len(text) <= 300 and text.isprintable() else "a text that is no path"
-
-
-def _csv_query(path: Path, columns: Mapping[str, Column]) -> str:
-    """Return SQL that reads every field as text, so that garbage in one row is a missing value and no error."""
-    header = _csv_header(path)
-    selected: list[str] = []
-    for k, (name, column) in enumerate(columns.items()):
-        if header.count(name) != 1:
-            raise _absent(name)
-        text = f"f{header.index(name)}"
-        selected.append(f"{_csv_field(text, column)} AS c{k}")
-    fields = ", ".join(f"'f{k}': 'VARCHAR'" for k in range(len(header)))
-    # The dialect is declared, not guessed from the data. Short rows are padded, bytes that are no UTF-8 drop their row,
-    # which the row count finds. In parallel DuckDB miscounts quoted line ends when it is not strict.
-    return (
-        f"SELECT {', '.join(selected) or '1 AS c0'} FROM read_csv({_quoted(glob.escape(str(path)))}, "
-        f"auto_detect = false, columns = {{{fields}}}, header = true, delim = ',', quote = '\"', escape = '\"', "
-        "strict_mode = false, null_padding = true, ignore_errors = true, parallel = false)"
-    )
-
-
-def _csv_field(text: str, column: Column) -> str:
-    if isinstance(column, Categorical) and isinstance(column.categories[0], str):
-        return text
-    if isinstance(column, Categorical) and isinstance(column.categories[0], bool):
-        return f"TRY_CAST({text} AS BOOLEAN)"
-    return f"TRY_CAST({text} AS DOUBLE)"
-
-
-def _csv_header(path: Path) -> list[str]:
-    none: list[str] = []
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            header = next(csv.reader(io.StringIO(file.read(LONGEST_HEADER), newline="")), none)
-    except (OSError, csv.Error):
-        header = none
-    if not header:
-        raise FileError(
-            "a CSV file must start with a line of column names, separated by commas",
-            found=f"{_shown(path)}, which does not",
-            remedy="Write it again with a header, or open it yourself and pass the table.",
-        )
-    return header
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def collected(frame: Frame) -> nw.DataFrame[Any]:
+    """Collect into the engine's own tables, else into pandas, which is always there."""
+    engine = frame.implementation
+    own = engine.is_polars() or engine.is_pyarrow() or engine.is_pandas_like()
+    return frame.collect() if own else frame.collect(backend="pandas")
