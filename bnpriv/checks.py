@@ -9,6 +9,12 @@ from numbers import Integral, Real
 
 from bnpriv.errors import BnprivError, DeclarationError, ParameterError
 
+LEAST_EPSILON = 1e-8
+"""Least epsilon that may be asked for: the noise of a smaller one drowns every answer, in its rounding too."""
+
+LARGEST_EPSILON = 100.0
+"""Largest epsilon that may be asked for: the odds may then move by a factor 10^43, which protects nothing."""
+
 
 def number(
     what: str, value: object, *, error: type[BnprivError] = ParameterError, remedy: str = "Pass a number."
@@ -52,8 +58,13 @@ def whole(
 
 
 def epsilon(value: object) -> float:
-    """Return a privacy parameter epsilon: finite and above zero."""
-    return positive("epsilon", value, remedy="Choose the bound on the log odds that you accept, for example 1.0.")
+    """Return a privacy parameter epsilon: from `LEAST_EPSILON` to `LARGEST_EPSILON`."""
+    remedy = "Choose the bound on the log odds that you accept, for example 1.0."
+    result = positive("epsilon", value, remedy=remedy)
+    if not LEAST_EPSILON <= result <= LARGEST_EPSILON:
+        required = f"epsilon must be from {LEAST_EPSILON:g} to {LARGEST_EPSILON:g}"
+        raise ParameterError(required, found=f"{result:g}", remedy=remedy)
+    return result
 
 
 def delta(value: object) -> float:

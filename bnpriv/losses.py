@@ -86,13 +86,13 @@ class Losses:
         """
         low = private_shifts(self.excess, self.possible.shape, epsilon, delta, law)
         if law == "laplace":
-            low = np.where(np.isneginf(low), low, np.maximum(low, self._pure(epsilon)))
+            pure = self._pure(epsilon)
+            low = np.maximum(low, np.where(pure >= 0, pure, -np.inf))
         return np.where(self.possible, low, np.inf)
 
     def _pure(self, epsilon: float) -> FloatArray:
         """Return what the largest ratio leaves of epsilon, which needs no delta."""
-        worst = np.where(self.masses > 0, self.ratios, -np.inf).max(axis=2)
-        return (epsilon - np.maximum(worst, 0.0)) * (1 - 2.0**-51)
+        return (epsilon - np.maximum(self.ratios.max(axis=2), 0.0)) * (1 - 2.0**-51)
 
 
 class Excess(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from bnpriv.errors import Refusal
+from bnpriv.errors import Refusal, RefusedError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.pages import comparison_fragment, comparison_page
@@ -137,10 +137,10 @@ def plan(framework: Framework, query: Query, epsilon: float, delta: float = 0.0)
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
     for mechanism in (each for each in STANDARD if each.concerns(framework)):
-        refusal = mechanism.supports(framework, query, epsilon=epsilon, delta=delta)
-        if refusal is None:
+        try:
+            # calibrate refuses what supports refuses, and what only the search for noise finds out
             calibrations.append(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
-        else:
-            refusals.append((mechanism, refusal))
+        except RefusedError as refused:
+            refusals.append((mechanism, Refusal.of(refused)))
     calibrations.sort(key=lambda calibration: calibration.expected_error)
     return Plan(calibrations=tuple(calibrations), refusals=tuple(refusals))

@@ -82,7 +82,8 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     >>> round(1 / gaussian_mu(1.0, 1e-3), 5)
     2.57466
     """
-    checks.epsilon(epsilon)
+    # less than was asked for may be left of it; more than may be asked for allows no less
+    epsilon = min(checks.positive("epsilon", epsilon), checks.LARGEST_EPSILON)
     if not checks.delta(delta) > 0:
         raise ParameterError(
             "Gaussian noise needs delta above 0", found="0", remedy="Pass a small delta, or use Laplace noise."

@@ -22,9 +22,6 @@ A plan chooses among them, so the confidence is made to hold for all of them at 
 MARGIN = 1e-6
 """Delta must pass what draws may have missed by this share of it, which is far above what rounding costs."""
 
-LARGEST_EPSILON = 100.0
-"""Beyond it no number of draws would do, and exponentials would overflow."""
-
 
 def sampling_of(evidence: Laws) -> Sampling | None:
     """Return how laws were learned from draws; None for laws that were computed."""
@@ -79,7 +76,7 @@ def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal
             remedy="Pass a delta below one over the number of records, or leave out the confidence for an estimate.",
         )
     share = (1 - sampling.confidence) / CALIBRATIONS
-    ratio = math.exp(min(epsilon, LARGEST_EPSILON))
+    ratio = math.exp(epsilon)
     error = missed(sampling.draws, share, ratio)
     if error * (1 + MARGIN) < delta:
         return None

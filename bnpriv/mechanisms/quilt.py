@@ -19,6 +19,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.losses import Law, largest_shift
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate, Decision
+from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
@@ -103,7 +104,7 @@ class MarkovQuiltMechanism(Mechanism):
         )
         found = (search.decide(name) for name in evidence.secrets)
         decisions = sorted(found, key=lambda decision: (-decision.scale, -decision.influence.upper))
-        scale = decisions[0].scale
+        scale = found_scale(decisions[0].scale, epsilon, delta)
         dimension = query.dimension(framework.schema)
         approximate = "Approximate Markov quilt mechanism" if delta else "Markov quilt mechanism"
         certificate = Certificate(

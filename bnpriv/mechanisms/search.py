@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+
+from bnpriv.errors import RefusedError
 
 PRECISION = 1e-13
 """Relative width at which a bisection stops; its private end is taken."""
 
-MOST_DOUBLINGS = 200
+MOST_DOUBLINGS = 64
+"""Twenty decimal places above the guess: more than any epsilon that may be asked for needs."""
 
 
 def least_scale(loss: Callable[[float], float], budget: float, guess: float, precision: float = PRECISION) -> float:
@@ -50,3 +54,20 @@ def least_scale(loss: Callable[[float], float], budget: float, guess: float, pre
         else:
             low = middle
     return high
+
+
+def found_scale(scale: float, epsilon: float, delta: float) -> float:
+    """Return a scale that was found.
+
+    Raises
+    ------
+    RefusedError
+        If it is infinite: what is computed of a loss is rounded up, and may stay above a tiny epsilon or delta.
+    """
+    if math.isinf(scale):
+        raise RefusedError(
+            f"what is told must be computed more closely than epsilon {epsilon:g} and delta {delta:g}",
+            found="no scale of noise at which it is certain to be low enough",
+            remedy="Ask for a larger epsilon or delta, or for delta 0.",
+        )
+    return scale

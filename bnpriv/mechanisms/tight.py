@@ -26,7 +26,7 @@ from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, moved_by
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.search import PRECISION, least_scale
+from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 
@@ -110,7 +110,7 @@ class TightMechanism(Mechanism):
         scale, spent = decisions[0].scale, delta if search.used_delta else 0.0
         if scale == 0:
             return NoNoise(evidence.dimension), certificate, spent
-        return _NOISE[self.noise](scale, evidence.dimension), certificate, spent
+        return _NOISE[self.noise](found_scale(scale, epsilon, budget), evidence.dimension), certificate, spent
 
 
 def noise_refusal(noise: str, framework: Framework, delta: float, *, large_delta: bool) -> Refusal | None:
@@ -227,6 +227,8 @@ class _Search:
                 needed = least_scale(loss, budget, max(scale, _span(pair)), precision)
                 if needed > scale or pair is pairs[0]:
                     scale, worst = max(scale, needed), pair
+            if math.isinf(scale):
+                break
         return LawDecision(
             protected=constraint.protected,
             pair=worst.pair,

@@ -19,6 +19,7 @@ from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.from_draws import confidence_of, draws_refusal, missed_by, moved_by
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
+from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
@@ -114,7 +115,7 @@ class WassersteinMechanism(Mechanism):
         if scale == 0:
             return NoNoise(evidence.dimension), certificate, spent
         law = Laplace if self.noise == "laplace" else Gaussian
-        return law(scale, evidence.dimension), certificate, spent
+        return law(found_scale(scale, epsilon, delta), evidence.dimension), certificate, spent
 
 
 @dataclass(frozen=True, kw_only=True)
