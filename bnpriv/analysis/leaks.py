@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
+from bnpriv import odds
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.evidence import influences
-from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
+from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief, of_parameters
 from bnpriv.influence import Influence, influence_of
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers
 from bnpriv.plotting import axes, label
 from bnpriv.queries.base import Query
-from bnpriv.render.text import number_text, percent_text, set_text
+from bnpriv.render.text import and_text, name_text, number_text, set_text
 from bnpriv.secrets import SecretPair, all_pairs
 from bnpriv.sheet import Sheet
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-PRIOR = 0.1
-"""The belief whose change illustrates an influence."""
 
 
 @final
@@ -42,17 +40,28 @@ class Leak:
         be too large.
     nats : float
         The influence in nats; infinite if the query reads the attribute or the influence is not known.
+    bounds_belief : bool
+        Whether it is about all pairs of the attribute's secrets, and so bounds beliefs, not only the odds between two
+        secrets of a chosen pair.
     """
 
     attribute: str
     read: bool
     influence: Influence | None
     nats: float
+    bounds_belief: bool = True
 
     @property
-    def belief(self) -> float:
-        """Return what a belief of 10 % in one of two states can become at most."""
-        return 1 / (1 + (1 - PRIOR) / PRIOR * math.exp(-self.nats))
+    def belief(self) -> float | None:
+        """Return what a belief of 10 % in a state can become at most; None where only odds are bounded."""
+        return odds.belief(odds.PRIOR, self.nats) if self.bounds_belief else None
+
+    @property
+    def moved_text(self) -> str:
+        """Return the same in words, or the factor by which odds can move."""
+        if self.bounds_belief:
+            return odds.belief_text(odds.PRIOR, self.nats)
+        return f"odds times {odds.factor_text(self.nats)}"
 
     @property
     def reached(self) -> str:
@@ -142,17 +151,24 @@ class Leaks:
 
     @property
     def _sheet(self) -> Sheet:
-        rows = [[row.attribute, number_text(row.nats), percent_text(row.belief), row.reached] for row in self.rows]
+        rows = [[row.attribute, number_text(row.nats), row.moved_text, row.reached] for row in self.rows]
         return Sheet(
             caption=f"What {self.query} tells: it reads {set_text(self.query.columns)}.",
             header=("attribute", "nats", "10 % becomes", "reached at"),
             rows=rows,
-            notes=(
-                "An exact answer moves the log odds between two states of an attribute by at most so many nats; "
-                "a belief of 10 % in one of them becomes at most what the third column says.",
-            ),
+            notes=self._notes(),
             numbers=(1, 2),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        chosen = [name_text(row.attribute) for row in self.rows if not row.bounds_belief]
+        told = (
+            "An exact answer moves the log odds between two states of an attribute by at most so many nats; "
+            "a belief of 10 % in one of them becomes at most what the third column says."
+        )
+        if not chosen:
+            return (told,)
+        return (told, f"Of {and_text(chosen)} only the protected pairs are meant: no belief is bounded by them.")
 
     def __str__(self) -> str:
         return self._sheet.text
@@ -214,7 +230,10 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query) -> Leak
             raise refusal.error()
     columns = drivers(network, query.columns)
     rows = [
-        _leak(network, columns, name, chosen.get(name) or all_pairs(network.states[name]))
+        replace(
+            _leak(network, columns, name, chosen.get(name) or all_pairs(network.states[name])),
+            bounds_belief=name not in chosen or bounds_belief(chosen[name], network.states[name]),
+        )
         for name in network.attributes
     ]
     return Leaks(query=query, rows=tuple(sorted(rows, key=lambda row: (-row.nats, not row.read, row.attribute))))

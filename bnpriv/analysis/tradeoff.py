@@ -6,21 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from bnpriv import checks
+from bnpriv import checks, odds
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms import Calibration
 from bnpriv.planner import Plan, plan
 from bnpriv.plotting import axes, label
 from bnpriv.queries.base import Query
-from bnpriv.render.text import number_text, percent_text
+from bnpriv.render.text import number_text
 from bnpriv.sheet import Sheet
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-PRIOR = 0.1
 
 
 @final
@@ -94,7 +92,7 @@ class Tradeoff:
                 "expected_error": [one.expected_error for one in best],
                 "quantile_95": [one.quantile(0.95) for one in best],
                 "verdict": [one.useful.verdict for one in best],
-                "belief": [one.guarantee.belief(PRIOR) for one in best],
+                "belief": [one.guarantee.belief(odds.PRIOR) for one in best],
             }
         )
 
@@ -135,7 +133,7 @@ class Tradeoff:
         rows = [
             [
                 f"{epsilon:g}",
-                percent_text(one.guarantee.belief(PRIOR)),
+                one.guarantee.moved_text(),
                 str(one.mechanism),
                 number_text(one.scale),
                 number_text(one.expected_error),
@@ -143,9 +141,10 @@ class Tradeoff:
             ]
             for epsilon, one in zip(self.epsilons, self.best, strict=True)
         ]
+        moved = "10 % becomes" if self.best[0].guarantee.with_belief else "within a pair"
         return Sheet(
             caption=f"What privacy costs {self.query}.",
-            header=("epsilon", "10 % becomes", "mechanism", "scale", "mean error", "answer"),
+            header=("epsilon", moved, "mechanism", "scale", "mean error", "answer"),
             rows=rows,
             notes=self.sentences,
             numbers=(0, 1, 3, 4),

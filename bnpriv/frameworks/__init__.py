@@ -2,8 +2,9 @@
 
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy, of_parameters
-from bnpriv.frameworks.guarantee import Guarantee
+from bnpriv.frameworks.guarantee import Guarantee, observer_text
 from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.frameworks.protected import ProtectedSecret, bounds_belief
 from bnpriv.frameworks.value import ValuePrivacy
 
 Framework = DistributionalAttributePrivacy | DatasetAttributePrivacy | DistributionPrivacy | ValuePrivacy
@@ -14,6 +15,9 @@ __all__ = [
     "DistributionalAttributePrivacy",
     "Framework",
     "Guarantee",
+    "ProtectedSecret",
     "ValuePrivacy",
+    "bounds_belief",
+    "observer_text",
     "of_parameters",
 ]

@@ -10,6 +10,7 @@ from bnpriv import checks
 from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.networks import DiscreteNetwork, exact_tables
 from bnpriv.properties import Secret
 from bnpriv.schema import Schema
@@ -97,6 +98,11 @@ class DatasetAttributePrivacy:
     def protected(self) -> tuple[str, ...]:
         """Return the protected columns."""
         return tuple(self.protect)
+
+    @property
+    def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
+        """Return what is protected of every protected column, in words."""
+        return tuple(property_secret(secret, self.schema) for secret in self.protect.values())
 
     @property
     def models(self) -> int:

@@ -12,7 +12,9 @@ from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.continuous_secrets import ContinuousPair, ProtectValues, continuous_secrets_of, density_secrets_of
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.protected import ProtectedSecret, interval_secret, state_secret
 from bnpriv.networks import ContinuousNetwork, DensityNetwork, IntervalNetwork, Network
+from bnpriv.render.text import name_text
 from bnpriv.schema import Schema
 from bnpriv.secrets import Protect, SecretPair, secrets_of
 
@@ -140,6 +142,25 @@ class DistributionalAttributePrivacy:
     def protected(self) -> tuple[str, ...]:
         """Return the protected attributes."""
         return tuple(self._secrets or self._continuous)
+
+    @property
+    def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
+        """Return what is protected of every protected attribute, in words."""
+        nouns = {
+            name: f"the parameter of column {name_text(name)}"
+            if name in self.schema.columns
+            else f"the parameter {name_text(name)}"
+            for name in self.protected
+        }
+        if not isinstance(self.network, ContinuousNetwork):
+            states = self.network.states
+            return tuple(state_secret(name, nouns[name], pairs, states[name]) for name, pairs in self._secrets.items())
+        values: dict[str, tuple[float, ...]] = {}
+        if isinstance(self.network, DensityNetwork):
+            values = {name: parameter.states or () for name, parameter in self.network.parameters.items()}
+        return tuple(
+            interval_secret(name, nouns[name], pairs, values.get(name, ())) for name, pairs in self._continuous.items()
+        )
 
     @property
     def discrete(self) -> Network:

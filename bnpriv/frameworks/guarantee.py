@@ -1,4 +1,4 @@
-"""What a release promises."""
+"""What a release promises: the numbers, what is protected, and the sentence that says it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,31 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+from bnpriv import odds
 from bnpriv.bound import Kind
+from bnpriv.frameworks.protected import ProtectedSecret
+from bnpriv.render import Json, number_text
+from bnpriv.render.text import and_text, name_text, percent_text
+
+DOUBLED = math.log(2)
+"""With delta above 0: odds rise by more than twice exp(epsilon) with probability at most 2 delta."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What a release promises, as numbers and as a sentence.
+    """What a release promises, as numbers, as facts and as a sentence.
+
+    With delta 0 the odds between the two secrets of a protected pair move by at most a factor exp(epsilon), whatever
+    the answer. With delta above 0 any set of answers that has probability p under one of them has at most
+    p exp(epsilon) + delta under the other; hence the odds rise by more than 2 exp(epsilon) with probability at most
+    2 delta.
 
     Parameters
     ----------
     epsilon, delta : float
-        The odds on a secret move by at most a factor exp(epsilon), up to a failure probability delta.
-    protected : tuple of str
-        The protected attributes.
+    secrets : tuple of ProtectedSecret
+        For every protected attribute what is protected.
     models : int
         How many models the adversary may hold.
     source : str
@@ -31,7 +42,7 @@ class Guarantee:
     by_intervals : bool
         Whether the adversary may hold any model within declared intervals.
     models_text : str
-        Which models the adversary may hold, where that is more than their number.
+        What the adversary may believe, where that is more than the number of models.
     beyond_text : str
         A sentence on models that were left out, if any is known to be.
     confidence : float, optional
@@ -40,7 +51,7 @@ class Guarantee:
 
     epsilon: float
     delta: float
-    protected: tuple[str, ...]
+    secrets: tuple[ProtectedSecret, ...]
     models: int
     source: str
     kind: Kind
@@ -50,34 +61,146 @@ class Guarantee:
     beyond_text: str = ""
     confidence: float | None = None
 
-    def belief(self, prior: float) -> float:
-        """Return the largest belief in a secret, against one alternative, after seeing the answer (delta aside)."""
-        odds = prior / (1 - prior) * math.exp(self.epsilon)
-        return odds / (1 + odds)
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Return the protected attributes."""
+        return tuple(secret.attribute for secret in self.secrets)
+
+    @property
+    def with_belief(self) -> tuple[str, ...]:
+        """Return the protected attributes about which a belief is bounded: all pairs of their secrets are protected."""
+        return tuple(secret.attribute for secret in self.secrets if secret.bounds_belief)
+
+    @property
+    def failure(self) -> float:
+        """Return the probability, at most, that odds rise further than `nats` says; 0 with delta 0."""
+        return min(1.0, 2 * self.delta)
+
+    @property
+    def nats(self) -> float:
+        """Return how far log odds within a protected pair rise at most, except with probability `failure`."""
+        if self.failure == 1:
+            return math.inf
+        return self.epsilon + DOUBLED if self.delta else self.epsilon
+
+    def belief(self, prior: float) -> float | None:
+        """Return the largest belief in a secret after the answer, except with probability `failure`.
+
+        Parameters
+        ----------
+        prior : float
+            The belief before, above 0 and below 1.
+
+        Returns
+        -------
+        float or None
+            None where no attribute has all pairs of its secrets protected: then no belief is bounded, only the odds
+            between two secrets of a pair.
+        """
+        return odds.belief(prior, self.nats) if self.with_belief else None
+
+    def moved_text(self, prior: float = odds.PRIOR) -> str:
+        """Return what a belief becomes at most, or, where no belief is bounded, the factor on the odds."""
+        if self.with_belief:
+            return odds.belief_text(prior, self.nats)
+        return f"odds times {odds.factor_text(self.nats)}"
+
+    @property
+    def belief_caption(self) -> str:
+        """Return what a table of beliefs before and after the answer is about."""
+        names = " or of ".join(map(name_text, self.with_belief))
+        rare = f", except with probability {probability_text(self.failure)}" if self.delta else ""
+        return f"A belief in one secret of {names}, before the answer and at most after it{rare}"
+
+    @property
+    def odds_text(self) -> str:
+        """Return how far odds move, where that is all that is bounded."""
+        rare = f", except with probability {probability_text(self.failure)}" if self.delta else ""
+        return (
+            "Only some pairs of secrets are protected, so that no belief is bounded: the odds between the two secrets "
+            f"of a protected pair rise by at most a factor {odds.factor_text(self.nats)}{rare}."
+        )
+
+    @property
+    def observer(self) -> str:
+        """Return what the adversary may believe."""
+        return observer_text(self.models, by_intervals=self.by_intervals, models_text=self.models_text)
+
+    @property
+    def protected_text(self) -> str:
+        """Return what is protected, every attribute with its pairs."""
+        return "; ".join(map(str, self.secrets))
 
     @property
     def sentence(self) -> str:
         """Return the guarantee in plain words."""
-        models = "the declared model" if self.models == 1 else f"any of the {self.models} declared models"
-        if self.by_intervals:
-            models = "any model within the declared intervals"
-        models = self.models_text or models
-        if not self.models_text or self.source not in self.models_text:
-            models += f" (source: {self.source})"
-        beyond = f" {self.beyond_text}" if self.beyond_text else ""
-        slack = f", except with probability {self.delta:g}" if self.delta else ""
-        estimate = " This rests on an estimate, not on a proof." if self.kind == "estimate" else ""
-        if self.confidence is not None:
-            estimate += f" All of this holds with confidence {100 * self.confidence:g} % over draws from the model."
-        names = " and ".join(self.protected)
-        secrets, records = (
-            f"the protected secrets of {names} apart: the odds between the two secrets of a pair",
-            (" Single records are not protected by this: use record-level differential privacy for them."),
+        source = "" if self.source in self.observer else f" (source: {self.source})"
+        parts = [
+            f"Protected: {self.protected_text}.",
+            f"To somebody who believes {self.observer}{source} and sees this answer, {self._moves}.",
+            self._unbounded,
+            "This rests on an estimate, not on a proof." if self.kind == "estimate" else "",
+            ""
+            if self.confidence is None
+            else f"All of this holds with confidence {100 * self.confidence:g} % over draws from the model.",
+            self.beyond_text,
+            ""
+            if self.single_values
+            else "Single records are not protected by this: use record-level differential privacy for them.",
+        ]
+        return " ".join(part for part in parts if part)
+
+    @property
+    def _moves(self) -> str:
+        """Return how far odds move, and beliefs where they are bounded."""
+        between = "the two secrets of a protected pair"
+        names = " or of ".join(map(name_text, self.with_belief))
+        which = f"a belief of {percent_text(odds.PRIOR)} in one secret of {names}"
+        if not self.delta:
+            moved = f"the odds between {between} move by at most a factor {odds.factor_text(self.epsilon)}"
+            return f"{moved}; {which} becomes at most {self.moved_text()}" if names else moved
+        moved = (
+            f"any set of answers that has probability p under one of {between} has at most "
+            f"{odds.factor_text(self.epsilon)} p + {probability_text(self.delta)} under the other"
         )
-        if self.single_values:
-            secrets, records = f"two values of {names} in any one record apart: the odds between them", ""
+        if self.failure == 1:
+            return moved
+        rare = f"with probability at most {probability_text(self.failure)}"
+        moved += f"; the odds of one against the other rise by more than a factor {odds.factor_text(self.nats)} {rare}"
+        return f"{moved}, and {which} becomes more than {self.moved_text()} {rare}" if names else moved
+
+    @property
+    def _unbounded(self) -> str:
+        """Return what is not protected where only some pairs are."""
+        rest = [name_text(secret.attribute) for secret in self.secrets if not secret.bounds_belief]
+        if not rest:
+            return ""
         return (
-            f"Somebody who believes {models} and sees this answer cannot tell {secrets} move "
-            f"by at most a factor {math.exp(self.epsilon):.3g}{slack}; a belief of 10 % becomes at most "
-            f"{100 * self.belief(0.1):.3g} %.{estimate}{beyond}{records}"
+            f"Of {and_text(rest)} only these pairs are protected: the odds between other values, and a belief in one "
+            "value against all others, may move further."
         )
+
+    def to_json(self) -> Json:
+        """Return the guarantee as plain values."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "kind": self.kind,
+            "confidence": self.confidence,
+            "secrets": [secret.to_json() for secret in self.secrets],
+            "sentence": self.sentence,
+        }
+
+
+def probability_text(share: float) -> str:
+    """Return a probability that something has at most, rounded up."""
+    return number_text(odds.rounded_up(share), odds.DIGITS)
+
+
+def observer_text(models: int, *, by_intervals: bool = False, models_text: str = "") -> str:
+    """Return what somebody who must not learn the secrets may believe."""
+    if models_text:
+        return models_text
+    if by_intervals:
+        return "any model within the declared intervals"
+    return "the declared model" if models == 1 else f"any one of the {models} declared models"

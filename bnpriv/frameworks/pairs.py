@@ -9,6 +9,7 @@ from typing import final
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
@@ -101,6 +102,32 @@ class DistributionPrivacy:
         return ("the distribution",)
 
     @property
+    def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
+        """Return in words that it is protected which of the declared distributions holds."""
+        known = {frozenset(map(_identity, pair)) for pair in self.pairs}
+        different = {identity for pair in known for identity in pair}
+        whole = sum(len(pair) == 2 for pair in known) == len(different) * (len(different) - 1) // 2
+        return (
+            ProtectedSecret(
+                attribute=self.protected[0],
+                secret=f"which of {self._declared(len(different))}",
+                pairs=ALL_PAIRS if whole else f"{len(self.pairs)} of their pairs",
+                bounds_belief=whole,
+            ),
+        )
+
+    @property
+    def models_text(self) -> str:
+        """Return what the adversary may believe."""
+        different = len({_identity(side) for pair in self.pairs for side in pair})
+        return f"that it is one of {self._declared(different)}"
+
+    def _declared(self, different: int) -> str:
+        if self.schema is NO_TABLE:
+            return f"the {different} declared laws the answer has"
+        return f"the {different} declared distributions the table was drawn from"
+
+    @property
     def models(self) -> int:
         """Return the number of pairs."""
         return len(self.pairs)
@@ -114,6 +141,13 @@ class DistributionPrivacy:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())
+
+
+def _identity(side: Side) -> str:
+    """Return what tells two distributions apart."""
+    if isinstance(side, DiscreteNetwork):
+        return fingerprint((), (side,))
+    return repr(_facts(side))
 
 
 def _facts(law: Atoms | Normal) -> object:

@@ -9,9 +9,11 @@ from typing import cast, final
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.protected import ProtectedSecret, state_secret
 from bnpriv.networks import DiscreteNetwork, MarkovChain
+from bnpriv.render.text import name_text
 from bnpriv.schema import Categorical, Column, Schema
-from bnpriv.secrets import Protect, SecretPair, secrets_of
+from bnpriv.secrets import Protect, SecretPair, all_pairs, secrets_of
 
 
 @final
@@ -85,6 +87,16 @@ class ValuePrivacy:
     def protected(self) -> tuple[str, ...]:
         """Return the protected columns."""
         return tuple(self.secrets) or (cast(str, self.protect),)
+
+    @property
+    def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
+        """Return what is protected of every protected column, in words."""
+        nouns = {name: f"the value of {name_text(name)} in any one record" for name in self.protected}
+        if isinstance(self.model, MarkovChain):
+            states = self.model.states
+            return tuple(state_secret(name, noun, all_pairs(states), states) for name, noun in nouns.items())
+        states = self.model.states
+        return tuple(state_secret(name, nouns[name], pairs, states[name]) for name, pairs in self.secrets.items())
 
     @property
     def models(self) -> int:

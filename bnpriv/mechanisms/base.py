@@ -117,13 +117,13 @@ class Mechanism(ABC):
         guarantee = Guarantee(
             epsilon=float(epsilon),
             delta=spent,
-            protected=framework.protected,
+            secrets=framework.protected_secrets,
             models=framework.models,
             source=framework.source,
             kind=certificate.kind,
             single_values=isinstance(framework, ValuePrivacy),
             by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
-            models_text="" if drawn is None else drawn.models_text,
+            models_text=_models_text(framework),
             beyond_text="" if drawn is None else drawn.sentence,
             confidence=certificate.confidence,
         )
@@ -155,6 +155,14 @@ class Mechanism(ABC):
         usual = type(self)().options()
         named = [f"{name}={value!r}" for name, value in self.options().items() if value != usual[name]]
         return f"{type(self).__name__}({', '.join(named)})"
+
+
+def _models_text(framework: Framework) -> str:
+    """Return what the adversary may believe, where that is more than the number of models."""
+    if isinstance(framework, DistributionPrivacy):
+        return framework.models_text
+    drawn = posterior_of(framework)
+    return "" if drawn is None else drawn.models_text
 
 
 def own_query(framework: Framework) -> Query | None:
@@ -290,13 +298,7 @@ class Calibration:
                 "expected_error": self.expected_error,
             },
             "useful": {"verdict": self.useful.verdict, "text": str(self.useful)},
-            "guarantee": {
-                "epsilon": self.guarantee.epsilon,
-                "delta": self.guarantee.delta,
-                "kind": self.guarantee.kind,
-                "confidence": self.guarantee.confidence,
-                "sentence": self.guarantee.sentence,
-            },
+            "guarantee": self.guarantee.to_json(),
             "certificate": self.certificate.to_json(),
         }
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bnpriv import odds
+from bnpriv.frameworks import Guarantee
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.mechanisms.verdict import (
     LEVEL,
-    PRIORS,
     TONES,
     arithmetic_text,
     brief_text,
@@ -31,7 +32,6 @@ from bnpriv.render.html import (
     fragment,
     items,
     join,
-    listed,
     name,
     names,
     page,
@@ -81,8 +81,8 @@ def calibration_facts(calibration: Calibration) -> Html:
     """Return who is kept from learning what, the noise, and whether the answer is of use."""
     return facts(
         (
-            ("Protected", listed([name(attribute) for attribute in calibration.guarantee.protected])),
-            ("From whom", _observer(calibration)),
+            ("Protected", protected_list(calibration.guarantee)),
+            ("From whom", from_whom(calibration.guarantee.observer)),
             ("Noise", brief_text(calibration)),
             ("Still useful?", join(verdict_badge(calibration), " ", str(calibration.useful))),
             ("Mechanism", code(str(calibration.mechanism))),
@@ -91,25 +91,21 @@ def calibration_facts(calibration: Calibration) -> Html:
     )
 
 
-def observer_text(models: int, sees: str = "the answer", *, by_intervals: bool = False, models_text: str = "") -> str:
-    """Return who must not learn the secret."""
-    known = "the declared model" if models == 1 else f"one of the {models} declared models"
-    if by_intervals:
-        known = "any model within the declared intervals"
-    known = models_text or known
-    return f"Anybody who sees {sees} and whose beliefs about the columns are {known}, whatever they do with it."
+def protected_list(guarantee: Guarantee) -> Html:
+    """Return what is protected, one line for every attribute."""
+    return join(*(element("div", f"{secret}.") for secret in guarantee.secrets))
 
 
-def _observer(calibration: Calibration) -> str:
-    held = calibration.guarantee
-    return observer_text(held.models, by_intervals=held.by_intervals, models_text=held.models_text)
+def from_whom(observer: str, sees: str = "the answer") -> str:
+    """Return who must not learn the secrets."""
+    return f"Anybody who sees {sees} and believes {observer}, whatever they do with it."
 
 
 def calibration_sections(calibration: Calibration) -> Sequence[Html]:
     """Return the sections of a page that are about the calibration."""
     return (
         noise_section(calibration),
-        section("What a reader can come to believe", belief_table(calibration)),
+        belief_section(calibration.guarantee),
         trust_section(calibration.certificate.source, calibration.certificate.assumptions, calibration),
         section("The guarantee", guarantee_quote(calibration)),
     )
@@ -205,12 +201,14 @@ def narrowest(calibration: Calibration) -> tuple[float, float, str] | None:
     return low, high, "the answer" if len(lower) == 1 else "the narrowest number of the answer"
 
 
-def belief_table(calibration: Calibration) -> Html:
-    """Return how far beliefs in a secret can move."""
-    guarantee = calibration.guarantee
-    rows = [(percent_text(prior), percent_text(guarantee.belief(prior))) for prior in PRIORS]
-    caption = "A belief in one secret against another, before the answer and at most after it"
-    return table(("before", "at most after"), rows, caption, numbers=(1,))
+def belief_section(guarantee: Guarantee) -> Html:
+    """Return how far beliefs in a secret can move, or the odds where no belief is bounded."""
+    if guarantee.with_belief:
+        header = ("before", "at most after")
+        made = table(header, odds.belief_rows(guarantee.nats), guarantee.belief_caption, numbers=(1,))
+    else:
+        made = element("p", guarantee.odds_text)
+    return section("What a reader can come to believe", made, id_="beliefs")
 
 
 def guarantee_quote(calibration: Calibration) -> Html:

@@ -15,9 +15,6 @@ TONES = {"exact": "good", "sharp": "good", "useful": "good", "coarse": "fair", "
 
 LEVEL = 0.95
 
-PRIORS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
-"""The beliefs of which a page says how far they can move."""
-
 
 def verdict_text(calibration: Calibration) -> str:
     """Return the verdict on the answer, as the end of a sentence that begins with the query."""

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import final
 
+from bnpriv import odds
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import discrete_influences
-from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief
 from bnpriv.influence import Influence, influence_of
 from bnpriv.losses import losses_of
 from bnpriv.mechanisms import Calibration, Decision, MarkovQuiltMechanism
 from bnpriv.mechanisms.quilt import approximate_scales, scales
-from bnpriv.mechanisms.verdict import PRIORS
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers, exact_tables
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.quilts import MarkovQuilt, markov_quilts
 from bnpriv.reports.edges import edge_effects, leak_path
-from bnpriv.reports.values import AttributeReport, Belief, NoiseOfQuilt, RankedQuilt, belief, decision_for
+from bnpriv.reports.values import AttributeReport, Belief, NoiseOfQuilt, RankedQuilt, decision_for
 from bnpriv.secrets import SecretPair
 
 MOST_QUILTS = 200
@@ -64,6 +64,7 @@ def attribute_report(
         edges=edges,
         more_edges=more_edges,
         is_queried=question is not None and protected in question.query.columns,
+        bounds_belief=bounds_belief(pairs, network.states[protected]),
     )
 
 
@@ -109,9 +110,9 @@ def beliefs(attributes: Sequence[AttributeReport], plan: Plan | None) -> tuple[B
         Belief(
             prior=prior,
             answer=None if guarantee is None else guarantee.belief(prior),
-            columns={row.protected: belief(prior, row.told) for row in attributes},
+            columns={row.protected: odds.belief(prior, row.told) if row.bounds_belief else None for row in attributes},
         )
-        for prior in PRIORS
+        for prior in odds.PRIORS
     )
 
 

@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 
 from bnpriv.chains import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal, together
-from bnpriv.frameworks import ValuePrivacy
-from bnpriv.mechanisms.pages import observer_text
+from bnpriv.frameworks import ValuePrivacy, observer_text
+from bnpriv.mechanisms.pages import from_whom
 from bnpriv.networks import MarkovChain
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
@@ -162,7 +162,7 @@ class ChainReport(ShortReport):
             lead=MEANING,
             facts=[
                 ("What is protected", f"{column} in any one record, which may be {_states(chain)}"),
-                ("From whom", observer_text(chain.models).rstrip(".")),
+                ("From whom", from_whom(observer_text(chain.models)).rstrip(".")),
                 ("The chain", f"{chain.steps:,} steps" if len(chain.length) == 1 else several),
                 ("Its start", {"given": "the given law", "stationary": "stationary", "any": "any law"}[chain.start]),
                 ("Model from", self.framework.source),

@@ -12,7 +12,8 @@ from typing import final
 from bnpriv.checks import listing
 from bnpriv.continuous_secrets import IntervalPair
 from bnpriv.errors import BnprivError, SizeError
-from bnpriv.mechanisms.pages import observer_text
+from bnpriv.frameworks import observer_text
+from bnpriv.mechanisms.pages import from_whom
 from bnpriv.mechanisms.verdict import verdict_text
 from bnpriv.networks import DensityNetwork, drivers
 from bnpriv.planner import Plan
@@ -183,7 +184,7 @@ class DensityReport(ShortReport):
             facts=[
                 ("What is protected", "; ".join(protected)),
                 *([] if self.query is None else [("What leaks", self.leak.rstrip("."))]),
-                ("From whom", observer_text(1, sees).rstrip(".")),
+                ("From whom", from_whom(observer_text(1), sees).rstrip(".")),
                 ("Model from", "not stated" if self.source is None else self.source),
                 *self._unknown(),
             ],

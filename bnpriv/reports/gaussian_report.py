@@ -12,8 +12,9 @@ import numpy as np
 
 from bnpriv.checks import listing
 from bnpriv.continuous_secrets import ContinuousPair
+from bnpriv.frameworks import observer_text
 from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence_of
-from bnpriv.mechanisms.pages import observer_text
+from bnpriv.mechanisms.pages import from_whom
 from bnpriv.networks import GaussianNetwork, drivers
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
@@ -162,7 +163,7 @@ class GaussianReport(ShortReport):
             lead=MEANING,
             facts=[
                 ("What is protected", "; ".join(protected)),
-                ("From whom", observer_text(self.network.models, sees).rstrip(".")),
+                ("From whom", from_whom(_observer(self.network), sees).rstrip(".")),
                 ("Model from", "not stated" if self.source is None else self.source),
             ],
             tables=[*(table for row in self.attributes for table in _tables(row)), *reading_tables(network.reading)],
@@ -212,6 +213,11 @@ def gaussian_report(
         query=query,
         plan=plan,
     )
+
+
+def _observer(network: GaussianNetwork) -> str:
+    """Return what somebody who must not learn the secrets may believe."""
+    return observer_text(network.models, models_text="" if network.drawn is None else network.drawn.models_text)
 
 
 def _row(

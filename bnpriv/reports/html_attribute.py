@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bnpriv import odds
 from bnpriv.influence import Influence
 from bnpriv.quilts import MarkovQuilt, markov_quilt
 from bnpriv.render.graph import Drawing, beside, graph_html, quilt_legend
 from bnpriv.render.heat import Cell, heat_legend, heat_map
 from bnpriv.render.html import Html, badge, element, join, name, names, table
-from bnpriv.render.text import name_text, number_text, percent_text, some_text, visible
-from bnpriv.reports.values import AttributeReport, RankedQuilt, belief
+from bnpriv.render.text import name_text, number_text, some_text, visible
+from bnpriv.reports.values import AttributeReport, RankedQuilt
 from bnpriv.reports.words import asked_text, witness_text
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _cell(influence: Influence | None, epsilon: float | None) -> Cell:
     return Cell(
         text="∞" if math.isinf(value) else number_text(value, 3),
         level=level,
-        title=f"{some_text(influence.columns)}: a belief of 10 % becomes at most {percent_text(belief(0.1, value))}",
+        title=f"{some_text(influence.columns)}: the odds move by at most a factor {odds.factor_text(value)}",
         marked=epsilon is not None and value > epsilon,
     )
 

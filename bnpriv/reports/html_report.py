@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from bnpriv import odds
+from bnpriv.frameworks import observer_text
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.pages import (
     comparison_section,
+    from_whom,
     guarantee_quote,
     noise_section,
-    observer_text,
     trust_section,
     verdict_badge,
 )
@@ -31,17 +33,16 @@ from bnpriv.render.html import (
     names,
     page,
     section,
-    table,
 )
-from bnpriv.render.text import number_text, percent_text, shorten, visible
+from bnpriv.render.text import number_text, shorten, visible
+from bnpriv.reports.beliefs import beliefs_shown
 from bnpriv.reports.edges import leak_path
 from bnpriv.reports.html_attribute import drawing, edges_table, heat, quilts_table
 from bnpriv.reports.reading import reading_tables
 from bnpriv.reports.slider import slider_script, slider_section
-from bnpriv.reports.values import AttributeReport, belief
+from bnpriv.reports.values import AttributeReport
 from bnpriv.reports.words import (
     WORDS,
-    asked_text,
     drawn_text,
     draws_text,
     headline,
@@ -90,9 +91,10 @@ def _facts(report: InfluenceReport) -> list[tuple[str, str]]:
     sees = "a statistic of these columns" if report.query is None else "the answer"
     by_intervals = isinstance(report.network, IntervalNetwork)
     models = drawn_text(report)
+    observer = observer_text(report.network.models, by_intervals=by_intervals, models_text=models)
     rows = [
         ("What is protected", _protected(report)),
-        ("From whom", observer_text(report.network.models, sees, by_intervals=by_intervals, models_text=models)),
+        ("From whom", from_whom(observer, sees)),
     ]
     rows.append(("What leaks most", join(*(element("div", _leak(row)) for row in report.attributes))))
     if best is not None:
@@ -147,7 +149,7 @@ def _leak(row: AttributeReport) -> Html:
     told = float(top)
     moved = "it can rule out a secret"
     if not math.isinf(told):
-        moved = f"{number_text(told)} nats (a belief of 10 % becomes at most {percent_text(belief(0.1, told))})"
+        moved = f"{number_text(told)} nats (the odds move by at most a factor {odds.factor_text(told)})"
     path = element("b", path_text(leak_path(top)).replace("->", ARROW))
     return join(names(top.columns), " about ", name(row.protected), f": {moved}, along ", path, ".")
 
@@ -213,29 +215,11 @@ def _network_section(report: InfluenceReport) -> Html:
 
 
 def _belief_section(report: InfluenceReport) -> Html:
-    protected = list(report.beliefs[0].columns)
-    answer = report.beliefs[0].answer is not None
-    header: list[str] = ["before", *(["guaranteed after the answer"] if answer else [])]
-    header += [join("without noise, about ", name(attribute)) for attribute in protected]
-    rows = [
-        [
-            percent_text(belief.prior),
-            *([] if belief.answer is None else [percent_text(belief.answer)]),
-            *(percent_text(belief.columns[attribute]) for attribute in protected),
-        ]
-        for belief in report.beliefs
-    ]
-    first = ""
-    if answer:
-        ten = next(row.answer for row in report.beliefs if row.prior == 0.1)
-        first = f"It is guaranteed that after the answer a belief of 10 % is at most {percent_text(ten or 0.0)}. "
-        if max(row.told for row in report.attributes) < (report.epsilon or 0.0):
-            first += "Here even the columns themselves, without noise, tell less than that. "
-    what = asked_text(report, report.attributes[0])
-    second = f'"Without noise" is somebody who learns all that {what} can tell.' if what else ""
-    caption = "A belief in one secret against another, before, and at most after"
-    made = table(header, rows, caption, numbers=range(1, len(header)))
-    return section("What a reader can come to believe", element("p", first, second), made, id_="beliefs")
+    made = beliefs_shown(report)
+    if not made:
+        return Html()
+    shown = element("p", made) if isinstance(made, str) else made.html
+    return section("What a reader can come to believe", shown, id_="beliefs")
 
 
 def _quilt_section(report: InfluenceReport) -> Html:

@@ -156,6 +156,7 @@ def _answer(calibration: Calibration) -> Json:
         "epsilon": calibration.guarantee.epsilon,
         "delta": calibration.guarantee.delta,
         "guarantee": calibration.guarantee.sentence,
+        "secrets": [secret.to_json() for secret in calibration.guarantee.secrets],
         "theorem": certificate.theorem,
         "kind": certificate.kind,
         "confidence": certificate.confidence,

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from bnpriv.render import markdown as md
-from bnpriv.render.text import number_text, percent_text
+from bnpriv.render.text import number_text
+from bnpriv.reports.beliefs import beliefs_shown
 from bnpriv.reports.reading import reading_tables
 from bnpriv.reports.values import AttributeReport, RankedQuilt
 from bnpriv.reports.words import WORDS, asked_text, draws_text, headline, lead, node_text, setting_text, witness_text
@@ -123,20 +124,10 @@ def _plan(report: InfluenceReport) -> list[str]:
 
 
 def _beliefs(report: InfluenceReport) -> list[str]:
-    protected = list(report.beliefs[0].columns)
-    answer = report.beliefs[0].answer is not None
-    header = ["before", *(["after the answer"] if answer else [])]
-    header += [f"without noise: {md.name(name)}" for name in protected]
-    rows = [
-        [
-            percent_text(belief.prior),
-            *([] if belief.answer is None else [percent_text(belief.answer)]),
-            *(percent_text(belief.columns[name]) for name in protected),
-        ]
-        for belief in report.beliefs
-    ]
-    table = md.table(header, rows, numbers=range(len(header)))
-    return ["## Beliefs", "A belief in one secret against another, before and at most after:", table]
+    made = beliefs_shown(report)
+    if isinstance(made, str):
+        return ["## Beliefs", md.prose(made)] if made else []
+    return ["## Beliefs", f"{md.prose(made.title)}:", md.table(made.header, made.rows, numbers=range(made.words))]
 
 
 def _set(names: Collection[str]) -> str:

@@ -179,6 +179,7 @@ def answer_dict(plan: Plan | None) -> Json | None:
         "epsilon": best.guarantee.epsilon,
         "delta": best.guarantee.delta,
         "guarantee": best.guarantee.sentence,
+        "secrets": [secret.to_json() for secret in best.guarantee.secrets],
         "kind": best.guarantee.kind,
         "confidence": best.guarantee.confidence,
     }

@@ -23,13 +23,17 @@
     }
     return general(value, digits);
   };
-  const percentText = (share) => {
-    const percent = 100 * share;
-    if (percent > 0 && percent < 0.1) return "under 0.1 %";
-    if (percent > 99.9 && percent < 100) return "over 99.9 %";
-    const digits = percent < 10 || (percent > 99 && percent < 100) ? 1 : 0;
-    const shown = percent.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-    return shown.replace(/\.0$/, "") + " %";
+  // As bnpriv.odds: three digits, rounded up.
+  const roundedUp = (value) => {
+    const step = 10 ** (Math.floor(Math.log10(value)) - 2);
+    return Number((Math.ceil((value / step) * (1 - 1e-12)) * step).toPrecision(3));
+  };
+  const movedText = (epsilon) => {
+    if (data.prior === null) {
+      return "at most a factor " + (epsilon > 30 ? "exp(" + general(epsilon, 6) + ")" : numberText(roundedUp(Math.exp(epsilon)), 3));
+    }
+    const odds = (data.prior / (1 - data.prior)) * Math.exp(epsilon);
+    return "at most " + general(roundedUp(100 / (1 + 1 / odds)), 3) + " %";
   };
 
   const scaleOf = (row, epsilon) => {
@@ -85,12 +89,11 @@
     const reach = found.scale * data.quantile;
     const [verdict, share] = verdictOf(reach);
     const words = data.words[verdict];
-    const odds = Math.exp(epsilon) / 9;
     show("scale", numberText(found.scale));
     show("reason", reasonText(found));
     show("error", reach === 0 ? "none" : numberText(found.scale * data.mean) + " in the mean, 19 of 20 releases at most "
       + numberText(reach));
-    show("belief", "at most " + percentText(odds / (1 + odds)));
+    show("belief", movedText(epsilon));
     show("verdict", words.length === 1 ? words[0] : words[0] + numberText(100 * share, 3) + " %" + words[1]);
     drawBar(reach);
   };

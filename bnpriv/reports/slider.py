@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from bnpriv import odds
 from bnpriv.mechanisms import Calibration, Usefulness
 from bnpriv.mechanisms.pages import narrowest
 from bnpriv.mechanisms.quilt import LEAST_MARGIN
@@ -54,7 +55,7 @@ def slider_section(report: InfluenceReport) -> Html:
         element("input", type="number", id="epsilon-number", min=0.001, max=100, step="any", aria_label="Epsilon"),
         element("input", type="range", id="epsilon", min=0, max=len(epsilons(best.epsilon)) - 1, step=1),
         _bar(best),
-        facts(tuple((question, element("span", id=f"out-{key}")) for key, question in _OUTPUTS)),
+        facts(tuple((question, element("span", id=f"out-{key}")) for key, question in _outputs(best))),
     )
     note = (
         "An illustration: the page itself recomputes the Laplace noise of the Markov quilt mechanism, to a few digits. "
@@ -71,13 +72,15 @@ def slider_section(report: InfluenceReport) -> Html:
     )
 
 
-_OUTPUTS = (
-    ("scale", "Scale of the noise"),
-    ("reason", "Decided by"),
-    ("error", "Error"),
-    ("belief", "A belief of 10 % becomes"),
-    ("verdict", "Still useful?"),
-)
+def _outputs(best: Calibration) -> tuple[tuple[str, str], ...]:
+    moved = "A belief of 10 % becomes" if best.guarantee.with_belief else "Odds within a protected pair move by"
+    return (
+        ("scale", "Scale of the noise"),
+        ("reason", "Decided by"),
+        ("error", "Error"),
+        ("belief", moved),
+        ("verdict", "Still useful?"),
+    )
 
 
 def _bar(best: Calibration) -> Html:
@@ -104,6 +107,7 @@ def slider_data(curves: tuple[Curve, ...], best: Calibration) -> Json:
     found = narrowest(best)
     return {
         "asked": best.epsilon,
+        "prior": odds.PRIOR if best.guarantee.with_belief else None,
         "models": best.guarantee.models,
         "epsilons": epsilons(best.epsilon),
         "margin": LEAST_MARGIN,

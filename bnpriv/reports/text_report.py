@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bnpriv.render.text import lines_text, name_text, number_text, percent_text, some_text, table_text
+from bnpriv.render.text import lines_text, name_text, number_text, some_text, table_text
+from bnpriv.reports.beliefs import beliefs_shown
 from bnpriv.reports.reading import reading_tables
 from bnpriv.reports.values import AttributeReport, RankedQuilt
 from bnpriv.reports.words import asked_text, draws_text, headline, influence_text, lead, setting_text, witness_text
@@ -109,18 +110,5 @@ def _edges(row: AttributeReport) -> str:
 
 
 def _beliefs(report: InfluenceReport) -> str:
-    if not report.beliefs or not report.beliefs[0].columns:
-        return ""
-    protected = list(report.beliefs[0].columns)
-    answer = report.beliefs[0].answer is not None
-    header = ["before", *(["after the answer"] if answer else [])]
-    header += [f"{name_text(name, 24)}, without noise" for name in protected]
-    rows = [
-        [
-            percent_text(belief.prior),
-            *([] if belief.answer is None else [percent_text(belief.answer)]),
-            *(percent_text(belief.columns[name]) for name in protected),
-        ]
-        for belief in report.beliefs
-    ]
-    return "Beliefs in a secret, at most\n" + table_text(header, rows)
+    made = beliefs_shown(report)
+    return lines_text([made]) if isinstance(made, str) else made.text

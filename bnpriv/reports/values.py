@@ -17,17 +17,6 @@ from bnpriv.secrets import SecretPair
 Edge = tuple[str, str]
 
 
-def belief(prior: float, nats: float) -> float:
-    """Return the largest belief in a secret, against one alternative, when log odds may move by `nats`.
-
-    Examples
-    --------
-    >>> round(belief(0.1, 1.0), 3), belief(0.1, float("inf"))
-    (0.232, 1.0)
-    """
-    return 1 / (1 + (1 - prior) / prior * math.exp(-nats))
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class NoiseOfQuilt:
@@ -124,6 +113,9 @@ class AttributeReport:
         How many edges were not tried.
     is_queried : bool
         Whether the query reads the protected column itself, which tells everything about it.
+    bounds_belief : bool
+        Whether all pairs of its secrets are protected, so that influences bound beliefs, not only the odds between two
+        secrets of a pair.
     """
 
     protected: str
@@ -136,6 +128,7 @@ class AttributeReport:
     edges: tuple[EdgeEffect, ...] = ()
     more_edges: int = 0
     is_queried: bool = False
+    bounds_belief: bool = True
 
     @property
     def told(self) -> float:
@@ -182,12 +175,12 @@ class Belief:
     prior : float
         The belief before.
     answer : float or None
-        The largest belief after the calibrated answer; None without a query and an epsilon.
-    columns : mapping from str to float
+        The largest belief after the calibrated answer, as `Guarantee.belief`; None without a query and an epsilon.
+    columns : mapping from str to float or None
         For every protected attribute the largest belief of somebody who learns all that the columns tell that the
-        report asks about, without any noise.
+        report asks about, without any noise; None where only some pairs of its secrets are protected.
     """
 
     prior: float
     answer: float | None
-    columns: Mapping[str, float]
+    columns: Mapping[str, float | None]

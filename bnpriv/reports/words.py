@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from bnpriv import odds
 from bnpriv.influence import Influence
 from bnpriv.mechanisms.drawn import points_text
 from bnpriv.mechanisms.usefulness import LIMITS
 from bnpriv.mechanisms.verdict import reason_text, share_text, verdict_text
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork
-from bnpriv.render.text import and_text, name_text, number_text, percent_text, some_text
+from bnpriv.render.text import and_text, name_text, number_text, some_text
 from bnpriv.reports.curves import scale_at
-from bnpriv.reports.values import AttributeReport, belief, quilt_calibration
+from bnpriv.reports.values import AttributeReport, quilt_calibration
 
 if TYPE_CHECKING:
     from bnpriv.reports.influence_report import InfluenceReport
@@ -46,7 +47,8 @@ def headline(report: InfluenceReport) -> tuple[str, str]:
     if _most(most) == 0:
         return "No other column", f"tells anything by itself about {_protected(report)}"
     (column,) = most.columns[0].columns
-    return f"{column}", f"tells most about {name_text(most.protected)}: {move_text(_most(most))}"
+    moved = move_text(_most(most), bounds_belief=most.bounds_belief)
+    return f"{column}", f"tells most about {name_text(most.protected)}: {moved}"
 
 
 def lead(report: InfluenceReport) -> str:
@@ -54,8 +56,7 @@ def lead(report: InfluenceReport) -> str:
     if report.plan is not None and report.plan.calibrations:
         best = report.plan.best
         if best.useful.verdict == "exact":
-            ten = belief(0.1, min(best.epsilon, max(row.told for row in report.attributes)))
-            return f"{reason_text(best)} A belief of 10 % becomes at most {percent_text(ten)}."
+            return reason_text(best)
         return " ".join(part for part in (share_text(best), advice_text(report)) if part)
     if report.query is not None:
         return "Give an epsilon to learn what noise the answer needs."
@@ -92,11 +93,13 @@ def useful_from(report: InfluenceReport, scale: float) -> float | None:
     return math.ceil(high / step) * step
 
 
-def move_text(nats: float) -> str:
-    """Return what an influence does to a belief."""
+def move_text(nats: float, *, bounds_belief: bool) -> str:
+    """Return what an influence does to a belief, or to odds where it bounds no belief."""
     if math.isinf(nats):
         return "it can rule a secret out altogether"
-    return f"it can turn a belief of 10 % into {percent_text(belief(0.1, nats))}"
+    if not bounds_belief:
+        return f"it can multiply the odds between two protected secrets by {odds.factor_text(nats)}"
+    return f"it can turn a belief of 10 % into {odds.belief_text(odds.PRIOR, nats)}"
 
 
 def influence_text(influence: Influence) -> str:
@@ -169,12 +172,16 @@ def asked_text(report: InfluenceReport, row: AttributeReport) -> str:
 
 
 def _asked_text(report: InfluenceReport) -> str:
-    told = max(row.told for row in report.attributes)
+    most = max(report.attributes, key=lambda row: row.told)
+    told = most.told
     if told == 0:
         return f"tells nothing about {_protected(report)}"
     if math.isinf(told):
         return f"can rule out a secret of {_protected(report)} altogether"
-    return f"tells up to {number_text(told)} nats about {_protected(report)}: {move_text(told)}"
+    return (
+        f"tells up to {number_text(told)} nats about {name_text(most.protected)}: "
+        f"{move_text(told, bounds_belief=most.bounds_belief)}"
+    )
 
 
 def _most(row: AttributeReport) -> float:

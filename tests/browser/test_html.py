@@ -12,8 +12,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.networks import DiscreteNetwork
-from bnpriv.render.text import number_text, percent_text
-from bnpriv.reports.values import belief
+from bnpriv.odds import belief_text
+from bnpriv.render.text import number_text
 from tests import oracles
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -116,7 +116,7 @@ def assert_shows(
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=epsilon)
     assert browser.text("out-scale") == number_text(calibration.scale)
     assert browser.text("out-verdict") == str(calibration.useful)
-    assert browser.text("out-belief") == f"at most {percent_text(belief(0.1, epsilon))}"
+    assert browser.text("out-belief") == f"at most {belief_text(0.1, epsilon)}"
     if calibration.scale:
         error = browser.text("out-error")
         assert error.startswith(f"{number_text(calibration.expected_error)} in the mean")

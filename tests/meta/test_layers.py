@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "checks", "bound"}),
-    frozenset({"render", "plotting", "sheet"}),
+    frozenset({"render", "plotting", "sheet", "odds"}),
     frozenset({"factors", "networks", "learning", "laws"}),
     frozenset({"noise", "discrete_noise", "sampling", "divergences", "transport"}),
     frozenset({"schema", "queries", "column_laws"}),

@@ -17,11 +17,10 @@ import pytest
 import bnpriv as bp
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.inference import without_edge
-from bnpriv.mechanisms.verdict import PRIORS
 from bnpriv.networks import DiscreteNetwork, NodeReading, Reading
+from bnpriv.odds import PRIORS, belief
 from bnpriv.reports.curves import noise_curves, scale_at
 from bnpriv.reports.edges import edges_between, leak_path
-from bnpriv.reports.values import belief
 from tests import oracles
 
 ROOT = Path(__file__).resolve().parents[3]

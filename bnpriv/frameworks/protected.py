@@ -1,0 +1,188 @@
+"""What is protected of one attribute, in words: the secret, and which pairs of its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import final
+
+from bnpriv.continuous_secrets import ContinuousPair, ValuesApart
+from bnpriv.properties import Apart, Secret
+from bnpriv.queries.base import Query
+from bnpriv.queries.builtin import Count, Mean, Proportion
+from bnpriv.queries.predicates import Comparison, Predicate
+from bnpriv.render import Json
+from bnpriv.render.text import and_text, name_text, visible
+from bnpriv.schema import Categorical, Schema
+from bnpriv.secrets import SecretPair
+
+MOST_PAIRS = 6
+"""Pairs of secrets that are named."""
+
+ALL_PAIRS = "all pairs"
+
+MOST_STATES = 6
+"""Values that are named."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ProtectedSecret:
+    """What is protected of one attribute.
+
+    Parameters
+    ----------
+    attribute : str
+        The protected attribute.
+    secret : str
+        What must not be learned, as a noun: "the number of records with ill = yes in this table".
+    pairs : str
+        Which pairs of its values are protected: "all pairs", "values at most 1 apart", "low against high".
+    distance : float, optional
+        In the secret's unit, how far apart the two values of a protected pair may be at most, where the pairs are
+        chosen by their distance.
+    bounds_belief : bool
+        Whether the odds of every secret against all other values are bounded, and so the belief in it. So it is where
+        all pairs are protected; where only some are, a belief in one value against all others may move further.
+    """
+
+    attribute: str
+    secret: str
+    pairs: str
+    distance: float | None = None
+    bounds_belief: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.secret} ({self.pairs})"
+
+    def to_json(self) -> Json:
+        """Return the facts as plain values."""
+        return {
+            "attribute": self.attribute,
+            "secret": self.secret,
+            "pairs": self.pairs,
+            "distance": self.distance,
+            "bounds_belief": self.bounds_belief,
+        }
+
+
+def state_secret(attribute: str, secret: str, pairs: Sequence[SecretPair], states: Sequence[object]) -> ProtectedSecret:
+    """Return what is protected of an attribute with finitely many states."""
+    whole = len(pairs) == len(states) * (len(states) - 1) and all(pair.is_point for pair in pairs)
+    return ProtectedSecret(
+        attribute=attribute,
+        secret=secret,
+        pairs=_all_text(states) if whole else chosen_text(pairs),
+        bounds_belief=whole or bounds_belief(pairs, states),
+    )
+
+
+def _all_text(states: Sequence[object]) -> str:
+    if len(states) > MOST_STATES:
+        return f"{ALL_PAIRS} of its {len(states)} values"
+    shown = [name_text(str(state)) for state in states]
+    return " against ".join(shown) if len(shown) == 2 else f"{ALL_PAIRS} of {and_text(shown)}"
+
+
+def chosen_text(pairs: Iterable[object]) -> str:
+    """Return chosen pairs of secrets in words, each in one direction."""
+    reverse: set[object] = set()
+    named: list[str] = []
+    for pair in pairs:
+        if pair not in reverse:
+            named.append(visible(str(pair)))
+            reverse.add(getattr(pair, "reverse", pair))
+    more = [f"{len(named) - MOST_PAIRS} more pairs"] if len(named) > MOST_PAIRS else []
+    return and_text([*named[:MOST_PAIRS], *more])
+
+
+def bounds_belief(pairs: Iterable[SecretPair], states: Iterable[object]) -> bool:
+    """Return whether for every secret all other states together are made up of secrets that it is paired with.
+
+    Then the odds of the secret against its complement are an average of odds that are bounded.
+    """
+    every = frozenset(states)
+    partners: dict[frozenset[object], set[frozenset[object]]] = {}
+    for pair in pairs:
+        partners.setdefault(frozenset(pair.first), set()).add(frozenset(pair.second))
+    return bool(partners) and all(_made_up(every - side, found) for side, found in partners.items())
+
+
+def _made_up(rest: frozenset[object], parts: set[frozenset[object]]) -> bool:
+    """Return whether a set is one of `parts`, or the disjoint union of those that contain no other."""
+    least = [part for part in parts if not any(other < part for other in parts)]
+    return rest in parts or (sum(map(len, least)) == len(rest) and frozenset().union(*least) == rest)
+
+
+def interval_secret(
+    attribute: str, secret: str, pairs: Sequence[ContinuousPair], states: Sequence[float]
+) -> ProtectedSecret:
+    """Return what is protected of a parameter that may be any number, or one of finitely many `states`."""
+    first = pairs[0]
+    if isinstance(first, ValuesApart):
+        return ProtectedSecret(
+            attribute=attribute,
+            secret=secret,
+            pairs=f"values at most {first.farthest:g} apart",
+            distance=first.farthest,
+        )
+    points = {frozenset((pair.first.low, pair.second.low)) for pair in pairs if not isinstance(pair, ValuesApart)}
+    every = {frozenset(pair) for pair in combinations(states, 2)}
+    whole = bool(every) and all(pair.is_point for pair in pairs) and every <= points
+    chosen = _all_text([f"{state:g}" for state in states]) if whole else chosen_text(pairs)
+    return ProtectedSecret(attribute=attribute, secret=secret, pairs=chosen, bounds_belief=whole)
+
+
+def property_secret(secret: Secret, schema: Schema) -> ProtectedSecret:
+    """Return what is protected of a property of the table."""
+    noun = f"{property_text(secret.property)} in this table"
+    if secret.pairs is None:
+        return ProtectedSecret(attribute=secret.column, secret=noun, pairs=f"{ALL_PAIRS} of values", bounds_belief=True)
+    if isinstance(secret.pairs, Apart):
+        return ProtectedSecret(
+            attribute=secret.column,
+            secret=noun,
+            pairs=f"values at most {secret.pairs.at_most:g} apart",
+            distance=secret.pairs.at_most,
+            bounds_belief=secret.pairs.at_most >= _span(secret, schema),
+        )
+    chosen = secret.pairs.chosen
+    values = {value for pair in chosen for value in (*pair.first, *pair.second)}
+    every = range(schema.records + 1) if isinstance(secret.property, Count) else range(0)
+    both = [way for pair in chosen for way in (pair, pair.reverse)]
+    return ProtectedSecret(
+        attribute=secret.column,
+        secret=noun,
+        pairs=chosen_text(chosen),
+        bounds_belief=len(values) == len(every) and values == set(every) and bounds_belief(both, every),
+    )
+
+
+def property_text(query: Query) -> str:
+    """Return a property of the table as a noun."""
+    if isinstance(query, (Count, Proportion)):
+        what = "number" if isinstance(query, Count) else "share"
+        return f"the {what} of records with {_predicate_text(query.predicate)}"
+    what = "mean" if isinstance(query, Mean) else "total"
+    return f"the {what} of {and_text([name_text(name) for name in sorted(query.columns)])}"
+
+
+def _predicate_text(predicate: Predicate) -> str:
+    if isinstance(predicate, Comparison) and predicate.operator == "==":
+        return f"{name_text(predicate.column)} = {name_text(str(predicate.value))}"
+    return visible(str(predicate))
+
+
+def _span(secret: Secret, schema: Schema) -> float:
+    """Return how far apart two values of a property can be."""
+    if isinstance(secret.property, Count):
+        return schema.records
+    if isinstance(secret.property, Proportion):
+        return 1.0
+    column = schema[secret.column]
+    if isinstance(column, Categorical):
+        return math.inf
+    width = column.upper - column.lower
+    return width if isinstance(secret.property, Mean) else width * schema.records
