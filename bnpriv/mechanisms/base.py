@@ -22,6 +22,7 @@ from bnpriv.frameworks import (
 )
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.drawn import posterior_of, with_draws
+from bnpriv.mechanisms.facts import model_facts, query_facts
 from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
@@ -294,12 +295,15 @@ class Calibration:
             "noise": {
                 "law": type(self.noise).__name__,
                 "scale": self.scale,
+                "exact_scale": self.scale.hex(),
                 "dimension": self.noise.dimension,
                 "expected_error": self.expected_error,
             },
             "useful": {"verdict": self.useful.verdict, "text": str(self.useful)},
             "guarantee": self.guarantee.to_json(),
             "certificate": self.certificate.to_json(),
+            "form": query_facts(self.query, self.framework.schema),
+            "model": model_facts(self.framework, self.query),
         }
 
     def to_json(self) -> str:

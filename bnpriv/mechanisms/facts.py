@@ -1,0 +1,166 @@
+"""What a stored calibration says of query and model, in plain values that `bnpriv.verify` replays.
+
+Tables are logs as hexadecimal doubles, weights are fractions: nothing is rounded on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from bnpriv.column_laws import ColumnLaw, FiniteLaw
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+    ValuePrivacy,
+)
+from bnpriv.laws import Atoms, Normal
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.properties import Apart, Secret
+from bnpriv.queries.base import Indicator, Query
+from bnpriv.queries.custom import Custom
+from bnpriv.queries.given import GivenAnswer
+from bnpriv.queries.normal_form import IntegerTerm, normal_form
+from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.render import Json
+from bnpriv.schema import Categorical, Column, Real, Schema
+from bnpriv.secrets import SecretPair
+
+MOST_NUMBERS = 2**13
+"""Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""
+
+
+def query_facts(query: Query, schema: Schema) -> Json:
+    """Return the normal form of a query, or why it is left out."""
+    if isinstance(query, (Custom, GivenAnswer)):
+        return {"left_out": "not covered: a query that is no built-in one"}
+    form = normal_form(query, schema)
+    weights = sum(1 for row in form.matrix for weight in row if weight)
+    if weights + len(form.terms) > MOST_NUMBERS:
+        return {"left_out": f"too large: {weights + len(form.terms):,} weights and terms of {MOST_NUMBERS:,}"}
+    return {
+        "terms": [_term(term) for term in form.terms],
+        "matrix": [[[k, str(weight)] for k, weight in enumerate(row) if weight] for row in form.matrix],
+        "offset": [str(shift) for shift in form.offset],
+    }
+
+
+def model_facts(framework: Framework, query: Query) -> Json:
+    """Return what a framework declares, as far as the claim for `query` depends on it, or why some is left out."""
+    schema, names = framework.schema, query.columns
+    if not isinstance(framework, DistributionPrivacy):
+        names |= frozenset(framework.protected)
+    declared = _declared(framework, query, names)
+    size = _size(declared)
+    if size > MOST_NUMBERS:
+        declared = {"left_out": f"too large: {size:,} numbers and names of {MOST_NUMBERS:,}"}
+    columns: Json = {name: _column(schema.columns[name]) for name in sorted(names) if name in schema.columns}
+    return {"notion": framework.notion, "records": schema.records, "columns": columns, **declared}
+
+
+def _declared(framework: Framework, query: Query, names: frozenset[str]) -> Json:
+    if isinstance(framework, DistributionPrivacy):
+        return {"sides": [_side(side, query) for pair in framework.pairs for side in pair]}
+    network = framework.model if isinstance(framework, ValuePrivacy) else framework.network
+    if not isinstance(network, DiscreteNetwork):
+        return {"left_out": f"not covered: a {type(network).__name__}"}
+    facts: Json = {"network": _network(network, names), "protect": _protected(framework)}
+    if isinstance(framework, DistributionalAttributePrivacy):
+        facts["independent"] = sorted(query.columns.intersection(framework.independent))
+    if not isinstance(framework, ValuePrivacy):
+        laws = framework.column_laws
+        facts["laws"] = {name: [_law(law) for law in laws[name]] for name in sorted(names) if name in laws}
+    return facts
+
+
+def _term(term: IntegerTerm) -> list[Json | object]:
+    if isinstance(term, Indicator):
+        return ["indicator", _predicate(term.predicate)]
+    return ["steps", term.column, term.exponent]
+
+
+def _predicate(predicate: Predicate) -> list[object]:
+    if isinstance(predicate, (And, Or)):
+        return ["and" if isinstance(predicate, And) else "or", *map(_predicate, predicate.parts)]
+    if isinstance(predicate, Not):
+        return ["not", _predicate(predicate.part)]
+    if isinstance(predicate, IsIn):
+        return ["in", predicate.column, list(predicate.values)]
+    leaf = cast(Comparison, predicate)
+    return [leaf.operator, leaf.column, leaf.value]
+
+
+def _column(column: Column) -> Json:
+    if isinstance(column, Categorical):
+        return {"type": "categorical", "categories": list(column.categories)}
+    kind = "real" if isinstance(column, Real) else "integer"
+    return {"type": kind, "lower": column.lower, "upper": column.upper, "steps": column.steps}
+
+
+def _network(network: DiscreteNetwork, names: Iterable[str]) -> Json:
+    """Return the part of a network that decides the law of some columns: what drives them, and its ancestors."""
+    driven = {name: list(above) for name, above in network.reading.columns.items() if name in set(names)}
+    todo = [node for name in names for node in driven.get(name, [name]) if node in network.states]
+    kept: set[str] = set()
+    while todo:
+        node = todo.pop()
+        todo += [] if node in kept else network.graph.parents[node]
+        kept.add(node)
+    nodes: dict[str, object] = {}
+    size = sum(network.tables[name].values.size for name in kept)
+    for name in network.attributes:
+        if name in kept and size <= MOST_NUMBERS:
+            nodes[name] = {
+                "states": list(network.states[name]),
+                "parents": list(network.graph.parents[name]),
+                "logs": [[float(log).hex() for log in table.ravel()] for table in network.tables[name].values],
+            }
+    return {"models": network.models, "driven": driven, "size": size, "nodes": nodes}
+
+
+def _protected(
+    framework: DistributionalAttributePrivacy | DatasetAttributePrivacy | ValuePrivacy,
+) -> Json:
+    if isinstance(framework, DatasetAttributePrivacy):
+        return {name: _property(secret, framework.schema) for name, secret in framework.protect.items()}
+    return {name: [_pair(pair) for pair in pairs] for name, pairs in framework.secrets.items()}
+
+
+def _property(secret: Secret, schema: Schema) -> Json:
+    facts: Json = {"property": str(secret.property), "form": query_facts(secret.property, schema)}
+    if isinstance(secret.pairs, Apart):
+        return {**facts, "at_most": secret.pairs.at_most}
+    return facts if secret.pairs is None else {**facts, "pairs": [_pair(pair) for pair in secret.pairs.chosen]}
+
+
+def _pair(pair: SecretPair) -> list[list[object]]:
+    return [sorted(pair.first, key=str), sorted(pair.second, key=str)]
+
+
+def _law(law: ColumnLaw) -> Json:
+    if isinstance(law, FiniteLaw):
+        return {"values": list(law.values), "masses": [float(mass).hex() for mass in law.probabilities]}
+    return {"left_out": f"not covered: a law of the family {law.name}"}
+
+
+def _side(side: Atoms | Normal | DiscreteNetwork, query: Query) -> Json:
+    if isinstance(side, DiscreteNetwork):
+        return {"network": _network(side, query.columns)}
+    if isinstance(side, Normal):
+        return {"left_out": "not covered: a normal law"}
+    if side.points.size > MOST_NUMBERS:
+        return {"size": int(side.points.size)}
+    points = [[float(x).hex() for x in point] for point in side.points]
+    return {"points": points, "logs": [float(log).hex() for log in side.logs]}
+
+
+def _size(facts: object) -> int:
+    """Return how many numbers and names a fact holds; a table that was not written counts as it is."""
+    if isinstance(facts, Mapping):
+        inner = cast("Mapping[str, object]", facts)
+        written = sum(map(_size, inner.values()))
+        declared = inner.get("size")
+        return max(written, declared) if isinstance(declared, int) else written
+    return sum(map(_size, cast("list[object]", facts))) if isinstance(facts, list) else 1
