@@ -96,6 +96,9 @@ from bnpriv.properties import Secret, apart
 from bnpriv.secrets import SecretPair, pairs
 from bnpriv.simulation import Rehearsal, rehearse, simulate
 
+# check
+from bnpriv.verify import verify
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -206,4 +209,5 @@ __all__ = [
     "to_pgmpy",
     "total",
     "tradeoff",
+    "verify",
 ]

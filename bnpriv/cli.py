@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.starter import starter
 from bnpriv.errors import BnprivError, FileError, QueryError
@@ -17,9 +18,11 @@ from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePr
 from bnpriv.planner import plan as make_plan
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
-from bnpriv.render.text import visible
+from bnpriv.render.text import lines_text, visible
 from bnpriv.reports import influence_report
 from bnpriv.simulation import simulate as make_up
+from bnpriv.verify import MOST_BYTES
+from bnpriv.verify import verify as replay
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,6 +126,19 @@ def simulate(
         except OSError as error:
             raise _unwritable(output, error) from None
     print(f"{len(table):,} made-up records written to {output}")
+
+
+@app.command(epilog="Example: bnpriv verify calibration.json --framework framework.toml")
+def verify(
+    calibration: Annotated[Path, typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json wrote.")],
+    framework: Annotated[Path | None, typer.Option("--framework", metavar="FILE", help="The framework file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Replay a calibration by other code; exit 0 it holds, 1 it fails, 2 too large or not covered."""
+    with _working("replaying"):
+        verdict = replay(read_text(calibration, MOST_BYTES), framework)
+    print(verdict.to_json() if json else lines_text(str(verdict).split("\n")))
+    raise typer.Exit(verdict.code)
 
 
 @app.command(epilog="Example: bnpriv init table.csv > framework.toml")

@@ -169,6 +169,11 @@ class _Network:
         cells = product(*(range(len(self.states[each])) for each in self.axes[name]))
         return {cell: p / sums[k % width] for k, (cell, p) in enumerate(zip(cells, masses, strict=True)) if p}
 
+    def labelled(self, name: str, theta: int) -> Law:
+        """Return a table whose cells are named by attributes and states, in whatever order these are declared."""
+        named = ((zip(self.axes[name], cell, strict=True), p) for cell, p in self.at(name, theta).items())
+        return {frozenset((each, str(self.states[each][k])) for each, k in pairs): p for pairs, p in named}
+
     def at(self, name: str, theta: int) -> Law:
         return self.tables[name][min(theta, len(self.tables[name]) - 1)]
 
@@ -683,5 +688,104 @@ def _farthest(secret: Any, n: int, least: Fraction, unit: Fraction) -> int:
 
 
 def _declared(facts: Any, path: Path, trusted: list[str]) -> Any:
-    """Return what a framework file declares, in the form of the facts that a calibration stores."""
-    return facts
+    """Return what a framework file declares, in the form of the facts that a calibration stores and must agree with."""
+    toml = tomllib.loads(_text(path))
+    network, known = toml.get("network", {}), toml["notion"] in NOTIONS and "chain" not in toml
+    columns = {name: _column(column) for name, column in toml["columns"].items()}
+    found = {**facts, "notion": NOTIONS[toml["notion"]], "records": toml["records"]["count"], "columns": columns}
+    _same(facts["notion"] == found["notion"] and facts["records"] == found["records"], "notion or number of records")
+    _same(all(columns.get(name) == column for name, column in facts["columns"].items()), "columns")
+    if "left_out" in facts:
+        return found
+    _require(known and not {"within", "attributes"} & network.keys(), "a network that is no list of tables")
+    files = network["file"] if isinstance(network["file"], list) else [network["file"]]
+    if all(name.endswith(".bif") for name in files):
+        models = [_bif(_text(path.parent / name)) for name in files]
+        merged = {n: {**node, "logs": [model[n]["logs"][0] for model in models]} for n, node in models[0].items()}
+        _require(all(m[n]["parents"] == merged[n]["parents"] for m in models for n in merged), "parents in two orders")
+        found["network"] = {"models": len(models), "nodes": merged, "driven": {}}
+        stored, read = _Network(facts["network"]), _Network(found["network"])
+        for name, theta in product(stored.states, range(len(models))):
+            _same(_alike(stored.labelled(name, theta), read.labelled(name, theta)), f"tables of {name!r}")
+    else:
+        trusted.append("the tables of the network: its file is not read here")
+    states = {name: list(map(str, node["states"])) for name, node in found["network"]["nodes"].items()}
+    found["protect"] = {
+        name: _secret(secret, facts["protect"][name], states[name]) for name, secret in toml["protect"].items()
+    }
+    _same(facts["protect"].keys() == found["protect"].keys(), "protected columns")
+    found["independent"] = [name for name, column in toml["columns"].items() if column.get("independent")]
+    found["laws"] = {}
+    for name, given in toml.get("laws", {}).items():
+        found["laws"][name] = [
+            _column_law(given[s] if name in states else given, columns[name]) for s in states.get(name, [0])
+        ]
+        both = zip(facts.get("laws", {}).get(name, []), found["laws"][name], strict=False)
+        pairs = [(dict(_values(a)), dict(_values(b))) for a, b in both if not {"left_out"} & {*a, *b}]
+        _same(all(_alike(a, b) for a, b in pairs), f"laws of {name!r}")
+    return found
+
+
+def _text(path: Path) -> str:
+    with open(path, "rb") as file:
+        return file.read(MOST_BYTES).decode("utf-8-sig")
+
+
+def _same(condition: object, what: str) -> None:
+    if not condition:
+        raise _Stop("fails", f"the calibration was made for other {what} than the framework file declares")
+
+
+def _alike(stored: Mapping[Any, Decimal], declared: Mapping[Any, Decimal]) -> bool:
+    cells = stored.keys() | declared.keys()
+    return all(
+        abs(stored.get(c, ZERO) - declared.get(c, ZERO)) <= Decimal("1e-9") * declared.get(c, ZERO) for c in cells
+    )
+
+
+def _column(facts: Any) -> Any:
+    if facts["type"] == "categorical":
+        return {"type": "categorical", "categories": facts["categories"]}
+    steps = 2**20 if facts["type"] == "real" else facts["upper"] - facts["lower"]
+    return {"type": facts["type"], "lower": facts["lower"], "upper": facts["upper"], "steps": steps}
+
+
+def _secret(declared: Any, stored: Any, states: list[str]) -> Any:
+    """Return a section [protect.NAME] as a calibration stores it; what it stores must agree."""
+    listed = declared.get("pairs", [] if "property" in declared else list(combinations(states, 2)))
+    pairs = [[side if isinstance(side, list) else [side] for side in pair] for pair in listed]
+    known = stored.get("pairs", []) if "property" in declared else stored
+    sets = [{frozenset(frozenset(map(str, side)) for side in pair) for pair in each} for each in (pairs, known)]
+    _same(sets[0] == sets[1], "pairs of secrets")
+    if "property" not in declared:
+        return pairs
+    plain = ["".join(each["property"].split()).replace("'", '"') for each in (declared, stored)]
+    _same(plain[0] == plain[1] and declared.get("at_most") == stored.get("at_most"), "secrets")
+    return {**stored, **({"pairs": pairs} if pairs else {})}
+
+
+def _column_law(facts: Any, column: Any) -> Any:
+    if "normal" in facts:
+        return {"left_out": "not covered: a normal law"}
+    values = column.get("categories", [0, 1])
+    if "bernoulli" in facts:
+        masses = [1 - facts["bernoulli"], facts["bernoulli"]]
+    else:
+        masses = [facts["categorical"].get(str(v).lower() if isinstance(v, bool) else str(v), 0) for v in values]
+    return {"values": values, "masses": [float(mass).hex() for mass in masses]}
+
+
+def _bif(text: str) -> dict[str, Any]:
+    """Return the nodes of a file in the usual form of BIF: one table, or one row per states of the parents."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).replace('"', " ").replace(",", " ")
+    declared = re.findall(r"variable\s+([^\s{]+)\s*\{[^{}]*\{([^{}]*)\}[^{}]*\}", text)
+    states, nodes = {name: listed.split() for name, listed in declared}, dict[str, Any]()
+    for name, given, body in re.findall(r"probability\s*\(\s*([^\s|)]+)\s*\|?([^)]*)\)\s*\{([^{}]*)\}", text):
+        rows = {tuple(a.split()): b.split() for a, b in re.findall(r"\(([^)]*)\)([^;]*);", body)}
+        cells = product(states[name], *(states[parent] for parent in given.split()))
+        flat = (
+            [rows[cell[1:]][states[name].index(cell[0])] for cell in cells] if rows else body.split(";")[0].split()[1:]
+        )
+        logs = [[Decimal(float(p)) for p in flat]]
+        nodes[name] = {"states": states[name], "parents": given.split(), "logs": logs}
+    return nodes
