@@ -1,8 +1,8 @@
 """Replay a stored calibration apart from the code that made it (docs/verify.md): nothing of bnpriv is imported.
 
-Sums over records are whole numbers, released answers are the doubles nearest to exact fractions, and masses are decimals
-of 60 digits without a least exponent. Masses are only added, multiplied and divided: all digits but the last few are
-right, and a mass is 0 only where it is.
+Sums over records are whole numbers, released answers are the doubles nearest to exact fractions, and masses are
+decimals of 60 digits without a least exponent. Masses are only added, multiplied and divided: all digits but the last
+few are right, and a mass is 0 only where it is.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 Status = Literal["holds", "fails", "too large", "not covered"]
 Law = dict[Any, Decimal]
-Factor = tuple[tuple[str, ...], Law]
 
 ARITHMETIC = Context(prec=60, Emin=-(10**17), Emax=10**17)
 SLACK = Decimal("1e-40")  # far above what rounding to 60 digits can add to a log of a ratio of masses
@@ -100,24 +99,24 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
             text: Any = calibration if isinstance(calibration, str) else getattr(calibration, "to_json")()  # noqa: B009
             found = _checked(json.loads(text), None if framework is None else Path(framework), trusted)
         return Verdict(status="holds", text=found, trusted=tuple(trusted))
-    except _Stop as stop:
+    except _StopError as stop:
         return Verdict(status=stop.args[0], text=stop.args[1], trusted=tuple(trusted))
     except MALFORMED as broken:
         return Verdict(status="not covered", text=f"a calibration or file that is not well formed ({broken!r:.80})")
 
 
-class _Stop(Exception):
+class _StopError(Exception):
     """The end of a check: a status and a text."""
 
 
 def _refuse(reason: str) -> NoReturn:
     status, _, text = reason.partition(": ")
-    raise _Stop("too large" if status == "too large" else "not covered", text)
+    raise _StopError("too large" if status == "too large" else "not covered", text)
 
 
 def _require(condition: object, what: str) -> None:
     if not condition:
-        raise _Stop("not covered", what)
+        raise _StopError("not covered", what)
 
 
 def _number(text: Any) -> Decimal:
@@ -182,39 +181,30 @@ class _Network:
         return sorted(found & self.states.keys())
 
     def joint(self, names: Sequence[str], theta: int, spend: Any) -> Law:
-        """Return P(states of `names`), without cells of mass 0: the other ancestors are summed out one by one."""
-        todo, kept = list(names), dict[str, None]()
-        while todo:
-            kept[todo[-1]] = None
-            todo += [parent for parent in self.axes[todo.pop()][1:] if parent not in kept]
-        factors = [(self.axes[name], self.at(name, theta)) for name in kept]
-        while left := [name for name in kept if name not in names]:
-            around = {n: {a for axes, _ in factors if n in axes for a in axes} for n in left}
-            sizes = {name: math.prod(len(self.states[each]) for each in around[name]) for name in left}
-            name = min(left, key=sizes.__getitem__)
-            spend(sizes[name])
-            del kept[name]
-            axes, cells = reduce(_times, [factor for factor in factors if name in factor[0]])
-            place, summed = axes.index(name), _law()
+        """Return P(states of `names`), without cells of mass 0: node by node, keeping what is still needed."""
+        order, live, cells = list[str](), list[str](), _law()
+        self.above(names, order)
+        cells[()] = ONE
+        for k, name in enumerate(order):
+            needed = {*names, *(parent for later in order[k + 1 :] for parent in self.axes[later][1:])}
+            kept, grown, table = [each for each in (*live, name) if each in needed], _law(), self.at(name, theta)
+            spend(len(cells) * len(self.states[name]))
             for cell, p in cells.items():
-                summed[cell[:place] + cell[place + 1 :]] += p
-            factors = [factor for factor in factors if name not in factor[0]]
-            factors.append((axes[:place] + axes[place + 1 :], summed))
-        spend(math.prod(len(self.states[name]) for name in names))
-        axes, cells = reduce(_times, factors, ((), {(): ONE}))
-        order = [axes.index(name) for name in names]
-        return {tuple(cell[k] for k in order): p for cell, p in cells.items()}
+                known = dict(zip(live, cell, strict=True))
+                for state in range(len(self.states[name])):
+                    known[name] = state
+                    if q := table.get(tuple(known[each] for each in self.axes[name])):
+                        grown[tuple(known[each] for each in kept)] += p * q
+            live, cells = kept, grown
+        places = [live.index(name) for name in names]
+        return {tuple(cell[k] for k in places): p for cell, p in cells.items()}
 
-
-def _times(first: Factor, second: Factor) -> Factor:
-    (left, f), (right, g) = first, second
-    new = [k for k, name in enumerate(right) if name not in left]
-    shared = [(left.index(name), k) for k, name in enumerate(right) if name in left]
-    rows = defaultdict[Any, list[Any]](list)
-    for cell, q in g.items():
-        rows[tuple(cell[k] for _, k in shared)].append((tuple(cell[k] for k in new), q))
-    cells = {c + more: p * q for c, p in f.items() for more, q in rows.get(tuple(c[k] for k, _ in shared), ())}
-    return (*left, *(right[k] for k in new)), cells
+    def above(self, names: Sequence[str], order: list[str]) -> None:
+        """List nodes and their ancestors, parents first."""
+        for name in names:
+            if name not in order:
+                self.above(self.axes[name][1:], order)
+                order.append(name)
 
 
 def _law() -> Law:
@@ -310,6 +300,7 @@ class _Check:
         )
         self.epsilon, self.delta = Decimal(record["guarantee"]["epsilon"]), Decimal(record["guarantee"]["delta"])
         _require(0 < self.epsilon < 10**6 and 0 <= self.delta < 1, "a guarantee out of range")
+        self.joints = dict[Any, Law]()
         self.scale = _number(record["noise"]["exact_scale"])
         _require(self.noise in ("Laplace", "DiscreteLaplace", "NoNoise"), f"{self.noise!r:.40} noise")
         _require(self.scale.is_finite() and (self.scale > 0) == (self.noise != "NoNoise"), "the scale of the noise")
@@ -321,7 +312,12 @@ class _Check:
     def spend(self, cost: int) -> None:
         self.work += cost
         if self.work > MOST_WORK:
-            raise _Stop("too large", f"{self.work:,} products of {MOST_WORK:,}")
+            raise _StopError("too large", f"{self.work:,} products of {MOST_WORK:,}")
+
+    def joint(self, *names: str, theta: int) -> Law:
+        if (names, theta) not in self.joints:
+            self.joints[names, theta] = self.network.joint(names, theta, self.spend)
+        return self.joints[names, theta]
 
     def run(self) -> str:
         """Return in words what holds, by the laws of the answer where they are small enough, or by a bound."""
@@ -337,7 +333,7 @@ class _Check:
             for label, first, second in self.families():
                 self.compare(label, first, second)
             return self.held(ZERO, "by the laws of the released doubles")
-        except _Stop as stop:
+        except _StopError as stop:
             if stop.args[0] == "fails":
                 raise
             self.work, self.worst, refused = 0, ZERO, stop
@@ -349,7 +345,7 @@ class _Check:
 
     def held(self, told: Decimal, how: str) -> str:
         if told > self.epsilon:
-            raise _Stop("fails", f"epsilon is {told:.9g} where {self.epsilon:.9g} is claimed, {how}")
+            raise _StopError("fails", f"epsilon is {told:.9g} where {self.epsilon:.9g} is claimed, {how}")
         worst = float(max(self.worst, told))
         excess = f" but for delta {self.delta:.6g}" if self.delta else ""
         return f"epsilon in [{math.nextafter(worst, 0)!r}, {math.nextafter(worst, math.inf)!r}]{excess}, {how}"
@@ -417,7 +413,7 @@ class _Check:
         for cost, moving in costs:
             nodes = self.network.drivers([column for column in self.form.reads if column not in moving])
             states, sides = self.network.states[name], (_law(), _law())
-            for cell, p in self.network.joint([name, *nodes], theta, self.spend).items():
+            for cell, p in self.joint(name, *nodes, theta=theta).items():
                 for side, chosen in zip(sides, (first, second), strict=True):
                     if states[cell[0]] in chosen:
                         side[cell[1:]] += p
@@ -547,22 +543,22 @@ class _Check:
         return _summed((tuple(map(operator.add, a, b)), p * q) for (a, p), (b, q) in pairs)
 
     def compare(self, label: str, first: Law, second: Law) -> None:
-        """Take note of the largest ratio of two laws after the noise, or of delta, and stop where it passes the claim."""
+        """Take note of the largest ratio of two laws after the noise; stop where it, or delta, passes the claim."""
         ratio, output = self.largest(first, second)
         told, shown = ratio.ln() + SLACK, f"the answer {output} of {label} shows it"
         if told > self.epsilon and self.delta:
             excess = max(self.excess(first, second), self.excess(second, first)) + SLACK
             if excess > self.delta:
-                raise _Stop("fails", f"delta is {excess:.9g} where {self.delta:.9g} is claimed, {shown}")
+                raise _StopError("fails", f"delta is {excess:.9g} where {self.delta:.9g} is claimed, {shown}")
             told = self.epsilon
         self.held(told, shown)
         self.worst = max(self.worst, told)
 
     def largest(self, first: Law, second: Law) -> tuple[Decimal, Any]:
-        """Return the largest ratio of the densities of two laws after the noise, which an atom or a grid point shows."""
+        """Return the largest ratio of the densities of two laws after the noise, and the output that shows it."""
         union = sorted(first.keys() | second.keys())
         if self.noise == "DiscreteLaplace" and any(x != int(x) for point in union for x in point):
-            raise _Stop("fails", "an answer that is no whole number, which discrete noise refuses")
+            raise _StopError("fails", "an answer that is no whole number, which discrete noise refuses")
         axes = [sorted(set(numbers)) for numbers in zip(*union, strict=True)]
         points = list(product(*axes)) if self.scale else union
         self.spend(4 * len(points))
@@ -733,7 +729,7 @@ def _text(path: Path) -> str:
 
 def _same(condition: object, what: str) -> None:
     if not condition:
-        raise _Stop("fails", f"the calibration was made for other {what} than the framework file declares")
+        raise _StopError("fails", f"the calibration was made for other {what} than the framework file declares")
 
 
 def _alike(stored: Mapping[Any, Decimal], declared: Mapping[Any, Decimal]) -> bool:
