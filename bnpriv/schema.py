@@ -15,6 +15,7 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import SchemaError
+from bnpriv.readonly import ReadOnly
 
 Category = str | int | bool
 
@@ -227,7 +228,7 @@ class Schema:
     records : int
         Number of rows, a public fact.
     columns : mapping from str to Real, Integer or Categorical
-        What each column may hold.
+        What each column may hold; kept as a copy that is read-only.
 
     Raises
     ------
@@ -254,7 +255,7 @@ class Schema:
             raise SchemaError(
                 "a schema needs a mapping from names to columns", found=found, remedy="Declare the queried columns."
             )
-        object.__setattr__(self, "columns", dict(self.columns))
+        object.__setattr__(self, "columns", ReadOnly(self.columns))
         for name, column in self.columns.items():
             checks.text("a column's name", name, error=SchemaError)
             if not isinstance(column, (Real, Integer, Categorical)):

@@ -8,6 +8,7 @@ from typing import final
 
 from bnpriv import checks
 from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
+from bnpriv.digest import digest
 from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
@@ -111,7 +112,7 @@ class DatasetAttributePrivacy:
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""
-        secrets = [(name, str(secret)) for name, secret in sorted(self.protect.items())]
+        secrets = [(name, digest(secret)) for name, secret in sorted(self.protect.items())]
         facts = (self.notion, self.source, self.schema, secrets, sorted(self.column_laws.items()))
         return fingerprint(facts, (self.network,))
 

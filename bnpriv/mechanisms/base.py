@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast, final
 
 from bnpriv import checks
 from bnpriv.bound import Bound
+from bnpriv.digest import digest
 from bnpriv.discrete_noise import DiscreteLaplace
 from bnpriv.errors import CertificateError, QueryError, Refusal
 from bnpriv.frameworks import (
@@ -128,7 +129,7 @@ class Mechanism(ABC):
             beyond_text="" if drawn is None else drawn.sentence,
             confidence=certificate.confidence,
         )
-        return Calibration(
+        calibration = Calibration(
             mechanism=self,
             framework=framework,
             query=asked,
@@ -138,6 +139,10 @@ class Mechanism(ABC):
             guarantee=guarantee,
             certificate=with_draws(framework, asked, certificate),
         )
+        # the framework is hashed once: if it was changed before this, it does not fit, and is refused too
+        if "_digest" not in vars(framework):
+            object.__setattr__(framework, "_digest", digest(framework))
+        return replace(calibration, seal=_sealed(calibration, vars(framework)["_digest"]))
 
     @abstractmethod
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None: ...
@@ -201,6 +206,21 @@ class Calibration:
     noise: Noise
     guarantee: Guarantee
     certificate: Certificate
+    seal: str = field(default="", repr=False, compare=False)
+    """Hash of all this as the mechanism returned it."""
+
+    def changed(self) -> bool:
+        """Return whether anything in it is no longer what the mechanism returned: query, noise, framework, guarantee.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> query = bp.count(bp.col("height") > 180)
+        >>> calibration = bp.MarkovQuiltMechanism().calibrate(bp.example("student"), query, epsilon=1.0)
+        >>> calibration.changed()
+        False
+        """
+        return self.seal != _sealed(self, digest(self.framework))
 
     @property
     def scale(self) -> float:
@@ -358,6 +378,12 @@ class Calibration:
 
     def __repr__(self) -> str:
         return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, scale={self.scale:g})"
+
+
+def _sealed(calibration: Calibration, framework: str) -> str:
+    """Return a hash of a calibration, given that of its framework."""
+    others = (each.name for each in fields(calibration) if each.name not in ("framework", "seal"))
+    return digest((framework, *(getattr(calibration, name) for name in others)))
 
 
 def _mechanism(record: Record) -> Mechanism:

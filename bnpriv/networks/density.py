@@ -84,7 +84,7 @@ class Parameter:
     lower: float
     upper: float
     states: tuple[float, ...] | None = None
-    log_density: LogDensity | None = None
+    log_density: LogDensity | None = field(default=None, compare=False)
     alike: str = ""
     refused: str = ""
 
@@ -138,7 +138,7 @@ class DensityNetwork:
 
     parameters: Mapping[str, Parameter]
     identity: str
-    simulator: Simulator
+    simulator: Simulator = field(compare=False)
     reading: Reading = NOTHING_READ
     sampling: Sampling = field(default_factory=Sampling)
 

@@ -200,7 +200,7 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
     Raises
     ------
     RefusedError
-        If there is to be no noise and the certificate does not say why, or the noise is for another query.
+        If the calibration, or anything in it, was changed after it was calibrated.
     QueryError
         If the query does not fit the schema, or a custom query moves by more than it declares on made-up tables.
     DataError, FileError
@@ -231,6 +231,12 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
 
 def _check(calibration: Calibration) -> None:
     """Refuse what can be refused before any data are touched."""
+    if calibration.changed():
+        raise RefusedError(
+            "a calibration must be what its mechanism returned",
+            found="another query, noise, framework, guarantee or certificate than it had then",
+            remedy="Declare the framework again and calibrate: to change something means to calibrate anew.",
+        )
     query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
     if noise.dimension != query.dimension(schema):
         raise RefusedError(

@@ -52,6 +52,9 @@ class Calibration:
     framework: Framework = field(default_factory=Framework)
     guarantee: Guarantee = field(default_factory=Guarantee)
 
+    def changed(self) -> bool:
+        return False
+
     def to_json(self) -> str:
         return json.dumps({"query": str(self.query)})
 

@@ -1,0 +1,109 @@
+"""A hash of a value with all that it holds, by which a change is seen that frozen dataclasses do not prevent.
+
+Equal for pickled copies, and in every process; not meant to be stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from types import CodeType, FunctionType, MethodType
+from typing import Any, cast
+
+import numpy as np
+
+_PLAIN = (str, bytes, bool, int, float, complex, Fraction, np.generic, type(None))
+
+
+def digest(value: object) -> str:
+    """Return a hash of a value: of plain values, sequences, mappings, sets, arrays, functions and dataclasses.
+
+    Fields of dataclasses that do not count when two are compared do not count here. Of other objects only the type
+    counts.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    str
+        Equal for values that hold the same, in all likelihood different for others.
+
+    Examples
+    --------
+    >>> digest({"a": (1, 2.0)}) == digest({"a": [1, 2.0]}), digest(1) == digest(1.0)
+    (True, False)
+    """
+    return _Walk().of(value).hex()
+
+
+class _Walk:
+    """One walk through a value, in which every object is hashed once."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, bytes] = {}
+        self.kept: list[object] = []  # an object that is gone could leave its place to another one
+
+    def of(self, value: object) -> bytes:
+        if isinstance(value, _PLAIN):
+            plain: object = cast(object, value)
+            return _hash(type(plain).__name__, repr(plain))
+        if id(value) not in self.known:
+            self.known[id(value)] = b"above"  # what holds itself
+            self.kept.append(value)
+            self.known[id(value)] = self._held(value)
+        return self.known[id(value)]
+
+    def _held(self, value: object) -> bytes:
+        if isinstance(value, np.ndarray):
+            array = cast("np.ndarray[Any, Any]", value)
+            if array.dtype.hasobject:
+                return self._all("array", (array.shape, array.tolist()))
+            return _hash("array", array.dtype.str, repr(array.shape), array.tobytes())
+        if isinstance(value, Mapping):
+            pairs = cast("Mapping[object, object]", value).items()
+            return _hash("mapping", *sorted(self.of(key) + self.of(held) for key, held in pairs))
+        if isinstance(value, Set):
+            return _hash("set", *sorted(map(self.of, cast("Set[object]", value))))
+        if isinstance(value, (list, tuple)):
+            return self._all("sequence", cast("Iterable[object]", value))
+        if is_dataclass(value) and not isinstance(value, type):
+            counted = [each.name for each in fields(value) if each.compare]
+            return self._all(_name(type(value)), (getattr(value, name) for name in counted))
+        return self._behaviour(value)
+
+    def _behaviour(self, value: object) -> bytes:
+        if isinstance(value, MethodType):
+            return self._all("method", (value.__func__, value.__self__))
+        if isinstance(value, FunctionType):
+            cells = tuple(cell.cell_contents for cell in value.__closure__ or () if _filled(cell))
+            return self._all(_name(value), (value.__code__, value.__defaults__, value.__kwdefaults__, cells))
+        if isinstance(value, CodeType):
+            return self._all("code", (value.co_code, value.co_names, value.co_consts))
+        return _hash(_name(value if isinstance(value, type) else type(value)))
+
+    def _all(self, kind: str, parts: Iterable[object]) -> bytes:
+        return _hash(kind, *map(self.of, parts))
+
+
+def _name(kind: type | Callable[..., object]) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018  (raises while a variable has no value)
+    except ValueError:
+        return False
+    return True
+
+
+def _hash(*parts: str | bytes) -> bytes:
+    found = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        found.update(len(encoded).to_bytes(8, "big") + encoded)
+    return found.digest()
