@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -15,6 +18,7 @@ from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.starter import starter
 from bnpriv.errors import BnprivError, FileError, QueryError
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePrivacy, of_parameters
+from bnpriv.outputs import Outputs, outputs
 from bnpriv.planner import plan as make_plan
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REFUSED = 2
+
+ROOM = 2**12
+"""Bytes of a page or of JSON that one number of an answer may take, and more than it does."""
 
 app = typer.Typer(
     name="bnpriv",
@@ -60,15 +67,16 @@ def report(
     json: JsonFile = None,
 ) -> None:
     """Show what the columns, and a query, tell about the protected attributes."""
-    with _working("computing influences"):
-        asked = None if query is None else _query(framework, query)
-        made = influence_report(_reported(read_framework(framework)), asked, epsilon, delta)
-        text = str(made)
-    if html is not None:
-        _write(html, made.to_html())
-    if markdown is not None:
-        _write(markdown, made.to_markdown())
-    _show(text, made.to_json(), json)
+    with outputs(html, markdown, _file(json), reading=[framework]) as out:
+        with _working("computing influences"):
+            asked = None if query is None else _query(framework, query)
+            made = influence_report(_reported(read_framework(framework)), asked, epsilon, delta)
+            text = str(made)
+        if html is not None:
+            out.put(html, made.to_html())
+        if markdown is not None:
+            out.put(markdown, made.to_markdown())
+        _show(text, made.to_json(), json, out)
 
 
 @app.command(epilog='Example: bnpriv plan framework.toml --query "mean(sat)" --epsilon 0.5 --delta 1e-6')
@@ -81,12 +89,13 @@ def plan(
     json: JsonFile = None,
 ) -> None:
     """Compare every mechanism for a query, least expected error first."""
-    with _working("calibrating every mechanism"):
-        made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
-        text = f"{made}\n\n{made.best.explain()}"
-    if html is not None:
-        _write(html, made.to_html())
-    _show(text, made.to_json(), json)
+    with outputs(html, _file(json), reading=[framework]) as out:
+        with _working("calibrating every mechanism"):
+            made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
+            text = f"{made}\n\n{made.best.explain()}"
+        if html is not None:
+            out.put(html, made.to_html())
+        _show(text, made.to_json(), json, out)
 
 
 @app.command(epilog='Example: bnpriv release framework.toml table.parquet --query "count(height > 180)" --epsilon 1')
@@ -100,13 +109,16 @@ def release(
     json: JsonFile = None,
 ) -> None:
     """Release the answer to a query with the mechanism that errs least."""
-    with _working("calibrating every mechanism"):
-        best = make_plan(read_framework(framework), _query(framework, query), epsilon, delta).best
-    with _working("reading the table"):
-        released = make_release(best, data)
-    if html is not None:
-        _write(html, released.to_html())
-    _show(str(released), released.to_json(), json)
+    with outputs(html, _file(json), reading=[framework, data]) as out:
+        with _working("calibrating every mechanism"):
+            best = make_plan(read_framework(framework), _query(framework, query), epsilon, delta).best
+        # an answer that could not be kept would be asked for again, which costs privacy again
+        out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
+        with _working("reading the table"):
+            released = make_release(best, data)
+        if html is not None:
+            out.put(html, released.to_html())
+        _show(str(released), released.to_json(), json, out)
 
 
 @app.command(epilog="Example: bnpriv simulate framework.toml --records 1000 -o made-up.parquet")
@@ -119,13 +131,11 @@ def simulate(
     """Make up a table from the laws in a framework file, to try things on; it holds no real data."""
     if output.suffix not in (".parquet", ".csv"):
         raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
-    with _working("drawing records"):
-        table = make_up(of_parameters(read_framework(framework), "a made-up table"), records, seed=seed)
-        try:
-            _save(table, output)
-        except OSError as error:
-            raise _unwritable(output, error) from None
-    print(f"{len(table):,} made-up records written to {output}")
+    with outputs(output, reading=[framework]) as out:
+        with _working("drawing records"):
+            table = make_up(of_parameters(read_framework(framework), "a made-up table"), records, seed=seed)
+            out.fill(output, lambda path: _save(table, path, output.suffix))
+        _print(f"{len(table):,} made-up records written to {output}")
 
 
 @app.command(epilog="Example: bnpriv verify calibration.json --framework framework.toml")
@@ -144,11 +154,13 @@ def verify(
 @app.command(epilog="Example: bnpriv init table.csv > framework.toml")
 def init(data: Annotated[Path, typer.Argument(metavar="DATA", help="A Parquet or CSV file; only its header.")]) -> None:
     """Print a commented framework file for a table, with bounds and categories left blank."""
-    print(starter(data), end="")
+    _print(starter(data).removesuffix("\n"))
 
 
 def main() -> None:
     """Run the shell; exit 0 when done, 2 when refused, with one line that says why and what to do."""
+    # a letter that the terminal's encoding lacks is spelled out
+    cast(io.TextIOWrapper, sys.stdout).reconfigure(errors="backslashreplace")
     try:
         app()
     except BnprivError as error:
@@ -189,33 +201,41 @@ def _query(framework: Path, text: str) -> Query:
         raise
 
 
-def _show(text: str, json: str, target: str | None) -> None:
+def _file(target: str | None) -> Path | None:
+    return None if target is None or target == "-" else Path(target)
+
+
+def _show(text: str, json: str, target: str | None, out: Outputs) -> None:
     """Print the text, or JSON where `target` is -; otherwise also write JSON to the file `target`."""
-    if target == "-":
-        print(json)
-        return
-    print(text)
-    if target is not None:
-        _write(Path(target), json + "\n")
+    path = _file(target)
+    if path is not None:
+        out.put(path, json + "\n")
+    _print(json if target == "-" else text)
 
 
-def _save(table: pd.DataFrame, path: Path) -> None:
-    if path.suffix == ".csv":
+def _print(text: str) -> None:
+    """Print a text now, while outputs that wait for it can still be taken back."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        # what the stream still holds would fail once more at the end of the program
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        raise FileError(
+            "standard output must be writable",
+            found=error.strerror or "an error",
+            remedy="Print to a terminal or a file with room.",
+        ) from None
+
+
+def _save(table: pd.DataFrame, path: Path, suffix: str) -> None:
+    if suffix == ".csv":
         table.to_csv(path, index=False)
         return
     import duckdb
 
-    with duckdb.connect() as connection:
-        connection.register("made_up", table)
-        connection.sql("SELECT * FROM made_up").write_parquet(str(path))
-
-
-def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(path, error) from None
-
-
-def _unwritable(path: Path, error: OSError) -> FileError:
-    return FileError(f"{path}: the file must be writable", found=error.strerror or "an error", remedy="Choose another.")
+        with duckdb.connect() as connection:
+            connection.register("made_up", table)
+            connection.execute("COPY made_up TO $1 (FORMAT parquet, USE_TMP_FILE false)", [str(path)])
+    except duckdb.Error:
+        raise OSError(errno.EIO, "a file system without room for the table") from None

@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import final
 
+from bnpriv.outputs import write_text
 from bnpriv.render.text import Json, shorten, visible
 
 VOID = frozenset({"br", "hr", "input", "meta"})
@@ -229,7 +230,13 @@ def page(title: str, *body: str, script: str = "") -> Html:
 
 
 def write(text: str, path: str | Path | None) -> str:
-    """Return a page, and write it to a file if there is one."""
+    """Return a page, and write it to a file if there is one.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written; what was there before stays.
+    """
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write_text(path, text)
     return str(text)

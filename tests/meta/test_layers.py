@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "checks", "bound", "digest", "readonly"}),
+    frozenset({"errors", "checks", "bound", "digest", "outputs", "readonly"}),
     frozenset({"render", "plotting", "sheet", "odds"}),
     frozenset({"factors", "networks", "learning", "laws"}),
     frozenset({"noise", "discrete_noise", "sampling", "divergences", "transport"}),

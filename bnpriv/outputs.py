@@ -1,0 +1,191 @@
+"""Files that are written all or none: each is filled beside its place, and takes it when every other one is full."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from bnpriv.errors import FileError
+
+
+@contextmanager
+def outputs(*paths: Path | None, reading: Iterable[Path] = ()) -> Generator[Outputs]:
+    """Open files to be written; they appear together when the block ends, and none does if it fails.
+
+    Parameters
+    ----------
+    *paths : Path or None
+        Where the files are to be; None is passed over.
+    reading : iterable of Path
+        Files that are read meanwhile, and must not be among them.
+
+    Yields
+    ------
+    Outputs
+
+    Raises
+    ------
+    FileError
+        If one of them cannot be written, before the block begins or in it; what was there before stays.
+    """
+    opened = Outputs()
+    try:
+        for path in paths:
+            if path is not None:
+                opened.add(path, reading)
+        yield opened
+        opened.appear()
+    finally:
+        opened.discard()
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text to a file.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written; what was there before stays.
+    """
+    with outputs(Path(path)) as out:
+        out.put(Path(path), text)
+
+
+@final
+@dataclass(frozen=True)
+class _Output:
+    """A file to be: what it is called, its place with links followed, and the file beside it that is filled."""
+
+    path: Path
+    place: Path
+    beside: Path
+
+    @property
+    def before(self) -> Path:
+        """Return where a file that was there before is kept until all have appeared."""
+        return self.beside.with_suffix(".before")
+
+
+class Outputs:
+    """The open outputs of one command."""
+
+    def __init__(self) -> None:
+        self._open: dict[Path, _Output] = {}
+
+    def add(self, path: Path, reading: Iterable[Path] = ()) -> None:
+        """Open one more file, which must be no folder, device or pipe, and neither read nor another output."""
+        with _refusing(path):
+            place = Path(os.path.realpath(path))
+            before = _status(place)
+            _check_free(path, place, before, [*reading, *(output.beside for output in self._open.values())])
+            if place in {output.place for output in self._open.values()}:
+                raise _unwritable(path, "the place of another output")
+            output = _Output(path, place, place.parent / f".bnpriv-{secrets.token_hex(8)}")
+            self._open[path] = output
+            os.close(os.open(output.beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            if before is not None:
+                output.beside.chmod(stat.S_IMODE(before.st_mode))
+
+    def reserve(self, size: int) -> None:
+        """Take up room for that many bytes in each file, before anything is known that would be lost without it."""
+        for path in self._open:
+            self.fill(path, lambda beside: _overwrite(beside, bytes(size)))
+
+    def put(self, path: Path, text: str) -> None:
+        """Fill one of the files with a text."""
+        self.fill(path, lambda beside: _overwrite(beside, text.encode("utf-8", errors="backslashreplace")))
+
+    def fill(self, path: Path, write: Callable[[Path], None]) -> None:
+        """Fill one of the files by what writes to a path."""
+        with _refusing(path):
+            write(self._open[path].beside)
+
+    def appear(self) -> None:
+        """Let all files take their places, or none."""
+        done: list[_Output] = []
+        try:
+            for output in self._open.values():
+                with _refusing(output.path):
+                    if len(self._open) > 1 and output.place.exists():
+                        _keep(output.place, output.before)
+                    output.beside.replace(output.place)
+                done.append(output)
+        except BaseException:
+            for output in done:
+                if output.before.exists():
+                    output.before.replace(output.place)
+                else:
+                    output.place.unlink()
+            raise
+
+    def discard(self) -> None:
+        """Remove what is left beside the places."""
+        for output in self._open.values():
+            for path in (output.beside, output.before):
+                with suppress(OSError):
+                    path.unlink()
+
+
+@contextmanager
+def _refusing(path: Path) -> Generator[None]:
+    """Turn errors of the system into a refusal that names the file."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        raise _unwritable(path, error.strerror or "an error") from None
+    except ValueError:  # a NUL byte
+        raise _unwritable(path, "no path") from None
+
+
+def _status(place: Path) -> os.stat_result | None:
+    try:
+        return place.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _check_free(path: Path, place: Path, before: os.stat_result | None, taken: Iterable[Path]) -> None:
+    if not place.name or (before is not None and not stat.S_ISREG(before.st_mode)):
+        folder = before is None or stat.S_ISDIR(before.st_mode)
+        raise _unwritable(path, "a folder" if folder else "a device or a pipe")
+    if before is None:
+        return
+    if not os.access(place, os.W_OK):
+        raise _unwritable(path, "a file that is read-only")
+    if any(os.path.samestat(before, other.stat()) for other in taken if other.exists()):
+        raise _unwritable(path, "a file that is read for it")
+    for stream in (sys.stdout, sys.stderr):
+        # streams of notebooks and tests have no number
+        with suppress(OSError, ValueError, AttributeError):
+            if os.path.samestat(before, os.fstat(stream.fileno())):
+                raise _unwritable(path, "the file that standard output goes to")
+
+
+def _overwrite(path: Path, content: bytes) -> None:
+    """Write into a file from its start, so that room that was taken up before stays taken up meanwhile."""
+    with path.open("r+b") as file:
+        file.write(content)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _keep(place: Path, kept: Path) -> None:
+    try:
+        kept.hardlink_to(place)
+    except OSError:  # not every file system has links
+        shutil.copy2(place, kept)
+
+
+def _unwritable(path: Path, found: str) -> FileError:
+    return FileError(f"{path}: the file must be writable", found=found, remedy="Choose another.")
