@@ -81,7 +81,7 @@ class MarkovQuiltMechanism(Mechanism):
         evidence = influences(framework)
         if isinstance(evidence, Refusal):
             return evidence
-        if delta and isinstance(evidence, IntervalInfluences):
+        if delta and self.noise == "gaussian" and isinstance(evidence, IntervalInfluences):
             return evidence.losses(query.columns, next(iter(evidence.secrets)))
         uncovered = evidence.covers(query.columns)
         return uncovered or noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
@@ -172,20 +172,22 @@ class _Search:
         key = (influence.protected, influence.frontier)
         if key not in self._shifts:
             losses = self._losses(influence)
-            if losses is None:
+            found = [] if losses is None else [losses.shifts(self.epsilon, self.delta, self.noise)]
+            if self.noise == "laplace":  # what needs no delta is enough
+                found.append(pure_shifts(influence.values, self.epsilon))
+            if not found:
                 return None
-            self._shifts[key] = losses.shifts(self.epsilon, self.delta, self.noise)
+            self._shifts[key] = np.maximum.reduce(found)
         return approximate_scales(moved, self._shifts[key])
 
     def _losses(self, influence: Told) -> PrivacyLosses | None:
+        """Return the losses of a frontier, or None if there are too many to keep or none are known."""
         try:
             losses = self.evidence.losses(frozenset(influence.frontier), influence.protected)
         except SizeError:
-            self.notes.append("A quilt was passed over because its losses are too many to keep.")
+            self.notes.append("Of a quilt with too many losses to keep, the largest alone counts.")
             return None
-        if isinstance(losses, Refusal):
-            raise losses.error()
-        return losses
+        return None if isinstance(losses, Refusal) else losses
 
     @property
     def _most(self) -> float:
@@ -244,8 +246,7 @@ class _Search:
         shift = float(self._shifts[influence.protected, influence.frontier][model, k])
         left = max(0.0, self.epsilon - shift) if noisy and self.noise == "laplace" else self.epsilon
         losses = self._losses(influence)
-        assert losses is not None  # its shifts are known
-        return left, float(losses.excess(left)[model, k])
+        return left, 0.0 if losses is None else float(losses.excess(left)[model, k])
 
 
 @dataclass(kw_only=True)
@@ -300,6 +301,13 @@ def scales(sensitivity: float, influence: FloatArray, epsilon: float) -> FloatAr
         margin = (epsilon - influence) * (1 - 2.0**-51)
         scale = sensitivity / margin * (1 + 2.0**-50)
     return np.where(np.isneginf(influence), 0.0, np.where(margin >= LEAST_MARGIN, scale, np.inf))
+
+
+def pure_shifts(influence: FloatArray, epsilon: float) -> FloatArray:
+    """Return what an influence leaves of epsilon, rounded down; -inf if nothing, inf where a pair is no constraint."""
+    with np.errstate(invalid="ignore"):
+        left = (epsilon - influence) * (1 - 2.0**-51)
+    return np.where(np.isneginf(influence), np.inf, np.where(influence <= epsilon, left, -np.inf))
 
 
 def approximate_scales(sensitivity: float, shifts: FloatArray) -> FloatArray:

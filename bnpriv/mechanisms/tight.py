@@ -11,8 +11,9 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
 from bnpriv.discrete_noise import DiscreteLaplace
+from bnpriv.divergences import gaussian_mu
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta, too_many_atoms
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.product import MOST_CELLS, grid_size, product_laplace_epsilon
@@ -29,6 +30,7 @@ from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
+from bnpriv.transport import tolerance, w_infinity
 
 Law = Literal["laplace", "gaussian", "discrete_laplace"]
 
@@ -189,13 +191,14 @@ class _Search:
 
     def decide(self, constraint: Constraint) -> LawDecision:
         """Return what one constraint needs."""
-        found: list[LawDecision] = []
+        found, spends = list[LawDecision](), False
         if constraint.record is not None and self.noise != "gaussian":
             found.append(self._by_record(constraint, constraint.record))
         if not isinstance(constraint.pairs, Refusal) and _on_line(constraint.pairs):
-            found.append(self._by_laws(constraint, constraint.pairs))
+            decision, spends = self._by_laws(constraint, constraint.pairs)
+            found.append(decision)
         best = min(found, key=lambda decision: decision.scale)
-        self.used_delta |= self.delta > 0 and best.rule != RECORD_RULE
+        self.used_delta |= spends and best.rule != RECORD_RULE
         return best
 
     def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
@@ -218,18 +221,23 @@ class _Search:
             second=record.second,
         )
 
-    def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair]) -> LawDecision:
+    def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair]) -> tuple[LawDecision, bool]:
+        """Return what the laws need, and whether it takes delta."""
         scale, worst = 0.0, pairs[0]
+        pure = 0.0  # the scale from which on no pair needs delta
         for pair in pairs:
             loss, budget = self._curve(pair)
             if scale == 0 or not loss(scale) <= budget:
-                precision = GAUSSIAN_PRECISION if self.noise == "gaussian" else PRECISION
-                needed = least_scale(loss, budget, max(scale, _span(pair)), precision)
+                enough = self._enough(pair)
+                needed = self._needed(pair, loss, budget, scale, enough)
                 if needed > scale or pair is pairs[0]:
                     scale, worst = max(scale, needed), pair
+                pure = max(pure, enough if self.noise != "gaussian" else math.inf)
+            else:
+                pure = math.inf
             if math.isinf(scale):
                 break
-        return LawDecision(
+        decision = LawDecision(
             protected=constraint.protected,
             pair=worst.pair,
             model=constraint.model,
@@ -242,15 +250,41 @@ class _Search:
             second=worst.second,
             draws=0 if worst.drawn is None else worst.drawn.draws,
         )
+        return decision, self.delta > 0 and scale < pure
+
+    def _needed(
+        self, pair: LawPair, loss: Callable[[float], float], budget: float, floor: float, enough: float
+    ) -> float:
+        """Return the scale that a pair needs, never more than is known to be enough."""
+        if enough == 0 or (enough < math.inf and not loss(enough) <= budget):
+            return enough
+        precision = GAUSSIAN_PRECISION if self.noise == "gaussian" else PRECISION
+        return min(enough, least_scale(loss, budget, max(floor, _span(pair)), precision))
+
+    def _enough(self, pair: LawPair) -> float:
+        """Return a scale that does for delta above 0 whatever the bound of the curve says; infinite if none is known.
+
+        With Laplace noise it is that for delta = 0, with Gaussian noise that for the distance of the laws.
+        """
+        if self.delta == 0 or (pair.drawn is not None and pair.drawn.confidence is not None):
+            return math.inf
+        if self.noise != "gaussian":
+            return least_scale(self._pure(pair, _line(pair)), self.epsilon, _span(pair))
+        f, g = _atoms_of(pair)
+        slack = tolerance(f, g)
+        epsilon = self.epsilon + math.log1p(-slack) if slack < 1 else 0.0
+        if not epsilon > 0:
+            return math.inf
+        far = w_infinity(f, g, 2).upper
+        far = far if pair.drawn is None else up(far + pair.drawn.moved)
+        moved = (far + self.rounding) * (1 + 8 * UNIT_ROUNDOFF) if far else 0.0
+        return moved / gaussian_mu(epsilon, self.delta * (1 - slack))
 
     def _curve(self, pair: LawPair) -> tuple[Callable[[float], float], float]:
         """Return the loss of a pair as a function of the scale, and what it may be."""
-        f, g = pair.first, pair.second
-        assert isinstance(f, Atoms)
-        assert isinstance(g, Atoms)
-        line = LaplacePair.of(f, g)
+        line = _line(pair)
         if self.noise == "gaussian":
-            return self._gaussian(pair, f, g, line), self.delta
+            return self._gaussian(pair, line), self.delta
         if self.delta > 0:
             return self._laplace(pair, line), self.delta
         return self._pure(pair, line), self.epsilon
@@ -285,7 +319,7 @@ class _Search:
 
         return loss
 
-    def _gaussian(self, pair: LawPair, f: Atoms, g: Atoms, line: LaplacePair) -> Callable[[float], float]:
+    def _gaussian(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
         """Return an upper bound of delta for Gaussian noise, infinite where it cannot be computed."""
         ratio = exp(self.epsilon)
         unseen = missed_by(pair, ratio)
@@ -297,7 +331,7 @@ class _Search:
             try:
                 # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
                 moved = (1 + ratio) * self._rounding_loss(scale)
-                return gaussian_mixture_delta(f, g, scale, self.epsilon) + moved + lost
+                return gaussian_mixture_delta(*_atoms_of(pair), scale, self.epsilon) + moved + lost
             except SizeError:
                 return math.inf
 
@@ -334,10 +368,18 @@ def _on_line(pairs: Sequence[LawPair]) -> bool:
     return all(isinstance(law, Atoms) and law.dimension == 1 for pair in pairs for law in (pair.first, pair.second))
 
 
-def _span(pair: LawPair) -> float:
+def _atoms_of(pair: LawPair) -> tuple[Atoms, Atoms]:
     assert isinstance(pair.first, Atoms)
     assert isinstance(pair.second, Atoms)
-    return max(1e-9, float(np.ptp(np.concatenate([pair.first.points, pair.second.points]))))
+    return pair.first, pair.second
+
+
+def _line(pair: LawPair) -> LaplacePair:
+    return LaplacePair.of(*_atoms_of(pair))
+
+
+def _span(pair: LawPair) -> float:
+    return max(1e-9, float(np.ptp(np.concatenate([law.points for law in _atoms_of(pair)]))))
 
 
 def _width(record: RecordPair) -> float:

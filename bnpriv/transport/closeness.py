@@ -148,8 +148,8 @@ def _of_normals(f: Law, g: Law, delta: float, norm: float) -> Bound:
     part = _part(f, g, delta)
     low, high = (min(1.0, max(0.0, part + error)) for error in (-QUANTILE, QUANTILE))
     if f.dimension == 1:
-        return Bound(down(gap.lower * low), up(gap.upper * high))
-    return Bound(0.0, min(bounded, up(gap.upper * high)), "certified")
+        return Bound(down(gap.lower * low), min(gap.upper, up(gap.upper * high)))
+    return Bound(0.0, min(bounded, gap.upper, up(gap.upper * high)), "certified")
 
 
 def _part(f: Normal, g: Normal, delta: float) -> float:

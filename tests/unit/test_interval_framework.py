@@ -75,7 +75,7 @@ def refusals() -> list[object]:
         lambda: bp.DatasetAttributePrivacy(wide.network, wide.schema, {}, source="x"),  # type: ignore[arg-type]
         lambda: bp.TightMechanism().calibrate(wide, QUERY, epsilon=1.0),
         lambda: bp.WassersteinMechanism().calibrate(wide, QUERY, epsilon=1.0),
-        lambda: bp.MarkovQuiltMechanism().calibrate(wide, QUERY, epsilon=1.0, delta=1e-6),
+        lambda: bp.MarkovQuiltMechanism(noise="gaussian").calibrate(wide, QUERY, epsilon=1.0, delta=1e-6),
     ]
 
 
