@@ -12,6 +12,7 @@ from bnpriv import checks
 from bnpriv.adapters.examples import example_path
 from bnpriv.divergences import gaussian_mu
 from bnpriv.errors import ParameterError, RefusedError
+from bnpriv.mechanisms import tight
 
 OUTSIDE = (5e-324, 1e-300, 1e-12, 9.9e-9, 100.1, 709.0, 709.8, 745.0, 1000.0, 1e16, 1e100, 1e300, 1.79e308)
 DELTAS = (0.0, 5e-324, 1 - 2**-53)
@@ -80,9 +81,12 @@ def test_row_42_a_tiny_delta_never_asks_for_more_than_none() -> None:
     assert tiny <= pure * (1 + 1e-12) < math.inf
 
 
-def test_row_42_a_plan_lists_a_mechanism_that_finds_no_noise() -> None:
+def test_row_42_a_plan_lists_a_mechanism_that_finds_no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """A curve with Gaussian noise is rounded up by more than delta at a large epsilon: that ends no plan."""
     framework, query = bp.example("four-people"), first_query("four-people")
+    # the distance of the laws is enough; as if it were not known
+    assert bp.TightMechanism(noise="gaussian").calibrate(framework, query, epsilon=60.0, delta=1e-9).scale < math.inf
+    monkeypatch.setattr(tight._Search, "_enough", lambda *_: math.inf)
     with pytest.raises(RefusedError, match="must be computed more closely"):
         bp.TightMechanism(noise="gaussian").calibrate(framework, query, epsilon=60.0, delta=1e-9)
     plan = bp.plan(framework, query, epsilon=60.0, delta=1e-9)
