@@ -11,16 +11,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.errors import BnprivError, DataError, QueryError
-from bnpriv.queries.base import Query
+from bnpriv.queries.base import Indicator, Query
 from bnpriv.queries.custom import Custom
-from bnpriv.queries.normal_form import NormalForm, normal_form
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, normal_form
 from bnpriv.schema import Categorical, Column, Integer, Real, Schema
 
 if TYPE_CHECKING:
@@ -126,21 +126,52 @@ def _guarded(work: Callable[[], T]) -> T:
 
 
 def _totals(form: NormalForm, columns: Mapping[str, Column], data: object) -> tuple[int, tuple[int, ...]]:
-    """Return the number of rows and the sum of every term, in one pass."""
-    import narwhals as nw
-
-    from bnpriv.release.expressions import cleaned, integer_terms
+    """Return the number of rows and the sum of every term: one by one, or together where many read one column."""
+    from bnpriv.release.counts import wide_columns
+    from bnpriv.release.expressions import cleaned
     from bnpriv.release.tables import opened
 
+    wide = wide_columns(form.terms)
+    together = {place for places in wide.values() for place in places}
+    apart = [place for place in range(len(form.terms)) if place not in together]
     with opened(data, columns) as frame:
         clean = cleaned(frame, columns)
-        terms = clean.select(*integer_terms(form.terms, clean, columns))
-        totals = [nw.col(f"t{k}").sum() for k in range(len(form.terms))]
-        if not terms.implementation.is_duckdb():
-            # where SQL would widen the sum to a decimal, which pandas takes for a double
-            totals = [total.cast(nw.Int64) for total in totals]
-        rows, *sums = _only_row(terms.select(nw.len().alias("rows"), *totals))
+        rows, sums = _engine_sums([form.terms[place] for place in apart], clean, columns)
+        found = dict(zip(apart, sums, strict=True))
+        for name, places in wide.items():
+            terms = [cast(Indicator, form.terms[place]) for place in places]
+            found |= zip(places, _counts(terms, name, clean, columns), strict=True)
+    return rows, tuple(found[place] for place in range(len(form.terms)))
+
+
+def _engine_sums(
+    terms: Sequence[IntegerTerm], clean: nw.LazyFrame[Any], columns: Mapping[str, Column]
+) -> tuple[int, tuple[int, ...]]:
+    """Return the number of rows and the sum of every term, in one pass of the engine."""
+    import narwhals as nw
+
+    from bnpriv.release.expressions import integer_terms
+
+    frame = clean.select(*integer_terms(terms, clean, columns)) if terms else clean
+    totals = [nw.col(f"t{k}").sum() for k in range(len(terms))]
+    if not frame.implementation.is_duckdb():
+        # where SQL would widen the sum to a decimal, which pandas takes for a double
+        totals = [total.cast(nw.Int64) for total in totals]
+    rows, *sums = _only_row(frame.select(nw.len().alias("rows"), *totals))
     return rows, tuple(sums)
+
+
+def _counts(
+    terms: Sequence[Indicator], name: str, clean: nw.LazyFrame[Any], columns: Mapping[str, Column]
+) -> list[int]:
+    """Return how many records satisfy each of many conditions on one column."""
+    from bnpriv.release.counts import category_counts, number_counts, pieces
+    from bnpriv.release.expressions import keys_in
+
+    column, place = columns[name], f"c{list(columns).index(name)}"
+    if isinstance(column, Categorical):
+        return category_counts(terms, column, clean, place, keys_in(clean, columns)[name])
+    return number_counts(terms, pieces(clean, place))
 
 
 def _only_row(frame: nw.LazyFrame[Any]) -> tuple[int, ...]:
