@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -19,6 +19,12 @@ from bnpriv.sheet import Sheet
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+_OTHERWISE = {
+    "coarse": "is coarse",
+    "drowned": "drowns in the noise",
+    "unknown": "cannot be judged: its range is not declared",
+}
 
 
 @final
@@ -51,8 +57,8 @@ class Tradeoff:
 
     @property
     def useful_from(self) -> float | None:
-        """Return the least of the epsilons from which on the answer says something, None if it never does."""
-        return self._from([bool(best.useful) for best in self.best])
+        """Return the least of the epsilons from which on the answer is useful or better, None if it never is."""
+        return self._from([best.useful.verdict not in _OTHERWISE for best in self.best])
 
     def _from(self, holds: list[bool]) -> float | None:
         found = None
@@ -65,19 +71,22 @@ class Tradeoff:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return in words from where on the answer is useful, and released as it is."""
-        said = [
-            self._sentence(self.useful_from, "the answer is useful", "drowns in the noise"),
-            self._sentence(self.noiseless_from, "the answer is released without noise", "needs noise"),
-        ]
-        return tuple(said)
+        verdicts = [_OTHERWISE.get(best.useful.verdict, "") for best in self.best]
+        return (
+            self._sentence(self.useful_from, "the answer is useful", verdicts),
+            self._sentence(
+                self.noiseless_from, "the answer is released without noise", ["needs noise"] * len(self.plans)
+            ),
+        )
 
-    def _sentence(self, found: float | None, then: str, otherwise: str) -> str:
+    def _sentence(self, found: float | None, then: str, otherwise: Sequence[str]) -> str:
+        """Return from where on `then` holds, and what the answer does before, which is told for every epsilon."""
         if found is None:
-            return f"Even at epsilon {self.epsilons[-1]:g}, the largest tried, the answer {otherwise}."
-        if found == self.epsilons[0]:
+            return f"Even at epsilon {self.epsilons[-1]:g}, the largest tried, the answer {otherwise[-1]}."
+        place = self.epsilons.index(found)
+        if place == 0:
             return f"At every epsilon tried, from {found:g} on, {then}."
-        before = max(epsilon for epsilon in self.epsilons if epsilon < found)
-        return f"From epsilon {found:g} on {then}; at {before:g} it still {otherwise}."
+        return f"From epsilon {found:g} on {then}; at {self.epsilons[place - 1]:g} it still {otherwise[place - 1]}."
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per epsilon: mechanism, scale, mean error, error of 19 in 20, verdict, belief."""

@@ -63,7 +63,7 @@ def attribute_report(
         path=() if asked is None or float(asked) == 0 else leak_path(asked),
         edges=edges,
         more_edges=more_edges,
-        is_queried=question is not None and protected in question.query.columns,
+        is_queried=question is not None and bool(network.reading.driven(question.query.columns, protected)),
         bounds_belief=bounds_belief(pairs, network.states[protected]),
     )
 

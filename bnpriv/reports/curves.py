@@ -52,6 +52,10 @@ class Candidate:
         margin = epsilon - self.told
         return self.sensitivity / margin if margin >= LEAST_MARGIN else math.inf
 
+    def epsilon(self, scale: float) -> float:
+        """Return the least epsilon at which the scale of the noise is at most `scale`."""
+        return self.told + (max(self.sensitivity / scale, LEAST_MARGIN) if self.sensitivity else 0.0)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +85,9 @@ class Curve:
         return self.best(epsilon).scale(epsilon)
 
 
-def scale_at(curves: Iterable[Curve], epsilon: float) -> float:
-    """Return the scale of the Markov quilt mechanism, apart from its rounding."""
-    return max(curve.scale(epsilon) for curve in curves)
+def epsilon_at(curves: Iterable[Curve], scale: float) -> float:
+    """Return the least epsilon at which the Markov quilt mechanism needs at most a scale above 0, but for rounding."""
+    return max(min(candidate.epsilon(scale) for candidate in curve.candidates) for curve in curves)
 
 
 def noise_curves(framework: DistributionalAttributePrivacy, query: Query) -> tuple[Curve, ...] | None:

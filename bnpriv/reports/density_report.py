@@ -149,7 +149,12 @@ class DensityReport(ShortReport):
 
     @cached_property
     def curve(self) -> tuple[tuple[float, float], ...]:
-        """Return (epsilon, delta) of what the queried columns' parameters tell, at the worst protected attribute."""
+        """Return (epsilon, delta) of what the queried columns' parameters tell, at the worst protected attribute.
+
+        Empty where nothing bounds it, because a protected parameter drives a queried column itself.
+        """
+        if self.query is not None and any(row.reads for row in self.attributes):
+            return ()
         told = [row.asked for row in self.attributes if row.asked is not None and row.asked.lattices]
         levels = [FARTHEST * (k + 1) / STEPS for k in range(STEPS)]
         rows = [(level, [delta for each in told if (delta := _delta(each, level)) is not None]) for level in levels]
@@ -231,7 +236,9 @@ class DensityReport(ShortReport):
         )
         told = "the parameters of the queried columns tell" if self.query is not None else "the most telling one tells"
         note = html.element(
-            "p", f"With what {told}, the log odds move by at most epsilon, except with delta (estimate):"
+            "p",
+            f"With what {told}, a set of observations that has probability p under one secret has at most "
+            "exp(epsilon) p + delta under the other (estimate):",
         )
         yield "How improbable a large move is", html.join(note, html.scroller(chart, "Privacy curve"))
 
@@ -338,6 +345,8 @@ def _tables(row: DensityAttribute) -> list[Table]:
     about = name_text(row.protected)
     if row.asked is not None and len(row.asked.columns) > 1:
         title = f"The parameters of the queried columns together, about {about}"
+        if row.reads:
+            title = f"The other parameters of the queried columns; {about} drives these too, which tell without bound"
         made.append(Table(title=title, header=("parameters", *header), rows=[_cells(row.asked)], words=words))
     more = f" ({row.left} more were not looked at)" if row.left else ""
     title = f"Single parameters, about {about}{more}"

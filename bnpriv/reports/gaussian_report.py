@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -34,13 +35,17 @@ EPSILONS = tuple(float(epsilon) for epsilon in np.linspace(0.0, 4.0, 81)[1:])
 SHOWN = (0.1, 0.5, 1.0, 2.0)
 """Where curves are tabulated."""
 
+MOST_COLUMNS = 40
+"""Columns that are tabulated, the most telling first."""
+
 MOST_QUILTS = 200
 """Quilts that are looked at; a dense network has too many to count."""
 
 MEANING = (
     "mu is a Mahalanobis distance: seeing the columns, two protected values are told apart as well as two normal "
-    "numbers of deviation 1 whose means are mu apart. The log odds may move by any amount, large ones are improbable: "
-    "delta says how improbable. A pure guarantee (delta 0) needs mu = 0 or noise that hides all queried columns."
+    "numbers of deviation 1 whose means are mu apart. The log odds may move by any amount; large ones are improbable, "
+    "as delta shows. With the Markov quilt mechanism a pure guarantee (delta 0) needs mu = 0 or noise that hides all "
+    "queried columns. What a secret drives itself tells about it without bound: mu is infinite."
 )
 
 
@@ -59,7 +64,12 @@ class GaussianAttribute:
     quilts : tuple of (MarkovQuilt, GaussianInfluence)
         The least telling first.
     asked : GaussianInfluence or None
-        What the queried columns tell together, the protected one left out; without a query, the most telling column.
+        What the queried columns tell together; without a query, the most telling parameter. None where `reads` of a
+        query: nothing bounds what its columns tell.
+    reads : bool
+        Whether the protected parameter itself drives a queried column, or any column if there is no query.
+    driven : tuple of (str, GaussianInfluence or None)
+        Columns that are no parameter with what they tell, None where the protected one itself drives them.
     """
 
     protected: str
@@ -67,6 +77,8 @@ class GaussianAttribute:
     columns: tuple[GaussianInfluence, ...]
     quilts: tuple[tuple[MarkovQuilt, GaussianInfluence], ...]
     asked: GaussianInfluence | None
+    reads: bool = False
+    driven: tuple[tuple[str, GaussianInfluence | None], ...] = ()
 
 
 @final
@@ -110,9 +122,10 @@ class GaussianReport(ShortReport):
     @property
     def headline(self) -> str:
         """Return which columns tell most about what."""
-        read = [row.protected for row in self.attributes if self._reads(row.protected)]
+        read = [row.protected for row in self.attributes if row.reads]
         if read:
-            return f"The queried columns are driven by {and_text(sorted(read))} directly."
+            who = "The queried columns are" if self.query is not None else "Columns are"
+            return f"{who} driven by {and_text(sorted(read))} directly, and tell about it without bound."
         found = [row.asked for row in self.attributes if row.asked is not None]
         if not found:
             return "There is no other attribute."
@@ -122,13 +135,11 @@ class GaussianReport(ShortReport):
             return f"{who} nothing about {most.protected}."
         return f"{who} about {most.protected}: mu = {number_text(most.mu)}."
 
-    def _reads(self, protected: str) -> bool:
-        """Return whether a protected parameter itself drives a queried column."""
-        return self.query is not None and bool(self.network.reading.driven(self.query.columns, protected))
-
     @cached_property
     def curve(self) -> tuple[tuple[float, float], ...]:
         """Return (epsilon, delta) of what the queried columns tell, at the worst protected attribute."""
+        if any(row.reads for row in self.attributes):
+            return tuple((epsilon, 1.0) for epsilon in EPSILONS)
         told = [row.asked for row in self.attributes if row.asked is not None]
         return tuple((epsilon, max((each.delta(epsilon) for each in told), default=0.0)) for epsilon in EPSILONS)
 
@@ -166,7 +177,10 @@ class GaussianReport(ShortReport):
                 ("From whom", from_whom(_observer(self.network), sees).rstrip(".")),
                 ("Model from", "not stated" if self.source is None else self.source),
             ],
-            tables=[*(table for row in self.attributes for table in _tables(row)), *reading_tables(network.reading)],
+            tables=[
+                *(table for row in self.attributes for table in _tables(row, self.query)),
+                *reading_tables(network.reading),
+            ],
             figures=[("How improbable a large move is", self._chart()), ("The network", drawing)],
             plan=self.plan,
             assumptions=self.assumptions,
@@ -184,7 +198,9 @@ class GaussianReport(ShortReport):
             marks=(0.0, 1.0, 2.0, 3.0, 4.0),
         )
         note = html.element(
-            "p", f"With what {told}, the log odds move by at most epsilon, except with probability delta:"
+            "p",
+            f"With what {told}, a set of observations that has probability p under one secret has at most "
+            "exp(epsilon) p + delta under the other:",
         )
         return html.join(note, html.scroller(chart, "Privacy curve"))
 
@@ -231,27 +247,51 @@ def _row(
         for quilt in islice(markov_quilts(network, protected), MOST_QUILTS)
     ]
     quilts.sort(key=lambda row: (row[1].mu, len(row[0].quilt), sorted(row[0].quilt)))
+    reading = network.reading
     asked = alone[0] if alone else None
+    reads = bool(reading.driven(frozenset(reading.columns), protected))
     if query is not None:
-        columns = drivers(network, query.columns) - {protected}
-        asked = gaussian_influence_of(network, columns, protected, pairs)
+        reads = bool(reading.driven(query.columns, protected))
+        behind = drivers(network, query.columns)
+        asked = None if reads else gaussian_influence_of(network, behind, protected, pairs)
+    driven = [(name, _by_column(network, name, protected, pairs)) for name in reading.columns]
+    driven.sort(key=lambda row: (-math.inf if row[1] is None else -row[1].mu, row[0]))
     return GaussianAttribute(
-        protected=protected, pairs=pairs, columns=tuple(alone), quilts=tuple(quilts[:limit]), asked=asked
+        protected=protected,
+        pairs=pairs,
+        columns=tuple(alone),
+        quilts=tuple(quilts[:limit]),
+        asked=asked,
+        reads=reads,
+        driven=tuple(driven),
     )
 
 
-def _tables(row: GaussianAttribute) -> list[Table]:
+def _by_column(
+    network: GaussianNetwork, column: str, protected: str, pairs: tuple[ContinuousPair, ...]
+) -> GaussianInfluence | None:
+    """Return what a column that is no parameter tells; None where the protected one itself drives it."""
+    behind = drivers(network, frozenset({column}))
+    return None if protected in behind else gaussian_influence_of(network, behind, protected, pairs)
+
+
+def _tables(row: GaussianAttribute, query: Query | None) -> list[Table]:
     deltas = tuple(f"delta at {epsilon:g}" for epsilon in SHOWN)
     words = 2 + len(deltas)
     made: list[Table] = []
-    if row.asked is not None and len(row.asked.columns) > 1:
-        header = ("columns", "mu", *deltas)
+    if query is not None and (row.reads or (row.asked is not None and len(row.asked.columns) > 1)):
         title = f"The queried columns together, about {row.protected}"
-        made.append(Table(title=title, header=header, rows=[_cells(row.asked)], words=words))
-    title = f"Single columns, about {row.protected}"
-    rows = [_cells(told) for told in row.columns]
-    made.append(Table(title=title, header=("column", "mu", *deltas), rows=rows, words=words))
-    quilts = [[*_cells(told), set_text(quilt.near), set_text(quilt.remote)] for quilt, told in row.quilts]
+        rows = [_cells(query.columns, row.asked)]
+        made.append(Table(title=title, header=("columns", "mu", *deltas), rows=rows, words=words))
+    if row.driven:
+        title = f"Single columns, about {row.protected}"
+        rows = [_cells((name,), told) for name, told in row.driven[:MOST_COLUMNS]]
+        made.append(Table(title=title, header=("column", "mu", *deltas), rows=rows, words=words))
+    what = "parameter" if row.driven else "column"
+    title = f"Single {what}s, about {row.protected}"
+    rows = [_cells(told.columns, told) for told in row.columns]
+    made.append(Table(title=title, header=(what, "mu", *deltas), rows=rows, words=words))
+    quilts = [[*_cells(told.columns, told), set_text(quilt.near), set_text(quilt.remote)] for quilt, told in row.quilts]
     if quilts:
         title = f"Markov quilts for {row.protected}, the least telling first"
         header = ("quilt", "mu", *deltas, "near", "remote")
@@ -259,8 +299,11 @@ def _tables(row: GaussianAttribute) -> list[Table]:
     return made
 
 
-def _cells(told: GaussianInfluence) -> list[str]:
-    return [set_text(told.columns), number_text(told.mu), *(number_text(told.delta(epsilon)) for epsilon in SHOWN)]
+def _cells(columns: Iterable[str], told: GaussianInfluence | None) -> list[str]:
+    """Return a row of a table; what the protected parameter itself drives tells without bound."""
+    if told is None:
+        return [set_text(columns), number_text(math.inf), *("1" for _ in SHOWN)]
+    return [set_text(columns), number_text(told.mu), *(number_text(told.delta(epsilon)) for epsilon in SHOWN)]
 
 
 def _attribute(row: GaussianAttribute) -> Json:
@@ -268,6 +311,7 @@ def _attribute(row: GaussianAttribute) -> Json:
         "name": row.protected,
         "pairs": [str(pair) for pair in row.pairs],
         "columns": [_influence(told) for told in row.columns],
+        "drives_the_query": row.reads,
         "asked": None if row.asked is None else _influence(row.asked),
         "quilts": [
             {"quilt": sorted(quilt.quilt), "near": sorted(quilt.near), "remote": sorted(quilt.remote), "mu": told.mu}

@@ -51,7 +51,7 @@ def _attribute(report: InfluenceReport, row: AttributeReport) -> str:
     parts = [f"{name}: single columns", _columns(row), "", f"{name}: Markov quilts, the least telling first"]
     parts.append(_quilts(row))
     if row.asked is not None and report.query is not None:
-        parts += ["", lines_text([f"{name}: the queried columns", f"{influence_text(row.asked)}."])]
+        parts += ["", lines_text([f"{name}: the queried columns", _queried(row)])]
     if draws_text(row.asked):
         parts += ["", f"{name}: over the draws", lines_text([draws_text(row.asked)])]
     if row.edges and row.asked is not None:
@@ -59,6 +59,14 @@ def _attribute(report: InfluenceReport, row: AttributeReport) -> str:
     if row.asked is not None and float(row.asked) > 0:
         parts += ["", row.asked.explain()]
     return "\n".join(parts)
+
+
+def _queried(row: AttributeReport) -> str:
+    """Return what the queried columns tell together."""
+    if row.asked is None or (row.is_queried and not row.asked.columns):
+        return "The query reads it, which tells everything."
+    told = f"{influence_text(row.asked)}."
+    return f"The query reads it, which tells everything; besides, {told}" if row.is_queried else told
 
 
 def _columns(row: AttributeReport) -> str:

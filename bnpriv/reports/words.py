@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bnpriv import odds
 from bnpriv.influence import Influence
 from bnpriv.mechanisms.drawn import points_text
+from bnpriv.mechanisms.inverse import least_epsilon
 from bnpriv.mechanisms.usefulness import LIMITS
 from bnpriv.mechanisms.verdict import reason_text, share_text, verdict_text
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork
+from bnpriv.planner import Plan
 from bnpriv.render.text import and_text, name_text, number_text, some_text
-from bnpriv.reports.curves import scale_at
-from bnpriv.reports.values import AttributeReport, quilt_calibration
+from bnpriv.reports.curves import Curve, epsilon_at
+from bnpriv.reports.values import AttributeReport
 
 if TYPE_CHECKING:
     from bnpriv.reports.influence_report import InfluenceReport
 
 LIMIT = {verdict: share for share, verdict in LIMITS}["useful"]
 """The largest share of its range by which a useful answer errs."""
+
+MOST_EPSILON = 20.0
+"""Above it an answer is not called private."""
 
 WORDS = (
     ("nat", "The unit of influence: log odds move by at most this much. 0.1 nats is a factor 1.1 on the odds, 1 nat a "
@@ -68,29 +74,26 @@ def lead(report: InfluenceReport) -> str:
 
 def advice_text(report: InfluenceReport) -> str:
     """Return from which epsilon on the answer would be useful, where it is not."""
-    by_quilts = quilt_calibration(report.plan)
-    if report.plan is None or by_quilts is None or report.curves is None:
+    if report.plan is None or report.curves is None or report.plan.best.useful.verdict not in ("coarse", "drowned"):
         return ""
-    useful = by_quilts.useful
-    if not {useful.verdict, report.plan.best.useful.verdict} <= {"coarse", "drowned"}:
-        return ""
-    enough = useful_from(report, by_quilts.scale * LIMIT / useful.share)
-    if enough is None:
+    best = report.plan.best
+    enough = useful_from(report.plan, report.curves, best.scale * LIMIT / best.useful.share)
+    if enough > MOST_EPSILON:
         return "No epsilon below 20 makes this answer useful: ask something else, such as a query of fewer columns."
     return f"It would be useful from epsilon {number_text(enough, 2)} on."
 
 
-def useful_from(report: InfluenceReport, scale: float) -> float | None:
-    """Return about the least epsilon, rounded up to two digits, at which the noise has at most a given scale."""
-    assert report.curves is not None
-    low, high = 1e-3, 20.0
-    if scale_at(report.curves, high) > scale:
-        return None
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if scale_at(report.curves, middle) <= scale else (middle, high)
-    step = 10.0 ** (math.floor(math.log10(high)) - 1)
-    return math.ceil(high / step) * step
+def useful_from(plan: Plan, curves: Iterable[Curve], scale: float) -> float:
+    """Return the least epsilon, rounded up to two digits, at which some mechanism's noise has at most a given scale.
+
+    Of the mechanisms that a plan names, the Markov quilt mechanism by its curves.
+    """
+    by_laws = (least_epsilon(calibration, scale) for calibration in plan.calibrations)
+    least = min(epsilon_at(curves, scale), *by_laws)
+    if math.isinf(least):
+        return least
+    step = 10.0 ** (math.floor(math.log10(least)) - 1)
+    return math.ceil(least / step * (1 + 1e-9)) * step
 
 
 def move_text(nats: float, *, bounds_belief: bool) -> str:

@@ -275,6 +275,14 @@ def test_never_and_always_are_said() -> None:
     assert (noisy.useful_from, noisy.noiseless_from) == (50.0, None)
 
 
+def test_what_the_row_calls_coarse_the_sentence_does_not_call_useful() -> None:
+    found = tradeoff(framework("sat"), HIGH, [0.1, 10.0, 50.0])
+    assert [best.useful.verdict for best in found.best] == ["drowned", "coarse", "useful"]
+    assert found.useful_from == 50.0
+    assert found.sentences[0] == "From epsilon 50 on the answer is useful; at 10 it still is coarse."
+    assert tradeoff(framework("sat"), HIGH, [10.0]).sentences[0].endswith("the largest tried, the answer is coarse.")
+
+
 @pytest.mark.parametrize("epsilons", [[], [0.0], [math.nan], [1.0, -1.0]])
 def test_epsilons_out_of_range_are_refused(epsilons: list[float]) -> None:
     with pytest.raises(ParameterError):

@@ -19,8 +19,9 @@ from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.inference import without_edge
 from bnpriv.networks import DiscreteNetwork, NodeReading, Reading
 from bnpriv.odds import PRIORS, belief
-from bnpriv.reports.curves import noise_curves, scale_at
+from bnpriv.reports.curves import epsilon_at, noise_curves
 from bnpriv.reports.edges import edges_between, leak_path
+from bnpriv.reports.words import LIMIT, useful_from
 from tests import oracles
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -56,14 +57,30 @@ def test_a_network_in_which_nothing_tells() -> None:
     assert len(report.to_pandas()) == 0
 
 
-def test_advice_names_an_epsilon_that_is_enough(student) -> None:
-    text = str(bp.influence_report(student, BOTH, 1.0))
-    found = re.search(r"It would be useful from epsilon ([\d.]+) on", text)
+@pytest.mark.parametrize(
+    ("name", "query", "epsilon"),
+    [
+        ("student", bp.count(bp.col("sat") >= 1200), 1.0),
+        ("student", bp.count(bp.col("sat") >= 1200), 0.1),
+        ("clinic", bp.count(bp.col("antiviral") == 1), 1.0),
+    ],
+    ids=str,
+)
+def test_advice_names_the_least_epsilon_of_the_best_mechanism(name: str, query: bp.Query, epsilon: float) -> None:
+    framework = bp.example(name)
+    plan = bp.plan(framework, query, epsilon)
+    best, curves = plan.best, noise_curves(framework, query)
+    assert curves is not None
+    enough = useful_from(plan, curves, best.scale * LIMIT / best.useful.share)
+    assert float(f"{enough:.2g}") == pytest.approx(enough)
+    assert bp.plan(framework, query, enough).best.useful.verdict in ("exact", "sharp", "useful")
+    step = 10.0 ** (math.floor(math.log10(enough)) - 1)
+    assert bp.plan(framework, query, enough - step).best.useful.verdict in ("coarse", "drowned")
+
+
+def test_advice_stands_in_the_report(student) -> None:
+    found = re.search(r"It would be useful from epsilon ([\d.]+) on", str(bp.influence_report(student, BOTH, 1.0)))
     assert found is not None
-    enough = float(found[1])
-    mechanism = bp.MarkovQuiltMechanism()
-    assert mechanism.calibrate(student, BOTH, epsilon=enough).useful.verdict in ("exact", "sharp", "useful")
-    assert mechanism.calibrate(student, BOTH, epsilon=enough - 0.2).useful.verdict in ("coarse", "drowned")
 
 
 def test_the_page_answers_the_six_questions(student) -> None:
@@ -97,6 +114,44 @@ def test_a_query_of_the_protected_column_tells_everything(student) -> None:
     assert all(row.columns["income"] == 1.0 for row in report.beliefs)
     bare = bp.influence_report(student, bp.count(bp.col("income") == "high"))
     assert "can rule out a secret of income" in str(bare)
+
+
+def driven_by_normal_parameters() -> bp.GaussianNetwork:
+    network = bp.GaussianNetwork.linear(
+        {"a": 0.0, "b": 0.0, "c": 0.0}, {"a": 1.0, "b": 1.0, "c": 1.0}, {"b": {"a": 0.5}, "c": {"b": 0.5}}
+    )
+    return network.read_as(Reading(columns={"x": ("a", "c"), "y": ("c",)}))
+
+
+def test_a_column_that_a_normal_secret_drives_tells_without_bound() -> None:
+    network = driven_by_normal_parameters()
+    schema = bp.Schema(records=10, columns={"x": bp.Real(0, 1), "y": bp.Real(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(network, schema, {"a": bp.apart(at_most=1)}, source="a textbook")
+    report = bp.influence_report(framework, bp.mean("x"), 1.0, 1e-6)
+    assert report.headline == "The queried columns are driven by a directly, and tell about it without bound."
+    assert re.search(r"^\{x\} +infinite +1 +1 +1 +1$", str(report), re.MULTILINE)
+    assert not re.search(r"^\{(x|c)\} +0 ", str(report), re.MULTILINE)
+    assert {delta for _, delta in report.curve} == {1.0}
+    (row,) = report.to_dict()["protected"]
+    assert (row["drives_the_query"], row["asked"]) == (True, None)
+    other = bp.influence_report(framework, bp.mean("y"), 1.0, 1e-6)
+    assert other.attributes[0].asked.mu == pytest.approx(
+        bp.gaussian_influence(network, {"c"}, "a", bp.apart(at_most=1)).mu
+    )
+    assert other.to_dict()["protected"][0]["drives_the_query"] is False
+
+
+def test_a_column_that_a_discrete_secret_drives_is_read() -> None:
+    network = DiscreteNetwork.from_tables(
+        {"s": [0.5, 0.5], "t": [0.5, 0.5]}, states={"s": ["a", "b"], "t": ["a", "b"]}, parents={}
+    )
+    network = replace(network, reading=Reading(columns={"x": ("s", "t")}))
+    schema = bp.Schema(records=10, columns={"x": bp.Integer(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(network, schema, "s", source="a textbook")
+    report = bp.influence_report(framework, bp.mean("x"))
+    assert report.attributes[0].is_queried
+    assert "can rule out a secret of s" in str(report)
+    assert "The query reads it, which tells everything" in str(report)
 
 
 def test_zero_and_infinity_differ_without_colour() -> None:
@@ -157,7 +212,12 @@ def test_curves_give_the_scale_of_the_mechanism(seed: int) -> None:
     assert curves is not None
     for epsilon in (0.01, 0.1, 0.3, 0.7, 1.0, 1.3, 2.0, 3.0, 5.0, 10.0):
         scale = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=epsilon).scale
-        assert scale_at(curves, epsilon) == pytest.approx(scale, rel=1e-9)
+        assert max(curve.scale(epsilon) for curve in curves) == pytest.approx(scale, rel=1e-9)
+        if scale > 0:
+            least = epsilon_at(curves, scale)
+            assert least == pytest.approx(epsilon, rel=1e-9) or least < epsilon
+            enough = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=max(least, 1e-8) * (1 + 1e-9))
+            assert enough.scale <= scale * (1 + 1e-6)
 
 
 def test_too_many_near_sets_mean_no_slider(twelve) -> None:

@@ -1,0 +1,59 @@
+"""The other way round: the least epsilon at which a mechanism needs no more than a given scale of Laplace noise."""
+
+from __future__ import annotations
+
+import math
+
+from bnpriv.divergences.laplace import LaplacePair
+from bnpriv.errors import Refusal
+from bnpriv.evidence import laws
+from bnpriv.evidence.constraints import Constraint, LawPair
+from bnpriv.laws import Atoms
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.from_draws import moved_by
+from bnpriv.mechanisms.tight import TightMechanism, record_loss
+from bnpriv.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.noise import Laplace
+
+
+def least_epsilon(calibration: Calibration, scale: float) -> float:
+    """Return about the least epsilon at which a mechanism needs Laplace noise of at most this scale.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Of the mechanism, with Laplace noise, for delta 0 and any epsilon.
+    scale : float
+        Above 0, in the answer's unit.
+
+    Returns
+    -------
+    float
+        Right but for rounding; infinite where nothing is known.
+    """
+    if not isinstance(calibration.noise, Laplace) or calibration.delta > 0:
+        return math.inf
+    if isinstance(calibration.mechanism, (ColumnMechanism, WassersteinMechanism)):
+        return calibration.epsilon * calibration.scale / scale
+    if isinstance(calibration.mechanism, TightMechanism):
+        evidence = laws(calibration.framework, calibration.query)
+        if not isinstance(evidence, Refusal):
+            return max(_of(constraint, scale, evidence.rounding) for constraint in evidence.constraints())
+    return math.inf
+
+
+def _of(constraint: Constraint, scale: float, rounding: float) -> float:
+    """Return what a constraint needs by the better of the per-record rule and the laws of the answer."""
+    found = [math.inf]
+    if constraint.record is not None:
+        found.append(constraint.record.distance * record_loss(constraint.record)(scale))
+    if not isinstance(constraint.pairs, Refusal):
+        found.append(max(_of_pair(pair, scale) for pair in constraint.pairs))
+    return min(found) + rounding / scale
+
+
+def _of_pair(pair: LawPair, scale: float) -> float:
+    if not isinstance(pair.first, Atoms) or not isinstance(pair.second, Atoms) or pair.first.dimension > 1:
+        return math.inf
+    return LaplacePair.of(pair.first, pair.second).epsilon(scale) + moved_by(pair) / scale
