@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
-from bnpriv.adapters.formats import Declared, Family, Source, States, Table, assemble, clip, declare
+from bnpriv.adapters.formats import Declared, Source, States, Table, assemble, clip, declare
 
 _QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+')
 _BLOCK = re.compile(
@@ -22,7 +22,6 @@ _PROPERTIES = r"(?:\s*+property\b[^;]*+;)*+\s*+"
 _BEFORE = re.compile(_PROPERTIES + r"type\s++discrete\s*+\[\s*+([0-9]{1,9})\s*+\]\s*+")
 _AFTER = re.compile(r"\s*+;" + _PROPERTIES)
 _ROW = re.compile(r"\(([^()]*+)\)([^()]*+)")
-_MOST_LABELS = 2**23
 _BARRED = "{}()[]|,;"
 # What has a meaning outside quotes must have none inside; a blank inside quotes does not separate names.
 _INSIDE_QUOTES = str.maketrans({**dict.fromkeys(_BARRED + "\n", "\0"), " ": "\1"})
@@ -55,29 +54,6 @@ def scan(source: Source) -> Declared:
         position = block.end()
     tables = [_table(plain, header, body, states, at) for header, body, at in headers]
     return assemble(plain, states, tables, _numbers)
-
-
-def write(declared: Declared) -> str:
-    """Write the declared network as BIF in the one form that pgmpy's reader always understands."""
-    parts = ["network unknown {\n}\n"]
-    for name, family in declared.items():
-        listed = ", ".join(family.states)
-        parts.append(f"variable {name} {{\n type discrete [ {len(family.states)} ] {{ {listed} }};\n}}\n")
-    for name, family in declared.items():
-        given = f" | {', '.join(family.parents)}" if family.parents else ""
-        parts.append(f"probability ( {name}{given} ) {{\n{_body(family, declared)}}}\n")
-    return "".join(parts)
-
-
-def _body(family: Family, declared: Declared) -> str:
-    """Write a table row by row, or at once where the labels of the rows would need too much room."""
-    width = len(family.states)
-    rows = [family.numbers[k : k + width] for k in range(0, len(family.numbers), width)]
-    labels = sum(max(map(len, declared[parent].states)) for parent in family.parents)
-    if not family.parents or labels * len(rows) > _MOST_LABELS:
-        return f" table {', '.join(number for k in range(width) for number in family.numbers[k::width])};\n"
-    given = product(*(declared[parent].states for parent in family.parents))
-    return "".join(f" ({', '.join(label)}) {', '.join(row)};\n" for label, row in zip(given, rows, strict=True))
 
 
 def _plain(match: re.Match[str]) -> str:

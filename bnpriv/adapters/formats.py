@@ -1,9 +1,9 @@
-"""What a network file declares, read strictly and in linear time before pgmpy's reader sees it.
+"""What a network file declares, read once, strictly and in linear time.
 
-pgmpy's readers guess where a file is unclear: a table without its block's end is dropped, a repeated row wins over the
+Common readers guess where a file is unclear: a table without its block's end is dropped, a repeated row wins over the
 first, a missing number moves all later tables to other nodes. They also take quadratic time on hostile input, and
-allocate what a file merely declares. So every file is first scanned for the strict core of its format, sizes are
-checked, and the reader is handed that core alone, written afresh.
+allocate what a file merely declares. So every file is scanned for the strict core of its format, and sizes are checked
+before any table is built.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from bnpriv.checks import listing
 from bnpriv.errors import FileError, SizeError
 from bnpriv.factors import FloatArray
 
-# pgmpy's readers take 10 to 30 microseconds for a number and for a character of a name, and its networks grow in time
-# that is quadratic in the attributes. What is larger is built with from_tables.
+# Each is several times what the largest networks in common use need. What is larger is built with from_tables.
 MOST_CELLS = 2**20
 MOST_ATTRIBUTES = 2**11
 MOST_PARENTS = 2**5
@@ -70,9 +69,10 @@ class Family:
     parents: tuple[str, ...]
     numbers: tuple[str, ...]
 
-    def values(self) -> FloatArray:
-        """Return the numbers with one row per state of the attribute, one column per configuration of its parents."""
-        return np.array([float(number) for number in self.numbers]).reshape(-1, len(self.states)).T
+    def table(self, declared: Declared) -> FloatArray:
+        """Return the numbers with the own states along the first axis, those of each parent along one of the others."""
+        shape = (*(len(declared[parent].states) for parent in self.parents), len(self.states))
+        return np.moveaxis(np.array([float(number) for number in self.numbers]).reshape(shape), -1, 0)
 
 
 Declared = Mapping[str, Family]

@@ -15,7 +15,7 @@ from bnpriv.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.networks import GaussianNetwork, MarkovChain
-from bnpriv.networks.discrete import DiscreteNetwork, Level
+from bnpriv.networks.discrete import Level
 from bnpriv.networks.interval import IntervalNetwork, Network, exact_tables
 from bnpriv.networks.model_class import model_class
 from bnpriv.queries.base import Query
@@ -83,7 +83,6 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     parts = {name: protect.section(name) for name in protect.values}
     laws = _laws(root, declared, schema)
     if notion == "dataset":
-        assert isinstance(declared, DiscreteNetwork)
         secrets = {name: secret_of_table(part) for name, part in parts.items()}
         with root.named():
             record = exact_tables(declared, "dataset attribute privacy")

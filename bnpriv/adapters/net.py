@@ -20,7 +20,6 @@ _BLOCK = re.compile(
 )
 _STATEMENT = re.compile(r'\s*+(?P<key>\w++)\s*+=\s*+(?P<value>(?:[^";]++|"[^"]*+")*+);', re.ASCII)
 _STATE = re.compile(r'[\s,]*+(?:"([^"]*+)"|([^\s"(),]++))')
-_BARRED = ' (),"%'
 
 
 def scan(source: Source) -> Declared:
@@ -50,29 +49,11 @@ def scan(source: Source) -> Declared:
         at = block.end() - len(block[0].lstrip())
         if block["node"] is not None:
             named = _states(plain, _statement(plain, block["about"], "states", at), at)
-            _check_ascii(plain, named, at)
-            declare(plain, states, block["node"], named, at=at, barred=_BARRED)
+            declare(plain, states, block["node"], named, at=at)
         elif block["header"] is not None:
             tables.append(_table(plain, block["header"], _statement(plain, block["body"], "data", at), at))
         position = block.end()
     return assemble(plain, states, tables, _numbers)
-
-
-def write(declared: Declared, name: str) -> str:
-    """Write one attribute with its parents' states and its own table.
-
-    pgmpy's reader searches the whole file again for every node, and pairs tables with attributes by their order in the
-    file; with one table at a time it does neither.
-    """
-    family = declared[name]
-    nodes = "".join(_node(each, declared[each].states) for each in (*family.parents, name))
-    header = " ".join((name, "|", *family.parents))
-    return f"net {{\n}}\n{nodes}potential ({header}){{\n data = ({' '.join(family.numbers)});\n}}\n"
-
-
-def _node(name: str, states: Sequence[str]) -> str:
-    listed = " ".join(f'"{state}"' for state in states)
-    return f"node {name}{{\n states = ({listed});\n}}\n"
 
 
 def _plain(match: re.Match[str]) -> str:
@@ -121,14 +102,6 @@ def _states(source: Source, value: str, at: int) -> list[str]:
             'states must be written as `states = ("a" "b");`', found=clip(value), remedy="Correct the list.", at=at
         )
     return named
-
-
-def _check_ascii(source: Source, named: Sequence[str], at: int) -> None:
-    strange = next((state for state in named if not state.isascii()), None)
-    if strange is not None:
-        raise source.refusal(
-            "the states in a NET file must be in ASCII", found=clip(strange), remedy="Rename them, or use BIF.", at=at
-        )
 
 
 def _table(source: Source, header: str, body: str, at: int) -> Table:

@@ -5,11 +5,13 @@ Only the header is read. Bounds and categories are left blank on purpose: they m
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from bnpriv.errors import FileError
+from bnpriv.release.files import is_data
 
 _HEAD = """\
 # A bnpriv framework: what is public about a table, and what answers about it must not reveal.
@@ -79,7 +81,7 @@ def _header(path: Path) -> dict[str, str]:
 
     readers = {".parquet": "read_parquet(?)", ".csv": "read_csv(?, all_varchar = true, header = true)"}
     reader = readers.get(path.suffix.lower())
-    if reader is None or not path.is_file():
+    if reader is None or not is_data(path) or path.is_dir():
         raise FileError(
             f"{path}: a Parquet or CSV file is needed",
             found="none there" if reader else f"the ending {path.suffix or '(none)'}",
@@ -87,7 +89,9 @@ def _header(path: Path) -> dict[str, str]:
         )
     try:
         with duckdb.connect() as connection:
-            rows = connection.execute(f"DESCRIBE SELECT * FROM {reader}", [str(path)]).fetchall()
+            rows = connection.execute(
+                f"DESCRIBE SELECT * FROM {reader}", [glob.escape(str(path.absolute()))]
+            ).fetchall()
     except duckdb.Error:
         rows = []
     if not rows:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from xml.parsers import expat
-from xml.sax.saxutils import escape
 
 from bnpriv.adapters.formats import Declared, Source, States, Table, assemble, clip, declare
 
@@ -49,22 +48,6 @@ def scan(source: Source) -> Declared:
             remedy="Check that the file is whole.",
         ) from None
     return assemble(source, reader.states, reader.tables, _numbers)
-
-
-def write(declared: Declared) -> str:
-    """Write the declared network as XMLBIF without document type and properties."""
-    parts = ['<BIF VERSION="0.3"><NETWORK><NAME>unknown</NAME>']
-    for name, family in declared.items():
-        parts += ["<VARIABLE>", _leaf("NAME", name), *(_leaf("OUTCOME", state) for state in family.states)]
-        parts.append("</VARIABLE>")
-    for name, family in declared.items():
-        parts += ["<DEFINITION>", _leaf("FOR", name), *(_leaf("GIVEN", parent) for parent in family.parents)]
-        parts += [_leaf("TABLE", " ".join(family.numbers)), "</DEFINITION>"]
-    return "".join((*parts, "</NETWORK></BIF>"))
-
-
-def _leaf(tag: str, text: str) -> str:
-    return f"<{tag}>{escape(text)}</{tag}>"
 
 
 def _check_prolog(source: Source) -> None:

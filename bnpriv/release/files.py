@@ -8,9 +8,10 @@ import glob
 import io
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Frame = nw.LazyFrame[Any]
 
 LONGEST_HEADER = 2**20
+LONGEST_LINE = 2**24
 PIECE = 2**20
 
 
@@ -48,11 +50,12 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
     """
     import duckdb
 
-    file = Path(path)
-    if not _is_data(file):
+    # a full path, in which no ~ stands for the user's folder
+    file = Path(path).absolute()
+    if not is_data(file):
         raise FileError(
-            "a data file must exist and end in .parquet or .csv",
-            found=_shown(file),
+            "a data file must exist, be a regular file, and end in .parquet or .csv",
+            found=_shown(Path(path)),
             remedy="Check the path, or open the file yourself and pass the table.",
         )
     # Nothing is fetched from the network, whatever the path looks like. What a file says about its own least and
@@ -64,8 +67,7 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
     }
     with duckdb.connect(config=cast(Any, config)) as connection:
         if file.suffix.lower() != ".csv" or file.is_dir():
-            frame = _parquet(connection, file)
-            yield frame, frame.collect_schema().names()
+            yield _parquet(connection, file), _parquet_names(connection, file)
             return
         names = _csv_header(file)
         with _decodable(file) as readable:
@@ -88,9 +90,27 @@ def _parquet(connection: DuckDBPyConnection, path: Path) -> Frame:
     )
 
 
-def _is_data(path: Path) -> bool:
+def _parquet_names(connection: DuckDBPyConnection, path: Path) -> list[str]:
+    """Return the names of the columns as the file gives them: DuckDB changes those that differ in case alone."""
+    first = min(path.glob("*.parquet")) if path.is_dir() else path
+    query = "SELECT name, num_children FROM parquet_schema(?)"
+    _, *nodes = connection.execute(query, [glob.escape(str(first))]).fetchall()
+    names: list[str] = []
+    left = 0
+    for name, children in nodes:
+        if left == 0:
+            names.append(name)
+            left = 1
+        left += (children or 0) - 1
+    return names
+
+
+def is_data(path: Path) -> bool:
+    """Return whether a path leads to a file of data or to a folder: no pipe or device, which might never end."""
     try:
-        return path.is_dir() or (path.suffix.lower() in (".parquet", ".csv") and path.exists())
+        if path.is_dir():
+            return all(stat.S_ISREG(file.stat().st_mode) for file in path.glob("*.parquet"))
+        return path.suffix.lower() in (".parquet", ".csv") and stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError):
         return False
 
@@ -138,20 +158,22 @@ def _csv_query(path: Path, columns: int) -> str:
     return (
         f"SELECT * FROM read_csv({_quoted(glob.escape(str(path)))}, auto_detect = false, columns = {{{fields}}}, "
         "header = true, delim = ',', quote = '\"', escape = '\"', allow_quoted_nulls = false, "
-        "strict_mode = false, null_padding = true, ignore_errors = true, parallel = false)"
+        "strict_mode = false, null_padding = true, ignore_errors = true, parallel = false, "
+        f"max_line_size = {LONGEST_LINE})"
     )
 
 
 def _csv_header(path: Path) -> list[str]:
-    none: list[str] = []
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            header = next(csv.reader(io.StringIO(file.read(LONGEST_HEADER), newline="")), none)
-    except (OSError, csv.Error):
-        header = none
+    header: list[str] = []
+    with suppress(OSError, csv.Error), path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        text = file.read(LONGEST_HEADER)
+        lines = io.StringIO(text, newline="")
+        found = next(csv.reader(lines), header)
+        header = found if lines.tell() < LONGEST_HEADER else header
     if not header:
         raise FileError(
-            "a CSV file must start with a line of column names, separated by commas",
+            f"a CSV file must start with a line of column names, separated by commas, of at most {LONGEST_HEADER:,} "
+            f"characters in all and {csv.field_size_limit():,} in each",
             found=f"{_shown(path)}, which does not",
             remedy="Write it again with a header, or open it yourself and pass the table.",
         )
@@ -160,3 +182,8 @@ def _csv_header(path: Path) -> list[str]:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """Return the name of a column as it stands in SQL, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'

@@ -16,7 +16,7 @@ import numpy as np
 
 from bnpriv.errors import DataError
 from bnpriv.release.expressions import reading
-from bnpriv.release.files import file_frame
+from bnpriv.release.files import file_frame, identifier
 from bnpriv.release.readings import categories, number
 from bnpriv.schema import Categorical, Column
 
@@ -83,7 +83,12 @@ def _chosen(
                 found=f"{names.count(name)} of that name" if name in names else "none of that name",
                 remedy="Rename the column, or declare the schema with the names that the data use.",
             )
-    return frame.select(*(nw.nth(names.index(name)).alias(f"c{k}") for k, name in enumerate(columns)))
+    places = [names.index(name) for name in columns]
+    if frame.implementation.is_duckdb():
+        native: Any = frame.to_native()
+        fields = [f"{identifier(native.columns[place])} AS c{k}" for k, place in enumerate(places)]
+        return nw.from_native(native.project(", ".join(fields) or "1 AS c0"))
+    return frame.select(*(nw.nth(place).alias(f"c{k}") for k, place in enumerate(places)))
 
 
 def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column]) -> Frame:

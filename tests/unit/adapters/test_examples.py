@@ -11,8 +11,6 @@ from bnpriv.adapters import examples as module
 from bnpriv.adapters.examples import example, example_data, example_path, examples
 from bnpriv.errors import FileError
 
-pytestmark = pytest.mark.usefixtures("one_grammar")
-
 
 def test_student_is_there() -> None:
     assert "student" in examples()

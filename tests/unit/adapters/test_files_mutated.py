@@ -23,8 +23,6 @@ from bnpriv.adapters.files import read_network
 from bnpriv.errors import BnprivError
 from bnpriv.networks import DiscreteNetwork
 
-pytestmark = pytest.mark.usefixtures("one_grammar")
-
 SECONDS = 5.0
 FEW = 400
 MANY = int(os.environ.get("BNPRIV_MUTANTS", "100000"))

@@ -23,8 +23,6 @@ from bnpriv.queries.parser import parse_query
 from bnpriv.schema import Categorical, Integer, Real
 from bnpriv.secrets import pairs
 
-pytestmark = pytest.mark.usefixtures("one_grammar")
-
 NETWORK = """
 variable income { type discrete [ 3 ] { low, middle, high }; }
 variable sat { type discrete [ 2 ] { weak, strong }; }
