@@ -15,12 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.checks import listing
 from bnpriv.errors import SizeError
 
 FloatArray = NDArray[np.float64]
 
-MOST_CELLS = 2**26
-"""Largest table that is ever allocated: 2^26 cells are 512 MiB."""
+MOST_CELLS = 2**24
+"""Largest table that is ever allocated: 2^24 cells are 128 MiB."""
+
+MOST_WORK = 2**26
+"""Cells of all tables on the way to one joint law: about two seconds."""
+
+CELL_SECONDS = 3e-8
+"""What a cell of a table costs, roughly: for messages, never for decisions, which must be the same everywhere."""
 
 FUNCTION_ERROR = 8
 """Relative error of NumPy's exp and log in units of UNIT_ROUNDOFF: its vector versions may be off by 4 ulp."""
@@ -93,9 +100,10 @@ class LogTable:
 
 def product(tables: Sequence[LogTable], axes: Sequence[str]) -> LogTable:
     """Multiply probabilities: add the logs over the union `axes`."""
-    values: FloatArray = np.zeros((1,) * (len(axes) + 1))
-    for table in tables:
-        values = values + table.aligned(axes)
+    moved = [table.aligned(axes) for table in tables]
+    values: FloatArray = np.zeros(np.broadcast_shapes((1,) * (len(axes) + 1), *(each.shape for each in moved)))
+    for each in moved:
+        values += each
     error = sum(table.error for table in tables) + len(tables) * UNIT_ROUNDOFF * _magnitude(values)
     return LogTable(axes=tuple(axes), values=values, error=error)
 
@@ -133,21 +141,59 @@ def marginal(tables: Iterable[LogTable], keep: Sequence[str], *, most_cells: int
     Raises
     ------
     SizeError
-        If a table on the way would have more than `most_cells` cells.
+        If a table on the way would have more than `most_cells` cells, or all of them more than `MOST_WORK`.
     """
     pool = list(tables)
-    sizes: dict[str, int] = {}
-    for table in pool:
-        sizes.update(table.sizes())
-    models = max(table.values.shape[0] for table in pool)
-    order = _elimination_order([frozenset(table.axes) for table in pool], frozenset(keep), sizes)
-    _check_sizes([frozenset(table.axes) for table in pool], order, keep, sizes, models, most_cells)
+    order, size = elimination(pool, keep)
+    size.check(keep, most_cells)
     for name in order:
         touched = [table for table in pool if name in table.axes]
         axes = sorted({axis for table in touched for axis in table.axes})
         pool = [table for table in pool if name not in table.axes]
         pool.append(sum_out(product(touched, axes), (name,)))
     return product(pool, keep)
+
+
+@final
+@dataclass(frozen=True)
+class Size:
+    """How many cells the largest table of an elimination has, and all of them together."""
+
+    largest: int
+    work: int
+
+    @property
+    def fits(self) -> bool:
+        """Return whether it is within the usual limits."""
+        return self.largest <= MOST_CELLS and self.work <= MOST_WORK
+
+    def check(self, keep: Sequence[str], most_cells: int = MOST_CELLS) -> None:
+        """Refuse what would take too much memory or time.
+
+        Raises
+        ------
+        SizeError
+            With the size.
+        """
+        if self.largest > most_cells or self.work > MOST_WORK:
+            seconds = min(self.work * CELL_SECONDS, 1e12)
+            limit, found = (most_cells, self.largest) if self.largest > most_cells else (MOST_WORK, self.work)
+            what = "a table" if self.largest > most_cells else "the tables of one joint law"
+            raise SizeError(
+                f"{what} may have at most {limit:,} cells",
+                found=f"{found:,} cells, about {seconds:,.0f} seconds, for the joint law of {listing(keep)}",
+                remedy="Query fewer columns at once, merge states, or split Theta.",
+            )
+
+
+def elimination(tables: Sequence[LogTable], keep: Sequence[str]) -> tuple[tuple[str, ...], Size]:
+    """Return the order in which all names but `keep` are summed out, and how large the tables on the way are."""
+    sizes: dict[str, int] = {}
+    for table in tables:
+        sizes.update(table.sizes())
+    scopes = [frozenset(table.axes) for table in tables]
+    order = _elimination_order(scopes, frozenset(keep), sizes)
+    return order, _size(scopes, order, keep, sizes, max(table.values.shape[0] for table in tables))
 
 
 def _elimination_order(
@@ -157,39 +203,39 @@ def _elimination_order(
     for scope in scopes:
         for name in scope:
             neighbours[name] |= scope - {name}
+
+    def cost(name: str) -> tuple[int, str]:
+        return math.prod(sizes[n] for n in neighbours[name]) * sizes[name], name
+
     order: list[str] = []
-    left = set(sizes) - keep
+    left = {name: cost(name) for name in sizes if name not in keep}
     while left:
-        name = min(left, key=lambda name: (math.prod(sizes[n] for n in neighbours[name]) * sizes[name], name))
+        _, name = min(left.values())
+        del left[name]
         around = neighbours.pop(name)
         for other in around:
             neighbours[other] |= around - {other}
             neighbours[other].discard(name)
-        left.remove(name)
+        left.update({other: cost(other) for other in around if other in left})
         order.append(name)
     return tuple(order)
 
 
-def _check_sizes(
+def _size(
     scopes: Sequence[frozenset[str]],
     order: Sequence[str],
     keep: Sequence[str],
     sizes: Mapping[str, int],
     models: int,
-    most_cells: int,
-) -> None:
+) -> Size:
     pool = list(scopes)
-    largest = models * math.prod(sizes[name] for name in keep)
+    largest = work = models * math.prod(sizes[name] for name in keep)
     for name in order:
         union = frozenset(axis for scope in pool if name in scope for axis in scope)
-        largest = max(largest, models * math.prod(sizes[axis] for axis in union))
+        cells = models * math.prod(sizes[axis] for axis in union)
+        largest, work = max(largest, cells), work + cells
         pool = [scope for scope in pool if name not in scope] + [union - {name}]
-    if largest > most_cells:
-        raise SizeError(
-            f"a table may have at most {most_cells:,} cells",
-            found=f"{largest:,} cells for the joint law of {', '.join(keep)}",
-            remedy="Query fewer columns at once, merge states, or split Theta.",
-        )
+    return Size(largest, work)
 
 
 def _magnitude(values: FloatArray) -> float:

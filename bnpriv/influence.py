@@ -16,9 +16,10 @@ from bnpriv.conditionals import TellsApart, two_conditionals
 from bnpriv.errors import NetworkError, SecretError
 from bnpriv.explanation import explanation
 from bnpriv.factors import FloatArray
+from bnpriv.inference import joint_size
 from bnpriv.inference.interval import interval_bounds
 from bnpriv.networks import DiscreteNetwork, Graph, IntervalNetwork, Network, State
-from bnpriv.ratios import RatioTables
+from bnpriv.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
 from bnpriv.render import html, number_text, set_text
 from bnpriv.render.text import visible
 from bnpriv.render.two_curves import TwoCurves
@@ -289,12 +290,33 @@ def influence_of(network: Network, columns: Iterable[str], protected: str, pairs
         pairs=tuple(pairs),
         values=values,
         error=tables.error if border else 0.0,
-        kind="certified" if tables.for_sets is None else "exact",
+        kind="exact" if tables.is_exact(pairs) else "certified",
         pair=pair,
         model=model,
         assignment=assignment,
         network=network,
     )
+
+
+def influence_cells(
+    network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair]
+) -> int:
+    """Return how many cells the tables behind the influence of a frontier have, and what their ratios take.
+
+    A table that would be too large is not made; what bounds it has few cells.
+    """
+    parts = independent_parts(network.graph, protected, border)
+    if not all(pair.is_point for pair in pairs) and len(parts) > 1:
+        parts.append(border)
+    total = 0
+    for part in parts:
+        size = joint_size(network, (protected, *part))
+        if size.fits:
+            cells = network.models * math.prod(len(network.states[name]) for name in part)
+            total += size.work + 2 * len(pairs) * cells
+        else:
+            total += MOST_SEPARATOR_WORK
+    return total
 
 
 def _within(
@@ -340,8 +362,7 @@ def draw_points(values: FloatArray) -> tuple[float, float, float]:
 
 def frontier(graph: Graph, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
     """Return the members of `columns` that the others do not separate from `protected`, sorted."""
-    seen = frozenset(columns)
-    return tuple(name for name in sorted(seen) if graph.open_path(protected, {name}, given=seen - {name}))
+    return graph.frontier(protected, columns)
 
 
 def influence_matrix(network: Network, pairs: Mapping[str, SecretPairs] | None = None) -> pd.DataFrame:

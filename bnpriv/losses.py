@@ -173,6 +173,12 @@ def losses_of(network: DiscreteNetwork, border: Iterable[str], protected: str, p
     )
 
 
+def loss_cells(network: DiscreteNetwork, border: Iterable[str], pairs: Sequence[SecretPair]) -> int:
+    """Return how many cells the losses of a frontier have, of all models and pairs together; 0 if too many to keep."""
+    cells = network.models * len(pairs) * math.prod(len(network.states[name]) for name in border)
+    return cells if cells <= MOST_LOSSES else 0
+
+
 def _row(tables: RatioTables, pair: SecretPair, rows: int) -> tuple[FloatArray, FloatArray]:
     """Return log P(cell | first) and log P(cell | second), of shape (models, cells of all parts together)."""
     parts = tables.tables(pair)

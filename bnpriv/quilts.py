@@ -239,6 +239,26 @@ def _separators(graph: Graph, protected: str) -> Iterator[frozenset[str]]:
                 yield names
 
 
+def separators_of(graph: Graph, protected: str, columns: Iterable[str]) -> Iterator[frozenset[str]]:
+    """Yield minimal separators between an attribute and a set of others, of those found so far the smallest first.
+
+    Each separates all of `columns` from `protected` that it does not hold itself.
+
+    Examples
+    --------
+    >>> chain = Graph({"a": (), "b": ("a",), "c": ("b",), "d": ("c",)})
+    >>> [sorted(names) for names in separators_of(chain, "a", ["c", "d"])]
+    [['b'], ['c']]
+    """
+    targets = frozenset(columns)
+    near = graph.moral((*targets, protected))
+    beyond = ""  # stands for all targets together; no attribute has an empty name
+    near[beyond] = set(targets)
+    for name in targets:
+        near[name].add(beyond)
+    return _minimal_separators(near, protected, beyond)
+
+
 def _minimal_separators(neighbours: Mapping[str, set[str]], source: str, target: str) -> Iterator[frozenset[str]]:
     """Yield the minimal separators of two nodes of an undirected graph, in an order that depends on the graph only.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import final
 
 import numpy as np
@@ -13,9 +14,16 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.errors import SizeError
 from bnpriv.factors import FloatArray, LogTable, log_sum_exp
-from bnpriv.inference import joint_law
+from bnpriv.inference import joint_law, joint_size
 from bnpriv.networks import DiscreteNetwork, Graph, State
+from bnpriv.quilts import separators_of
 from bnpriv.secrets import SecretPair
+
+MOST_SEPARATORS = 30
+"""Small separators that are weighed up where a part is too large for a table."""
+
+MOST_SEPARATOR_WORK = 2**20
+"""Cells of the tables on the way to what a separator tells."""
 
 
 def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
@@ -27,16 +35,95 @@ def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> l
     left = set(columns)
     parts: list[tuple[str, ...]] = []
     while left:
-        reached: set[str] = set()
-        todo = [min(left)]
-        while todo:
-            name = todo.pop()
-            if name not in reached and name != protected:
-                reached.add(name)
-                todo.extend(near[name])
+        reached = _component(near, protected, min(left))
         parts.append(tuple(sorted(left & reached)))
         left -= reached
     return parts
+
+
+def _component(near: Mapping[str, set[str]], protected: str, start: str) -> set[str]:
+    """Return what is connected with `start` in a moral graph without the protected attribute."""
+    reached: set[str] = set()
+    todo = [start]
+    while todo:
+        name = todo.pop()
+        if name not in reached and name != protected:
+            reached.add(name)
+            todo.extend(near[name])
+    return reached
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PartBound:
+    """What bounds a part of the frontier whose own table would be too large, for pairs of single states.
+
+    Whatever separates the part from the protected attribute tells at least as much. Its parents, its children and
+    their other parents do: what they tell is at most the sum of what the entries of their tables tell.
+
+    Parameters
+    ----------
+    children : tuple of LogTable
+        The tables of the children of the protected attribute that lead to the part, its axis first.
+    above : LogTable or None
+        The protected attribute's own table, if its parents lead to the part.
+    separators : tuple of RatioTables
+        Small separators whose tables are not too large.
+    """
+
+    children: tuple[LogTable, ...]
+    above: LogTable | None
+    separators: tuple[RatioTables, ...]
+
+    @classmethod
+    def of(cls, network: DiscreteNetwork, protected: str, part: tuple[str, ...]) -> PartBound:
+        """Collect the bounds of a part."""
+        graph, near = network.graph, network.graph.moral((*part, protected))
+        inside = _component(near, protected, part[0])
+        children = [name for name in sorted(inside) if protected in graph.parents[name]]
+        axes = [(protected, *(axis for axis in network.tables[name].axes if axis != protected)) for name in children]
+        tables = (
+            LogTable(axes=order, values=network.tables[name].aligned(order), error=network.tables[name].error)
+            for name, order in zip(children, axes, strict=True)
+        )
+        above = network.tables[protected] if inside.intersection(graph.parents[protected]) else None
+        return cls(children=tuple(tables), above=above, separators=_separators(network, protected, part))
+
+    def ratios(self, tables: RatioTables, first: int, second: int) -> FloatArray:
+        """Return an upper bound per model for two states of the protected attribute; `tables` has its prior."""
+        total = sum((_largest(table, first, second) for table in self.children), np.zeros(1))
+        if self.above is not None:
+            with np.errstate(invalid="ignore"):
+                base = tables.prior.values[:, first] - tables.prior.values[:, second]
+                total = total + _largest(self.above, first, second) - base
+        total = np.where(np.isnan(total), np.inf, total)
+        pair = SecretPair(frozenset({tables.states[first]}), frozenset({tables.states[second]}))
+        return np.minimum.reduce([total, *(each.ratios(pair) + each.error for each in self.separators)])
+
+    @property
+    def error(self) -> float:
+        """Return a bound on the rounding error of the sums."""
+        tables = self.children if self.above is None else (*self.children, self.above)
+        return sum(2 * table.error + UNIT_ROUNDOFF * 8 * _finite(table) for table in tables) + 64 * UNIT_ROUNDOFF
+
+
+def _separators(network: DiscreteNetwork, protected: str, part: tuple[str, ...]) -> tuple[RatioTables, ...]:
+    """Return the tables of the two separators that cost least, if they are cheap enough."""
+    costs: list[tuple[int, tuple[str, ...]]] = []
+    for names in islice(separators_of(network.graph, protected, part), MOST_SEPARATORS):
+        split = independent_parts(network.graph, protected, sorted(names))
+        sizes = [joint_size(network, (protected, *each)) for each in split]
+        work = sum(size.work for size in sizes)
+        if work <= MOST_SEPARATOR_WORK and all(size.fits for size in sizes):
+            costs.append((work, tuple(sorted(names))))
+    return tuple(RatioTables.of(network, protected, names, ()) for _, names in sorted(costs)[:2])
+
+
+def _largest(table: LogTable, first: int, second: int) -> FloatArray:
+    """Return per model the largest log ratio of two rows of a table, over what the first row allows."""
+    above, below = (table.values[:, state].reshape(table.values.shape[0], -1) for state in (first, second))
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(above), -np.inf, above - below).max(axis=1)
 
 
 @final
@@ -46,45 +133,66 @@ class RatioTables:
 
     The parts are independent given a single state of the protected attribute, so that for pairs of single states the
     log ratios add; given a set of states they are not, and one table of the whole frontier is needed: `for_sets`,
-    None when it would be too large.
+    None when it would be too large. Parts whose own tables would be too large are bounded.
     """
 
     states: tuple[State, ...]
     prior: LogTable
     for_points: tuple[LogTable, ...]
     for_sets: tuple[LogTable, ...] | None
+    bounded: tuple[PartBound, ...] = field(default=())
 
     @classmethod
     def of(
         cls, network: DiscreteNetwork, protected: str, border: tuple[str, ...], pairs: Sequence[SecretPair]
     ) -> RatioTables:
-        """Compute the tables of a frontier `border`."""
+        """Compute the tables of a frontier `border`.
+
+        Raises
+        ------
+        SizeError
+            If even the law of the protected attribute itself takes a table that is too large.
+        """
+        prior = joint_law(network, (protected,))
         split = independent_parts(network.graph, protected, border)
-        parts = tuple(joint_law(network, (protected, *part)) for part in split)
-        whole: tuple[LogTable, ...] | None = parts
-        if len(parts) > 1 and not all(pair.is_point for pair in pairs):
+        parts: list[LogTable] = []
+        bounded: list[PartBound] = []
+        for part in split:
+            try:
+                parts.append(joint_law(network, (protected, *part)))
+            except SizeError:
+                bounded.append(PartBound.of(network, protected, part))
+        whole: tuple[LogTable, ...] | None = None if bounded else tuple(parts)
+        if len(split) > 1 and not bounded and not all(pair.is_point for pair in pairs):
             try:
                 whole = (joint_law(network, (protected, *border)),)
             except SizeError:
                 whole = None
         return cls(
             states=network.states[protected],
-            prior=joint_law(network, (protected,)),
-            for_points=parts,
+            prior=prior,
+            for_points=tuple(parts),
             for_sets=whole,
+            bounded=tuple(bounded),
         )
 
     def tables(self, pair: SecretPair) -> tuple[LogTable, ...] | None:
-        """Return the tables whose log ratios add for `pair`."""
-        return self.for_points if pair.is_point else self.for_sets
+        """Return the tables whose log ratios add for `pair`; None if they do not tell everything."""
+        return self.for_points if pair.is_point and not self.bounded else self.for_sets
+
+    def is_exact(self, pairs: Sequence[SecretPair]) -> bool:
+        """Return whether no bound stands in for any of `pairs`."""
+        return all(self.tables(pair) is not None for pair in pairs)
 
     def ratios(self, pair: SecretPair) -> FloatArray:
         """Return the influence per model; -inf where a secret has probability zero."""
-        tables = self.tables(pair)
+        tables = self.for_points if pair.is_point else self.for_sets
         if tables is None:
             return self._largest_singleton(pair)
         first, second = self.side(pair.first), self.side(pair.second)
         total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
+        for part in self.bounded if pair.is_point else ():
+            total = total + np.maximum(part.ratios(self, int(first[0]), int(second[0])), 0.0)
         return np.where(self.impossible(first) | self.impossible(second), -np.inf, total)
 
     def cells(self, table: LogTable, pair: SecretPair) -> FloatArray:
@@ -116,10 +224,13 @@ class RatioTables:
     @cached_property
     def error(self) -> float:
         """Return a bound on the rounding error of a sum of log ratios."""
-        total = 0.0
+        total = sum(part.error + 2 * self.prior.error for part in self.bounded)
         for table in dict.fromkeys((*self.for_points, *(self.for_sets or ()))):
-            finite = table.values[np.isfinite(table.values)]
-            largest = float(np.max(np.abs(finite), initial=0.0))
             total += 2 * (table.error + self.prior.error)
-            total += UNIT_ROUNDOFF * (8 * largest + 8 * table.values.shape[1] + 64)
+            total += UNIT_ROUNDOFF * (8 * _finite(table) + 8 * table.values.shape[1] + 64)
         return total
+
+
+def _finite(table: LogTable) -> float:
+    """Return the largest size of a finite entry."""
+    return float(np.max(np.abs(table.values[np.isfinite(table.values)]), initial=0.0))

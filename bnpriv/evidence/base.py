@@ -119,6 +119,14 @@ class Influences(Protocol):
         """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
         ...
 
+    def cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return how many cells the tables behind an influence have that is not known yet; 0 where there are none."""
+        ...
+
+    def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return how many cells the losses have, of all models and pairs together; 0 where none are kept."""
+        ...
+
     def losses(self, columns: frozenset[str], attribute: str) -> PrivacyLosses | Refusal:
         """Return the privacy losses of `columns` about the protected `attribute`, or why there are none."""
         ...

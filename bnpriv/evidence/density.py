@@ -68,6 +68,14 @@ class DensityInfluences:
             self._known[key] = unknown or density_influence_of(self._network, border, attribute, pairs)
         return self._known[key]
 
+    def cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return 0: the quadrature has limits of its own."""
+        return 0
+
+    def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return 0: the quadrature has limits of its own."""
+        return 0
+
     def losses(self, columns: frozenset[str], attribute: str) -> DensityInfluence:
         """Return the privacy losses of `columns` about the protected `attribute`, per pair.
 

@@ -16,8 +16,8 @@ from bnpriv.evidence.density import density_influences
 from bnpriv.evidence.gaussian import GaussianInfluences
 from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence import Influence, frontier, influence_of
-from bnpriv.losses import Losses, losses_of
+from bnpriv.influence import Influence, frontier, influence_cells, influence_of
+from bnpriv.losses import Losses, loss_cells, losses_of
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, drivers, exact_tables
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -63,6 +63,18 @@ class DistributionalInfluences:
         if key not in self._known:
             self._known[key] = influence_of(self.network, border, attribute, self.secrets[attribute])
         return self._known[key]
+
+    def cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return how many cells the tables behind an influence have that is not known yet."""
+        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
+        if (attribute, border) in self._known:
+            return 0
+        return influence_cells(self.network, border, attribute, self.secrets[attribute])
+
+    def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return how many cells the losses have, of all models and pairs together."""
+        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
+        return loss_cells(self.network, border, self.secrets[attribute])
 
     def losses(self, columns: frozenset[str], attribute: str) -> Losses:
         """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""

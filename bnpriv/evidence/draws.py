@@ -56,7 +56,7 @@ class DrawnLaws:
     @property
     def dimension(self) -> int:
         """Return how many numbers the answer has."""
-        return len(self.forward.form.matrix)
+        return len(self.forward.form.rows)
 
     @property
     def rounding(self) -> float:

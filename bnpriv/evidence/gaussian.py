@@ -57,6 +57,14 @@ class GaussianInfluences:
             self._known[key] = gaussian_influence_of(self._network, border, attribute, self.secrets[attribute])
         return self._known[key]
 
+    def cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return 0: covariances take no tables."""
+        return 0
+
+    def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return 0: the losses have a closed form."""
+        return 0
+
     def losses(self, columns: frozenset[str], attribute: str) -> GaussianInfluence:
         """Return the privacy losses of `columns` about the protected `attribute`, per model and pair."""
         return self.influence(columns, attribute)

@@ -77,7 +77,7 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
         record = RecordPair(pair=label, first=laws[0], second=laws[1], distance=framework.schema.records)
         exact = _exact(label, laws[0], laws[1], form)
         found.append(Constraint(protected="the distribution", model=k, record=record, pairs=exact))
-    return GivenLaws(tuple(found), len(form.matrix), rounding_of(form), (INDEPENDENT_RECORDS,))
+    return GivenLaws(tuple(found), len(form.rows), rounding_of(form), (INDEPENDENT_RECORDS,))
 
 
 def _exact(label: str, first: Atoms, second: Atoms, form: NormalForm) -> tuple[LawPair, ...] | Refusal:

@@ -72,6 +72,14 @@ class IntervalInfluences:
             self._known[key] = influence_of(self.network, border, attribute, self.secrets[attribute])
         return self._known[key]
 
+    def cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return 0: the bounds have limits of their own."""
+        return 0
+
+    def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return 0: there are no losses."""
+        return 0
+
     def losses(self, columns: frozenset[str], attribute: str) -> Refusal:
         """Return why there are no privacy losses: a bound of the largest one says nothing of how rare it is."""
         return NO_LOSSES

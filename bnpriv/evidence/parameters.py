@@ -51,7 +51,7 @@ class ParameterLaws:
     @property
     def dimension(self) -> int:
         """Return how many numbers the answer has."""
-        return len(self.form.matrix)
+        return len(self.form.rows)
 
     @property
     def rounding(self) -> float:

@@ -11,8 +11,8 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
 from bnpriv.evidence.distributional import influences
 from bnpriv.frameworks import ValuePrivacy
-from bnpriv.influence import Influence, frontier, influence_of
-from bnpriv.losses import Losses, losses_of
+from bnpriv.influence import Influence, frontier, influence_cells, influence_of
+from bnpriv.losses import Losses, loss_cells, losses_of
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import record_sensitivity
@@ -65,6 +65,18 @@ class ValueInfluences:
         if key not in self._known:
             self._known[key] = influence_of(self._network, border, attribute, self.secrets[attribute])
         return self._known[key]
+
+    def cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return how many cells the tables behind an influence have that is not known yet."""
+        border = frontier(self._network.graph, attribute, columns)
+        if (attribute, border) in self._known:
+            return 0
+        return influence_cells(self._network, border, attribute, self.secrets[attribute])
+
+    def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
+        """Return how many cells the losses have, of all models and pairs together."""
+        border = frontier(self._network.graph, attribute, columns)
+        return loss_cells(self._network, border, self.secrets[attribute])
 
     def losses(self, columns: frozenset[str], attribute: str) -> Losses:
         """Return the privacy losses of `columns` about the protected column `attribute`, per model and ordered pair."""

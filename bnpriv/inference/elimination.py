@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
-from bnpriv.factors import MOST_CELLS, LogTable, marginal
+from bnpriv.factors import MOST_CELLS, LogTable, Size, elimination, marginal
 from bnpriv.networks import DiscreteNetwork
+
+MOST_KEPT = 2**14
+"""Cells of a joint law that is kept with its network: parts of many questions share it."""
+
+MOST_LAWS = 1024
+"""Joint laws that are kept with a network."""
+
+_kept: WeakKeyDictionary[DiscreteNetwork, dict[tuple[str, ...], LogTable]] = WeakKeyDictionary()
 
 
 def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells: int = MOST_CELLS) -> LogTable:
@@ -16,8 +25,24 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
     Raises
     ------
     SizeError
-        If a table on the way would have more than `most_cells` cells.
+        If a table on the way would have more than `most_cells` cells, or all of them together too many.
     """
+    kept, names = _kept.setdefault(network, {}), tuple(attributes)
+    if most_cells != MOST_CELLS:  # what is kept was made under the usual limit, and another one may refuse it
+        return marginal(_needed(network, names), names, most_cells=most_cells)
+    if names not in kept:
+        found = marginal(_needed(network, names), names)
+        if found.values.size > MOST_KEPT or len(kept) >= MOST_LAWS:
+            return found
+        kept[names] = found
+    return kept[names]
+
+
+def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
+    """Return how large the tables on the way to log P(attributes) are, without making them."""
+    return elimination(_needed(network, attributes), attributes)[1]
+
+
+def _needed(network: DiscreteNetwork, attributes: Sequence[str]) -> list[LogTable]:
     needed = network.graph.ancestral(attributes)
-    tables = [network.tables[name] for name in network.attributes if name in needed]
-    return marginal(tables, attributes, most_cells=most_cells)
+    return [network.tables[name] for name in network.attributes if name in needed]

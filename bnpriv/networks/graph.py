@@ -125,6 +125,27 @@ class Graph:
                 near[member] |= family - {member}
         return near
 
+    def frontier(self, source: str, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the members of `names` that the others do not separate from `source`, sorted.
+
+        They are those that a walk from `source` runs into, in the moral graph of the ancestors of all of them.
+
+        Raises
+        ------
+        NetworkError
+            If a name is no node, or `source` is in `names`.
+        """
+        wall = frozenset(names)
+        self._check_known(wall | {source})
+        _check_apart(source, wall)
+        near = self.moral((*wall, source))
+        reached, todo = {source}, [source]
+        while todo:
+            fresh = near[todo.pop()] - reached
+            reached |= fresh
+            todo.extend(fresh - wall)
+        return tuple(sorted(reached & wall))
+
     def open_paths(self, source: str, given: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Return, for every node that `given` does not separate from `source`, one path that it leaves open.
 
@@ -138,12 +159,7 @@ class Graph:
         """
         blocked = frozenset(given)
         self._check_known(blocked | {source})
-        if source in blocked:  # it would reach nothing, and everything would look separated
-            raise NetworkError(
-                "a node is not among the given when its own paths are asked for",
-                found=repr(source),
-                remedy="Leave it out of them.",
-            )
+        _check_apart(source, blocked)
         above = self.ancestral(blocked)
         start: Step = (source, False)
         back: dict[Step, Step | None] = {start: None}
@@ -189,6 +205,15 @@ class Graph:
                 found=f"the unknown {listing(unknown)}",
                 remedy="Check the spelling.",
             )
+
+
+def _check_apart(source: str, given: frozenset[str]) -> None:
+    if source in given:  # it would reach nothing, and everything would look separated
+        raise NetworkError(
+            "a node is not among the given when its own paths are asked for",
+            found=repr(source),
+            remedy="Leave it out of them.",
+        )
 
 
 def _cycle(parents: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, final
 
@@ -75,6 +75,10 @@ class Reading:
     def driven(self, columns: frozenset[str] | set[str], attribute: str) -> frozenset[str]:
         """Return those of `columns` that an attribute drives itself."""
         return frozenset(column for column in columns if attribute in self.columns.get(column, (column,)))
+
+    def driving(self, columns: frozenset[str], attributes: Collection[str]) -> frozenset[str]:
+        """Return those of `columns` that one of `attributes` drives."""
+        return frozenset(name for name in columns if not self.drivers({name}).isdisjoint(attributes))
 
 
 class HasReading(Protocol):

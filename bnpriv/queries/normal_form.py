@@ -10,15 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 from bnpriv.checks import listing
-from bnpriv.errors import QueryError
+from bnpriv.errors import QueryError, SizeError
 from bnpriv.queries.base import Indicator, Output, Query, Term
 from bnpriv.queries.predicates import Comparison, IsIn
 from bnpriv.schema import Categorical, Integer, Real, Schema
 
 LARGEST_SUM = 2**63 - 1
+
+MOST_ENTRIES = 2**20
+"""Entries of a matrix that is written out."""
+
+_NOTHING = Fraction(0)
 
 
 @final
@@ -38,13 +44,16 @@ IntegerTerm = Indicator | Steps
 class NormalForm:
     """A query compiled for a schema: ``answer = matrix @ sums + offset``.
 
+    A histogram of many bins has a matrix of very many zeros, so only the other entries are kept.
+
     Parameters
     ----------
     schema : Schema
         The columns and the number of records.
     terms : tuple of Indicator or Steps
         What is summed over the records, each a whole number per record.
-    matrix : tuple of tuple of Fraction, shape (outputs, terms)
+    rows : tuple of mapping from int to Fraction, one per output
+        The entries of the matrix that are not 0, by the place of their term.
     offset : tuple of Fraction, shape (outputs,)
     labels : tuple of str
         One per output.
@@ -52,15 +61,33 @@ class NormalForm:
 
     schema: Schema
     terms: tuple[IntegerTerm, ...]
-    matrix: tuple[tuple[Fraction, ...], ...]
+    rows: tuple[Mapping[int, Fraction], ...]
     offset: tuple[Fraction, ...]
     labels: tuple[str, ...]
+
+    @cached_property
+    def matrix(self) -> tuple[tuple[Fraction, ...], ...]:
+        """Return the whole matrix, of shape (outputs, terms).
+
+        Raises
+        ------
+        SizeError
+            If it has too many entries.
+        """
+        size = len(self.rows) * len(self.terms)
+        if size > MOST_ENTRIES:
+            raise SizeError(
+                f"the weights of a query may be at most {MOST_ENTRIES:,} for this mechanism",
+                found=f"{size:,}: {len(self.rows):,} numbers from {len(self.terms):,} sums",
+                remedy="Ask for fewer numbers at once.",
+            )
+        return tuple(tuple(row.get(term, _NOTHING) for term in range(len(self.terms))) for row in self.rows)
 
     def answer(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
         """Return the exact answer from the integer sums of the terms."""
         return tuple(
-            shift + sum((weight * total for weight, total in zip(row, sums, strict=True) if weight), Fraction(0))
-            for row, shift in zip(self.matrix, self.offset, strict=True)
+            shift + sum((weight * sums[term] for term, weight in row.items()), _NOTHING)
+            for row, shift in zip(self.rows, self.offset, strict=True)
         )
 
 
@@ -84,21 +111,14 @@ def normal_form(query: Query, schema: Schema) -> NormalForm:
             terms.setdefault(term, len(terms))
     for term in terms:
         _check_term(term, schema)
-    matrix = tuple(_dense({terms[term]: weight for term, weight in row.items()}, len(terms)) for row in rows)
+    sparse = tuple({terms[term]: weight for term, weight in row.items() if weight} for row in rows)
     return NormalForm(
         schema=schema,
         terms=tuple(terms),
-        matrix=matrix,
+        rows=sparse,
         offset=tuple(offset),
         labels=tuple(output.label for output in outputs),
     )
-
-
-def _dense(row: Mapping[int, Fraction], length: int) -> tuple[Fraction, ...]:
-    filled = [Fraction(0)] * length
-    for place, weight in row.items():
-        filled[place] = weight
-    return tuple(filled)
 
 
 def _affine(output: Output, schema: Schema) -> tuple[dict[IntegerTerm, Fraction], Fraction]:

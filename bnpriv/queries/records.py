@@ -140,7 +140,7 @@ def problem(form: NormalForm, moving: frozenset[str]) -> Problem:
         reads=tuple(
             term.predicate.columns if isinstance(term, Indicator) else frozenset({term.column}) for term in form.terms
         ),
-        rows=tuple({term: weight * records for term, weight in enumerate(row) if weight} for row in form.matrix),
+        rows=tuple({term: weight * records for term, weight in row.items()} for row in form.rows),
         moving=moving,
     )
 

@@ -261,8 +261,8 @@ def _whole_numbered(query: Query, schema: Schema) -> tuple[bool, ...]:
         return (False,) * query.size
     form = normal_form(query, schema)
     return tuple(
-        all(number.denominator == 1 for number in (*row, shift))
-        for row, shift in zip(form.matrix, form.offset, strict=True)
+        all(number.denominator == 1 for number in (*row.values(), shift))
+        for row, shift in zip(form.rows, form.offset, strict=True)
     )
 
 

@@ -14,7 +14,7 @@ from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief
 from bnpriv.influence import Influence, influence_of
 from bnpriv.losses import losses_of
 from bnpriv.mechanisms import Calibration, Decision, MarkovQuiltMechanism
-from bnpriv.mechanisms.quilt import approximate_scales, scales
+from bnpriv.mechanisms.quilt_scales import approximate_scales, scales
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers, exact_tables
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query

@@ -11,7 +11,7 @@ from typing import final
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import DistributionalInfluences, IntervalInfluences, discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.mechanisms.quilt import LEAST_MARGIN
+from bnpriv.mechanisms.quilt_scales import LEAST_MARGIN
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.secrets import SecretPair

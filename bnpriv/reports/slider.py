@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bnpriv import odds
 from bnpriv.mechanisms import Calibration, Usefulness
 from bnpriv.mechanisms.pages import narrowest
-from bnpriv.mechanisms.quilt import LEAST_MARGIN
+from bnpriv.mechanisms.quilt_scales import LEAST_MARGIN
 from bnpriv.mechanisms.usefulness import LIMITS, Verdict
 from bnpriv.noise import Laplace
 from bnpriv.render import Json

@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.evidence.distributional as evidence_module
-import bnpriv.mechanisms.quilt as quilt_module
+import bnpriv.mechanisms.quilt_search as quilt_module
 import bnpriv.ratios as ratios_module
 from bnpriv.networks import Graph
 from bnpriv.secrets import SecretPair
@@ -75,14 +75,14 @@ def test_log10(monkeypatch) -> None:
 
 
 def test_least_over_protected_attributes(monkeypatch) -> None:
-    real = quilt_module._Search.decide
+    real = quilt_module.QuiltSearch.decide
 
     def least(self, attribute):
         decision = real(self, attribute)
         everything = [real(self, name).scale for name in self.evidence.secrets]
         return dataclasses.replace(decision, scale=min(everything))
 
-    monkeypatch.setattr(quilt_module._Search, "decide", least)
+    monkeypatch.setattr(quilt_module.QuiltSearch, "decide", least)
     assert killed()
 
 
@@ -101,20 +101,19 @@ def test_mean_influence(monkeypatch) -> None:
 def test_wrong_separation(monkeypatch) -> None:
     """Colliders are taken to block even when they are given."""
 
-    def open_path(self: Graph, source, targets, *, given):
+    def frontier(self: Graph, source, names):
         undirected: dict[str, set[str]] = {name: set() for name in self.nodes}
         for parent, child in self.edges:
             undirected[parent].add(child)
             undirected[child].add(parent)
-        reached, todo = set(), [source]
+        wall, reached, todo = set(names), {source}, [source]
         while todo:
-            name = todo.pop()
-            if name not in reached:
-                reached.add(name)
-                todo += [] if name in given else sorted(undirected[name])
-        return ("x",) if reached & set(targets) & set(self.children[source]) else None
+            fresh = undirected[todo.pop()] - reached
+            reached |= fresh
+            todo += fresh - wall
+        return tuple(sorted(reached & wall & set(self.children[source])))
 
-    monkeypatch.setattr(Graph, "open_path", open_path)
+    monkeypatch.setattr(Graph, "frontier", frontier)
     assert killed()
 
 
@@ -131,14 +130,14 @@ def test_epsilon_plus_influence(monkeypatch) -> None:
 
 def test_zero_probability_pairs_hide_the_others(monkeypatch) -> None:
     """A pair that is no constraint under one model is dropped under all."""
-    real = quilt_module._Search.decide
+    real = quilt_module.QuiltSearch.decide
 
     def drop(self, attribute):
         decision = real(self, attribute)
         values = self.evidence.influence(frozenset(), attribute).values
         return dataclasses.replace(decision, scale=0.0) if np.isneginf(values).any() else decision
 
-    monkeypatch.setattr(quilt_module._Search, "decide", drop)
+    monkeypatch.setattr(quilt_module.QuiltSearch, "decide", drop)
     assert killed()
 
 
