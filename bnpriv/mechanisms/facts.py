@@ -37,12 +37,12 @@ def query_facts(query: Query, schema: Schema) -> Json:
     if isinstance(query, (Custom, GivenAnswer)):
         return {"left_out": "not covered: a query that is no built-in one"}
     form = normal_form(query, schema)
-    weights = sum(1 for row in form.matrix for weight in row if weight)
+    weights = sum(len(row) for row in form.rows)
     if weights + len(form.terms) > MOST_NUMBERS:
         return {"left_out": f"too large: {weights + len(form.terms):,} weights and terms of {MOST_NUMBERS:,}"}
     return {
         "terms": [_term(term) for term in form.terms],
-        "matrix": [[[k, str(weight)] for k, weight in enumerate(row) if weight] for row in form.matrix],
+        "matrix": [[[k, str(row[k])] for k in sorted(row)] for row in form.rows],
         "offset": [str(shift) for shift in form.offset],
     }
 
