@@ -360,12 +360,19 @@ class _Check:
         return {tuple(r.values()): tuple(map(Fraction, self.form.key(r), self.form.under)) for r in records}
 
     @cached_property
+    def ends(self) -> list[tuple[Fraction, Fraction]]:
+        """Return the least and the greatest exact answer."""
+        numbers = zip(self.form.offset, zip(*self.added.values(), strict=True), strict=True)
+        return [(shift + self.n * min(each), shift + self.n * max(each)) for shift, each in numbers]
+
+    @cached_property
     def rounding(self) -> list[Fraction]:
         """Return how far rounding to doubles can move two answers apart: not at all if all answers are doubles."""
         found: list[Fraction] = []
-        for k, numbers in enumerate(zip(*self.added.values(), strict=True)):
-            largest = max(abs(self.form.offset[k] + self.n * end) for end in (min(numbers), max(numbers)))
-            under = math.lcm(self.form.under[k], self.form.offset[k].denominator)
+        for ends, *unders in zip(
+            self.ends, self.form.under, (shift.denominator for shift in self.form.offset), strict=True
+        ):
+            largest, under = max(map(abs, ends)), math.lcm(*unders)
             exact = under & (under - 1) == 0 and largest * under <= 2**53
             found.append(Fraction(0 if exact else math.ulp(float(largest))))
         return found
@@ -388,6 +395,8 @@ class _Check:
                 [most, *(sum(abs(x - y) for x, y in zip(a, b, strict=True)) for a, b in combinations(points, 2))]
             )
         far = records * most + sum(self.rounding[k] for k in moved)
+        if len(self.form.rows) == 1:  # rounding keeps the order
+            far = min(far, Fraction(float(self.ends[0][1])) - Fraction(float(self.ends[0][0])))
         return ZERO if not most else _decimal(far) / self.scale if self.scale else INFINITE
 
     def by_quilts(self) -> str:

@@ -1,0 +1,257 @@
+"""Replay random calibrations with hostile numbers by the independent checker: ``python -m tests.replay 5000``.
+
+Bounds with a large offset, decimal weights, masses down to 1e-300 and their products, secrets of probability zero,
+chosen pairs in one order, two protected attributes, several models, delta with every kind of noise, numbers of records
+by which a division rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import multiprocessing
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+import bnpriv as bp
+from bnpriv.laws import Atoms
+
+RECORDS = (1, 2, 3, 5, 6, 7, 9)
+TINY = (1e-150, 4.5e-168, 1e-200, 1e-214, 1e-300)
+WEIGHTS = (0.1, 0.2, 0.3, -0.1, 0.7, 1.0, 3.0)
+STATUSES = ("holds", "fails", "too large", "not covered", "crashes")
+NOTIONS = ("parameters", "dataset", "value", "distribution")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question to a mechanism."""
+
+    framework: bp.DistributionalAttributePrivacy | bp.DatasetAttributePrivacy | bp.ValuePrivacy | bp.DistributionPrivacy
+    query: bp.Query | None
+    mechanism: bp.Mechanism
+    epsilon: float
+    delta: float
+
+
+def column(rng: np.random.Generator, size: int) -> tuple[bp.Real | bp.Integer | bp.Categorical, list[str]]:
+    """Draw a column that can take `size` values, and these as states."""
+    kind = rng.integers(5)
+    if kind == 0:
+        names = [f"c{k}" for k in range(size)]
+        return bp.Categorical(names), names
+    if kind <= 2:
+        low = int(rng.choice([0, -3, 10**6]))
+        return bp.Integer(low, low + size - 1), [str(low + k) for k in range(size)]
+    if kind == 3:
+        low, width = float(rng.choice([0.1, 0.3, 1 / 3])), float(rng.choice([0.1, 0.6, 1.1]))
+    else:
+        low = 2.0 ** int(rng.integers(40, 61))
+        width = low * 2.0**-52 * float(rng.choice([2, 6, 510]))
+    values = [low + width * k / (size - 1) for k in range(size)]
+    return bp.Real(low, max(values), steps=int(rng.choice([size - 1, 2 * size, 7]))), [repr(value) for value in values]
+
+
+def row(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Draw a law on `size` states, often with zeros or tiny masses."""
+    law = rng.dirichlet(np.full(size, rng.choice([0.3, 1.0, 5.0, 30.0])))
+    chance = rng.random()
+    if chance < 0.15:
+        law = np.eye(size)[rng.integers(size)]
+    elif chance < 0.4:
+        law[rng.integers(size)] = rng.choice(TINY)
+    elif chance < 0.5:
+        law = np.round(law, 1)
+        law[0] = 0.0
+    if not law.sum() > 0.01:
+        law = np.eye(size)[0]
+    largest = int(law.argmax())
+    law[largest] = 0.0
+    law[largest] = 1 - law.sum()
+    return law
+
+
+def network(rng: np.random.Generator, states: dict[str, list[str]], level: str, models: int) -> bp.DiscreteNetwork:
+    """Draw a network with at most two parents a node."""
+    names, tables, parents = list(states), {}, {}
+    for k, name in enumerate(names):
+        above = [str(each) for each in rng.permutation(names[:k])[: int(rng.integers(0, 3))]]
+        shape = [len(states[each]) for each in above]
+        rows = [row(rng, len(states[name])) for _ in range(models * int(np.prod(shape, dtype=int)))]
+        tables[name] = np.moveaxis(np.array(rows).reshape(models, *shape, -1), -1, 1)
+        parents[name] = above
+    return bp.DiscreteNetwork.from_tables(tables, states=states, parents=parents, level=level)
+
+
+def query(rng: np.random.Generator, columns: dict[str, bp.Real | bp.Integer | bp.Categorical], names: list[str]):
+    """Draw a query of some columns: a sum with decimal weights, a count, a histogram, or two of these."""
+    chosen = [str(name) for name in rng.permutation(names)[: int(rng.integers(1, 4))]]
+    numeric = [name for name in chosen if not isinstance(columns[name], bp.Categorical)]
+    if rng.random() < 0.1:
+        return bp.stack(query(rng, columns, chosen[:1]), query(rng, columns, chosen[:1]))
+    if numeric and rng.random() < 0.6:
+        if len(numeric) == 1 and rng.random() < 0.6:
+            return (bp.mean if rng.random() < 0.6 else bp.total)(numeric[0])
+        return bp.linear({name: float(rng.choice(WEIGHTS)) for name in numeric})
+    conditions = [condition(rng, name, columns[name]) for name in chosen]
+    both = conditions[0] if len(conditions) == 1 else conditions[0] & conditions[1]
+    return (bp.count if rng.random() < 0.7 else bp.proportion)(~both if rng.random() < 0.2 else both)
+
+
+def condition(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer | bp.Categorical):
+    """Draw a condition on one column."""
+    if isinstance(declared, bp.Categorical):
+        return bp.col(name) == declared.categories[int(rng.integers(len(declared.categories)))]
+    middle = declared.lower + (declared.upper - declared.lower) * float(rng.choice([0.0, 0.5, 1.0]))
+    return bp.col(name) > middle if rng.random() < 0.5 else bp.col(name) <= middle
+
+
+def chosen_pairs(rng: np.random.Generator, states: list[str]):
+    """Draw which states must not be told apart: all, or one pair in one order, of states or of sets of states."""
+    if rng.random() < 0.5:
+        return None
+    order = [str(state) for state in rng.permutation(states)]
+    if len(order) > 2 and rng.random() < 0.4:
+        return bp.pairs((order[0], frozenset(order[1:])))
+    return bp.pairs((order[0], order[1]))
+
+
+def laws_of(rng: np.random.Generator, declared: bp.Real | bp.Integer | bp.Categorical, states: list[str]):
+    """Draw a law of a yes-or-no column, or of categories, for every state of its parameter."""
+    if isinstance(declared, bp.Categorical):
+        categories = list(declared.categories)
+        return {s: dict(zip(categories, map(float, row(rng, len(categories))), strict=True)) for s in states}
+    return {s: float(row(rng, 2)[0]) for s in states}
+
+
+def case(rng: np.random.Generator) -> Case:
+    """Draw a framework of any notion, a query and a mechanism."""
+    notion = str(rng.choice(NOTIONS, p=[0.4, 0.25, 0.2, 0.15]))
+    names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
+    columns, states = {}, {}
+    for name in names:
+        columns[name], states[name] = column(rng, int(rng.integers(2, 4)))
+        if notion == "parameters":
+            columns[name] = bp.Integer(0, 1) if rng.random() < 0.7 else bp.Categorical(["a", "b", "c"])
+            states[name] = [f"s{k}" for k in range(len(states[name]))]
+    schema = bp.Schema(records=int(rng.choice(RECORDS)), columns=columns)
+    models = int(rng.choice([1, 1, 2])) if notion != "distribution" else 1
+    level = "parameters" if notion == "parameters" else "records"
+    model = network(rng, states, level, models)
+    protected = [str(name) for name in rng.permutation(names)[: int(rng.choice([1, 1, 2]))]]
+    asked = query(rng, columns, names)
+    source = "a random draw"
+    if notion == "parameters":
+        protect = {name: chosen_pairs(rng, states[name]) for name in protected}
+        laws = {name: laws_of(rng, columns[name], states[name]) for name in names}
+        framework = bp.DistributionalAttributePrivacy(model, schema, protect, source=source, laws=laws)
+    elif notion == "value":
+        protect = {name: chosen_pairs(rng, states[name]) for name in protected}
+        framework = bp.ValuePrivacy(model, schema, protect, source=source)
+    elif notion == "dataset":
+        framework = bp.DatasetAttributePrivacy(
+            model, schema, {n: secret(rng, n, columns[n]) for n in protected}, source=source
+        )
+    elif rng.random() < 0.5:
+        other = network(rng, states, level, 1)
+        framework = bp.DistributionPrivacy([(model, other)], schema=schema, source=source)
+    else:
+        framework, asked = bp.DistributionPrivacy([(atoms(rng), atoms(rng))], source=source), None
+    epsilon = float(rng.choice([0.1, 0.5, 1.0, 2.0, 5.0])) * float(rng.uniform(0.9, 1.1))
+    delta = float(rng.choice([0.0, 0.0, 1e-9, 1e-3, 0.05, 0.3]))
+    return Case(framework, asked, mechanism(rng, notion), epsilon, delta)
+
+
+def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer | bp.Categorical) -> bp.Secret:
+    """Draw a property of a column and which of its values must not be told apart."""
+    if isinstance(declared, bp.Integer) and rng.random() < 0.2:
+        return bp.Secret(bp.total(name))
+    hidden = bp.count(condition(rng, name, declared))
+    chance = rng.random()
+    if chance < 0.4:
+        return bp.Secret(hidden)
+    return bp.Secret(hidden, pairs=bp.apart(at_most=int(rng.integers(1, 4))) if chance < 0.7 else bp.pairs((1, 0)))
+
+
+def atoms(rng: np.random.Generator) -> Atoms:
+    """Draw a law of an answer: whole numbers, or doubles that are neighbours."""
+    size = int(rng.integers(2, 6))
+    points = rng.permutation(8)[:size].astype(float)
+    return Atoms(points if rng.random() < 0.6 else 0.3 + points * 2.0**-54, row(rng, size))
+
+
+def mechanism(rng: np.random.Generator, notion: str) -> bp.Mechanism:
+    """Draw a mechanism that may suit the notion."""
+    structural = [
+        bp.MarkovQuiltMechanism(common_quilt=bool(rng.random() < 0.3), large_delta=True),
+        bp.ColumnMechanism(),
+    ]
+    by_laws = [
+        bp.TightMechanism(large_delta=True),
+        bp.TightMechanism(noise="discrete_laplace", large_delta=True),
+        bp.WassersteinMechanism(large_delta=True),
+    ]
+    pool = {"parameters": structural + by_laws, "value": structural}.get(notion, [*by_laws, *structural[1:]])
+    return pool[int(rng.integers(len(pool)))]
+
+
+def calibrated(*seed: int) -> bp.Calibration | None:
+    """Return a random calibration; None where the library refuses."""
+    try:
+        asked = case(np.random.default_rng(seed))
+        return asked.mechanism.calibrate(asked.framework, asked.query, epsilon=asked.epsilon, delta=asked.delta)
+    except bp.BnprivError:
+        return None
+
+
+def replay(seed: int, number: int) -> tuple[collections.Counter[str], list[str], float]:
+    """Replay calibrations; return how many of each verdict, what does not hold in words, and the checker's seconds."""
+    found, told, spent, k = collections.Counter[str](), [], 0.0, 0
+    while found.total() < number:
+        k += 1
+        try:
+            calibration = calibrated(seed, k)
+        except Exception as broken:  # an error that is not the library's own is a finding, not the end of the replay
+            found["crashes"] += 1
+            told.append(f"calibrated({seed}, {k}): crashes: {broken!r}")
+            continue
+        if calibration is None:
+            continue
+        text, started = calibration.to_json(), time.perf_counter()
+        verdict = bp.verify(text)
+        spent += time.perf_counter() - started
+        found[verdict.status] += 1
+        if verdict.status != "holds":
+            told.append(f"calibrated({seed}, {k}): {calibration!r}: {verdict.status}: {verdict.text}")
+    return found, told, spent
+
+
+def main() -> int:
+    """Replay on all processes, print what came out, and return how many failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", type=int, nargs="?", default=5000)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=20261122)
+    options = parser.parse_args()
+    started, each = time.perf_counter(), 50
+    jobs = [(options.seed + k, each) for k in range(-(-options.number // each))]
+    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
+        results = pool.starmap(replay, jobs)
+    total = sum((found for found, _, _ in results), collections.Counter[str]())
+    for line in [line for _, lines, _ in results for line in lines if ": too large" not in line][:20]:
+        print(line, file=sys.stderr)
+    shares = ", ".join(
+        f"{100 * total[k] / total.total():.2f} % {k}" for k in ("holds", "fails", "too large", "not covered")
+    )
+    seconds, checking = time.perf_counter() - started, sum(spent for _, _, spent in results)
+    print(
+        f"{total.total():,} calibrations replayed in {seconds:.0f} s ({checking:.0f} s of them the checker's): {shares}"
+    )
+    return int(total["fails"] + total["crashes"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
