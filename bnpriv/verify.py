@@ -35,8 +35,7 @@ DISTRIBUTIONAL, DATASET, VALUE = (
     f"{name} privacy" for name in ("distributional attribute", "dataset attribute", "value")
 )
 NOTIONS = {"distributional": DISTRIBUTIONAL, "dataset": DATASET, "value": VALUE}
-COMPARISONS: Mapping[str, Any] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-COMPARISONS = {**COMPARISONS, "==": operator.eq, "!=": operator.ne, "in": lambda value, listed: value in listed}
+NAMES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError, OSError)
 
 
@@ -266,7 +265,7 @@ class _Form:
         value = record[predicate[1]]
         if self.columns[predicate[1]]["type"] == "integer":
             value = math.floor(value + 0.5)
-        return COMPARISONS[kind](value, predicate[2])
+        return value in predicate[2] if kind == "in" else getattr(operator, NAMES[kind])(value, predicate[2])
 
     def key(self, record: Mapping[str, Any]) -> tuple[int, ...]:
         """Return what a record adds, in units of one over the denominators."""
@@ -291,17 +290,16 @@ class _Check:
     """One claim: the noise, the guarantee, and the laws or bounds that are to bear it."""
 
     def __init__(self, record: Any, model: Any) -> None:
-        self.model, self.n, self.work, self.worst, self.query = model, model["records"], 0, ZERO, record["form"]
+        self.model, self.work, self.worst, self.query = model, 0, ZERO, record["form"]
+        self.n: int = model["records"]
         self.network = _Network(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
-        self.mechanism, self.noise, self.decays = (
-            record["mechanism"]["name"],
-            record["noise"]["law"],
-            dict[Any, Decimal](),
-        )
+        self.mechanism, self.noise, self.seen = record["mechanism"]["name"], record["noise"]["law"], 0
+        self.decays, self.joints = dict[Any, Decimal](), dict[Any, Law]()
         self.epsilon, self.delta = Decimal(record["guarantee"]["epsilon"]), Decimal(record["guarantee"]["delta"])
         _require(0 < self.epsilon < 10**6 and 0 <= self.delta < 1, "a guarantee out of range")
-        self.joints = dict[Any, Law]()
         self.scale = _number(record["noise"]["exact_scale"])
+        if record["noise"]["scale"] != float(self.scale):
+            raise _StopError("fails", "the scale is not the exact scale beside it")
         _require(self.noise in ("Laplace", "DiscreteLaplace", "NoNoise"), f"{self.noise!r:.40} noise")
         _require(self.scale.is_finite() and (self.scale > 0) == (self.noise != "NoNoise"), "the scale of the noise")
 
@@ -322,7 +320,7 @@ class _Check:
     def run(self) -> str:
         """Return in words what holds, by the laws of the answer where they are small enough, or by a bound."""
         if self.mechanism == "ColumnMechanism":
-            return self.held(self.cost(None, self.n), "whatever the model is")
+            return self.held("whatever the model is", self.cost(set(self.form.reads), self.n))
         if "left_out" in self.model:
             _refuse(self.model["left_out"])
         quilts = self.mechanism == "MarkovQuiltMechanism"
@@ -332,21 +330,25 @@ class _Check:
         try:
             for label, first, second in self.families():
                 self.compare(label, first, second)
-            return self.held(ZERO, "by the laws of the released doubles")
-        except _StopError as stop:
+            return self.held("by the laws of the released doubles")
+        except (_StopError, *MALFORMED) as stop:
             if stop.args[0] == "fails":
                 raise
             self.work, self.worst, refused = 0, ZERO, stop
         if quilts:
             return self.by_quilts()
         if refused.args[0] == "too large" and self.by_records():
-            return self.held(ZERO, "by the law of one record, for every record that may change")
+            return self.held("by the law of one record, for every record that may change")
         raise refused
 
-    def held(self, told: Decimal, how: str) -> str:
-        if told > self.epsilon:
-            raise _StopError("fails", f"epsilon is {told:.9g} where {self.epsilon:.9g} is claimed, {how}")
-        worst = float(max(self.worst, told))
+    def held(self, how: str, told: Decimal | None = None) -> str:
+        """Take note of an epsilon that is reached or bounded; stop where it passes the claim; say what holds."""
+        if told is not None:
+            self.seen, self.worst = self.seen + 1, max(self.worst, told)
+        if self.worst > self.epsilon:
+            raise _StopError("fails", f"epsilon is {self.worst:.9g} where {self.epsilon:.9g} is claimed, {how}")
+        _require(self.seen, "secrets of which no two are possible")
+        worst = float(self.worst)
         excess = f" but for delta {self.delta:.6g}" if self.delta else ""
         return f"epsilon in [{math.nextafter(worst, 0)!r}, {math.nextafter(worst, math.inf)!r}]{excess}, {how}"
 
@@ -360,43 +362,31 @@ class _Check:
         return {tuple(r.values()): tuple(map(Fraction, self.form.key(r), self.form.under)) for r in records}
 
     @cached_property
-    def ends(self) -> list[tuple[Fraction, Fraction]]:
-        """Return the least and the greatest exact answer."""
-        numbers = zip(self.form.offset, zip(*self.added.values(), strict=True), strict=True)
-        return [(shift + self.n * min(each), shift + self.n * max(each)) for shift, each in numbers]
-
-    @cached_property
-    def rounding(self) -> list[Fraction]:
-        """Return how far rounding to doubles can move two answers apart: not at all if all answers are doubles."""
-        found: list[Fraction] = []
-        for ends, *unders in zip(
-            self.ends, self.form.under, (shift.denominator for shift in self.form.offset), strict=True
-        ):
-            largest, under = max(map(abs, ends)), math.lcm(*unders)
-            exact = under & (under - 1) == 0 and largest * under <= 2**53
-            found.append(Fraction(0 if exact else math.ulp(float(largest))))
+    def limits(self) -> list[tuple[Fraction, Fraction]]:
+        """Return for every number how wide the released doubles range, and how far rounding can move two apart."""
+        found = list[tuple[Fraction, Fraction]]()
+        columns: list[tuple[Fraction, ...]] = list(zip(*self.added.values(), strict=True))
+        for shift, under, each in zip(self.form.offset, self.form.under, columns, strict=True):
+            low, high = shift + self.n * min(each), shift + self.n * max(each)
+            largest, whole = max(abs(low), abs(high)), math.lcm(under, shift.denominator)
+            doubles = whole & (whole - 1) == 0 and largest * whole <= 2**53
+            unit = Fraction(0 if doubles else math.ulp(float(largest)))
+            found.append((Fraction(float(high)) - Fraction(float(low)), unit))
         return found
 
-    def cost(self, moving: set[str] | None, records: int) -> Decimal:
+    def cost(self, moving: set[str], records: int) -> Decimal:
         """Return in scales of the noise how far, in the 1-norm, changes of some columns of so many records move."""
-        groups, most, moved = defaultdict[Any, set[Any]](set), Fraction(0), set[int]()
+        groups, size, most, moved = defaultdict[Any, set[Any]](set), len(self.form.rows), Fraction(0), set[int]()
+        self.spend(len(self.added) << size)
         for cell, point in self.added.items():
-            kept = (
-                x for x, name in zip(cell, self.form.reads, strict=True) if moving is not None and name not in moving
-            )
-            groups[tuple(kept)].add(point)
+            groups[tuple(x for x, n in zip(cell, self.form.reads, strict=True) if n not in moving)].add(point)
         for points in groups.values():
             moved |= {k for k, numbers in enumerate(zip(*points, strict=True)) if len(set(numbers)) > 1}
-            if len(self.form.rows) == 1:
-                most = max(most, max(points)[0] - min(points)[0])
-                continue
-            self.spend(len(points) ** 2)
-            most = max(
-                [most, *(sum(abs(x - y) for x, y in zip(a, b, strict=True)) for a, b in combinations(points, 2))]
-            )
-        far = records * most + sum(self.rounding[k] for k in moved)
-        if len(self.form.rows) == 1:  # rounding keeps the order
-            far = min(far, Fraction(float(self.ends[0][1])) - Fraction(float(self.ends[0][0])))
+            for signs in product((1, -1), repeat=size - 1):
+                sums = [sum(map(operator.mul, (1, *signs), point), Fraction(0)) for point in points]
+                most = max(most, max(sums) - min(sums))
+        far = records * most + sum((self.limits[k][1] for k in moved), Fraction(0))
+        far = min(far, self.limits[0][0]) if size == 1 else far  # rounding keeps the order
         return ZERO if not most else _decimal(far) / self.scale if self.scale else INFINITE
 
     def by_quilts(self) -> str:
@@ -412,10 +402,10 @@ class _Check:
             costs = sorted(((self.cost(moving, records), moving) for moving in sets), key=lambda each: each[0])
             ways = [way for first, second in pairs for way in ((first, second), (second, first))]
             for theta, (first, second) in product(range(self.network.models), ways):
-                told = min(self.quilt(name, theta, first, second, costs), key=lambda each: each > self.epsilon)
-                self.held(told, f"of the best quilt for {name}, {first} against {second} in model {theta}")
-                self.worst = max(self.worst, told)
-        return self.held(ZERO, "by the best quilt for every model and pair of secrets")
+                told = min(self.quilt(name, theta, first, second, costs))
+                if told >= 0:  # a secret of probability zero is no constraint
+                    self.held(f"by the best quilt for {name}, {_text((first, second))} in model {theta}", told)
+        return self.held("by the best quilt for every model and pair of secrets")
 
     def quilt(self, name: str, theta: int, first: Any, second: Any, costs: Sequence[Any]) -> Iterator[Decimal]:
         """Yield the epsilon that every near set bears; one that passes the claim by delta at most bears the claim."""
@@ -427,8 +417,8 @@ class _Check:
                     if states[cell[0]] in chosen:
                         side[cell[1:]] += p
             a, b = _merged([sides[0]]), _merged([sides[1]])
-            if not a or not b:  # a secret of probability zero is no constraint
-                yield ZERO
+            if not a or not b:
+                yield -ONE
                 return
             told = max(p / b[q] if q in b else INFINITE for q, p in a.items()).ln() + cost
             if told > self.epsilon and self.delta and cost < INFINITE:
@@ -442,15 +432,17 @@ class _Check:
     def families(self) -> Iterator[tuple[str, Law, Law]]:
         """Yield the laws of the released doubles that are to be alike, for every attribute, model and pair."""
         sides = self.model.get("sides", [])
-        for k, pair in enumerate(zip(sides[::2], sides[1::2], strict=True)):
-            yield f"pair {k}", *(self.side(side) for side in pair)
+        for k, (first, second) in enumerate(zip(sides[::2], sides[1::2], strict=True)):
+            yield f"pair {k}", self.side(first), self.side(second)
         for (name, secret), theta in product(self.model.get("protect", {}).items(), range(self.network.models)):
-            parts, done = self.given(name, secret, theta), set[Any]()
-            for pair in _pairs(secret, sorted(parts)) if isinstance(secret, dict) else secret:
-                laws = [_merged([parts[each] for each in side if each in parts]) for side in pair]
-                if all(laws) and (unordered := frozenset(map(tuple, pair))) not in done:
-                    done.add(unordered)
-                    yield f"{name}, {pair} in model {theta}", *map(self.released, laws)
+            parts = self.given(name, secret, theta)
+            pairs: Any = _pairs(secret, sorted(parts)) if isinstance(secret, dict) else secret
+            unordered: dict[Any, Any] = {frozenset(tuple(side) for side in pair): pair for pair in pairs}
+            for first, second in unordered.values():
+                a, b = (_merged([parts[each] for each in side if each in parts]) for side in (first, second))
+                if a and b:
+                    label = f"{name}, {_text((first, second))} in model {theta}"
+                    yield label, self.released(a), self.released(b)
 
     def given(self, name: str, secret: Any, theta: int) -> dict[Any, Law]:
         """Return for every value of a secret the law of the exact sums, times its probability."""
@@ -496,14 +488,13 @@ class _Check:
     def records(self, network: _Network, theta: int, form: _Form, name: str = "") -> Iterator[tuple[Any, int, Decimal]]:
         """Yield records that stand for all, the state of `name` in each, and their masses."""
         nodes = [*form.reads, *([name] if name and name not in form.reads else [])]
-        options = {
-            each: [self.option(form, each, *state) for state in enumerate(network.states[each])] for each in form.reads
-        }
+        options: Any = [[self.option(form, n, *s) for s in enumerate(network.states[n])] for n in form.reads]
         for cell, p in network.joint(nodes, theta, self.spend).items():
-            for each in product(*(options[column][k] for column, k in zip(form.reads, cell, strict=False))):
+            for chosen in product(*(values[k] for values, k in zip(options, cell, strict=False))):
                 self.spend(1)
-                record = {column: value for column, (value, _) in zip(form.reads, each, strict=True)}
-                yield record, cell[nodes.index(name)] if name else 0, p * math.prod(mass for _, mass in each)
+                record = dict(zip(form.reads, (value for value, _ in chosen), strict=True))
+                mass = math.prod((mass for _, mass in chosen), start=p)
+                yield record, cell[nodes.index(name)] if name else 0, mass
 
     def option(self, form: _Form, name: str, place: int, state: Any) -> list[tuple[Any, Decimal]]:
         """Return the values of a column in one state of its node, with their masses."""
@@ -554,14 +545,15 @@ class _Check:
     def compare(self, label: str, first: Law, second: Law) -> None:
         """Take note of the largest ratio of two laws after the noise; stop where it, or delta, passes the claim."""
         ratio, output = self.largest(first, second)
-        told, shown = ratio.ln() + SLACK, f"the answer {output} of {label} shows it"
+        told, shown = ratio.ln() + SLACK, f"the answer {', '.join(map(repr, output))} of {label} shows it"
         if told > self.epsilon and self.delta:
-            excess = max(self.excess(first, second), self.excess(second, first)) + SLACK
+            excess = max(self.excess(first, second), self.excess(second, first)) + SLACK * (
+                1 + self.epsilon.exp() / 10**14
+            )
             if excess > self.delta:
                 raise _StopError("fails", f"delta is {excess:.9g} where {self.delta:.9g} is claimed, {shown}")
             told = self.epsilon
-        self.held(told, shown)
-        self.worst = max(self.worst, told)
+        self.held(shown, told)
 
     def largest(self, first: Law, second: Law) -> tuple[Decimal, Any]:
         """Return the largest ratio of the densities of two laws after the noise, and the output that shows it."""
@@ -620,6 +612,8 @@ class _Check:
     def by_records(self) -> bool:
         """Return whether the law of one record bears the claim, times the number of records that change."""
         cases, sides = list[tuple[Law, Law, int]](), self.model.get("sides", [])
+        if any("network" not in side for side in sides):
+            return False
         for first, second in zip(sides[::2], sides[1::2], strict=True):
             cases.append((self.one_record(first), self.one_record(second), self.n))
         for secret, theta in product(self.model.get("protect", {}).values(), range(self.network.models)):
@@ -633,16 +627,14 @@ class _Check:
                 return False
             low, high = min(parts), max(parts)
             if low < high:
-                least, unit = (
-                    Fraction(self.n * low, both.under[0]) + both.offset[0],
-                    Fraction(high - low, both.under[0]),
-                )
+                least, unit = both.exact([self.n * low])[0], Fraction(high - low, both.under[0])
                 cases.append((parts[low], parts[high], _farthest(secret, self.n, least, unit)))
-        rounding = _decimal(sum(self.rounding, Fraction(0))) / self.scale if self.scale else ZERO
+        moved = _decimal(sum((unit for _, unit in self.limits), Fraction(0)))
+        rounding = moved / self.scale if self.scale else ZERO
         for first, second, records in cases:
             laws = [{tuple(map(Fraction, k, self.form.under)): p for k, p in law.items()} for law in (first, second)]
             told = records * (self.largest(_merged([laws[0]]), _merged([laws[1]]))[0].ln() + SLACK) + rounding
-            self.worst = max(self.worst, told)
+            self.seen, self.worst = 1, max(self.worst, told)
         return self.worst <= self.epsilon
 
 
@@ -651,6 +643,10 @@ def _summed(cells: Iterator[tuple[Any, Any]]) -> Law:
     for key, mass in cells:
         found[key] += mass
     return found
+
+
+def _text(pair: Any) -> str:
+    return " against ".join(" or ".join(map(str, side)) for side in pair)
 
 
 def _recursions(masses: Sequence[Decimal], decay: Sequence[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
@@ -694,10 +690,10 @@ def _farthest(secret: Any, n: int, least: Fraction, unit: Fraction) -> int:
 
 def _declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     """Return what a framework file declares, in the form of the facts that a calibration stores and must agree with."""
-    toml = tomllib.loads(_text(path))
+    toml = tomllib.loads(_read(path))
     network, known = toml.get("network", {}), toml["notion"] in NOTIONS and "chain" not in toml
     columns = {name: _column(column) for name, column in toml["columns"].items()}
-    found = {**facts, "notion": NOTIONS[toml["notion"]], "records": toml["records"]["count"], "columns": columns}
+    found: Any = {**facts, "notion": NOTIONS[toml["notion"]], "records": toml["records"]["count"], "columns": columns}
     _same(facts["notion"] == found["notion"] and facts["records"] == found["records"], "notion or number of records")
     _same(all(columns.get(name) == column for name, column in facts["columns"].items()), "columns")
     if "left_out" in facts:
@@ -705,7 +701,7 @@ def _declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     _require(known and not {"within", "attributes"} & network.keys(), "a network that is no list of tables")
     files = network["file"] if isinstance(network["file"], list) else [network["file"]]
     if all(name.endswith(".bif") for name in files):
-        models = [_bif(_text(path.parent / name)) for name in files]
+        models = [_bif(_read(path.parent / name)) for name in files]
         merged = {n: {**node, "logs": [model[n]["logs"][0] for model in models]} for n, node in models[0].items()}
         _require(all(m[n]["parents"] == merged[n]["parents"] for m in models for n in merged), "parents in two orders")
         found["network"] = {"models": len(models), "nodes": merged, "driven": {}}
@@ -714,10 +710,8 @@ def _declared(facts: Any, path: Path, trusted: list[str]) -> Any:
             _same(_alike(stored.labelled(name, theta), read.labelled(name, theta)), f"tables of {name!r}")
     else:
         trusted.append("the tables of the network: its file is not read here")
-    states = {name: list(map(str, node["states"])) for name, node in found["network"]["nodes"].items()}
-    found["protect"] = {
-        name: _secret(secret, facts["protect"][name], states[name]) for name, secret in toml["protect"].items()
-    }
+    states: Any = {name: list(map(str, node["states"])) for name, node in found["network"]["nodes"].items()}
+    found["protect"] = {n: _secret(each, facts["protect"][n], states[n]) for n, each in toml["protect"].items()}
     _same(facts["protect"].keys() == found["protect"].keys(), "protected columns")
     found["independent"] = [name for name, column in toml["columns"].items() if column.get("independent")]
     found["laws"] = {}
@@ -731,7 +725,7 @@ def _declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     return found
 
 
-def _text(path: Path) -> str:
+def _read(path: Path) -> str:
     with open(path, "rb") as file:
         return file.read(MOST_BYTES).decode("utf-8-sig")
 
@@ -758,7 +752,7 @@ def _column(facts: Any) -> Any:
 def _secret(declared: Any, stored: Any, states: list[str]) -> Any:
     """Return a section [protect.NAME] as a calibration stores it; what it stores must agree."""
     listed = declared.get("pairs", [] if "property" in declared else list(combinations(states, 2)))
-    pairs = [[side if isinstance(side, list) else [side] for side in pair] for pair in listed]
+    pairs: list[Any] = [[side if isinstance(side, list) else [side] for side in pair] for pair in listed]
     known = stored.get("pairs", []) if "property" in declared else stored
     sets = [{frozenset(frozenset(map(str, side)) for side in pair) for pair in each} for each in (pairs, known)]
     _same(sets[0] == sets[1], "pairs of secrets")

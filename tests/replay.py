@@ -19,6 +19,7 @@ import numpy as np
 import bnpriv as bp
 from bnpriv.laws import Atoms
 
+MOST_SHOWN = 10
 RECORDS = (1, 2, 3, 5, 6, 7, 9)
 TINY = (1e-150, 4.5e-168, 1e-200, 1e-214, 1e-300)
 WEIGHTS = (0.1, 0.2, 0.3, -0.1, 0.7, 1.0, 3.0)
@@ -81,6 +82,10 @@ def network(rng: np.random.Generator, states: dict[str, list[str]], level: str, 
         above = [str(each) for each in rng.permutation(names[:k])[: int(rng.integers(0, 3))]]
         shape = [len(states[each]) for each in above]
         rows = [row(rng, len(states[name])) for _ in range(models * int(np.prod(shape, dtype=int)))]
+        if len(above) == 1 and rng.random() < 0.3:  # a copy of its parent, straight or turned round
+            same = np.eye(max(shape[0], len(states[name])))[: shape[0], : len(states[name])]
+            same[same.sum(axis=1) == 0, 0] = 1.0
+            rows = list(same[:: int(rng.choice([1, -1]))]) * models
         tables[name] = np.moveaxis(np.array(rows).reshape(models, *shape, -1), -1, 1)
         parents[name] = above
     return bp.DiscreteNetwork.from_tables(tables, states=states, parents=parents, level=level)
@@ -241,8 +246,9 @@ def main() -> int:
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         results = pool.starmap(replay, jobs)
     total = sum((found for found, _, _ in results), collections.Counter[str]())
-    for line in [line for _, lines, _ in results for line in lines if ": too large" not in line][:20]:
-        print(line, file=sys.stderr)
+    for status in STATUSES[1:]:
+        for line in [line for _, lines, _ in results for line in lines if f": {status}: " in line][:MOST_SHOWN]:
+            print(line, file=sys.stderr)
     shares = ", ".join(
         f"{100 * total[k] / total.total():.2f} % {k}" for k in ("holds", "fails", "too large", "not covered")
     )

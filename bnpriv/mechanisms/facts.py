@@ -68,7 +68,7 @@ def _declared(framework: Framework, query: Query, names: frozenset[str]) -> Json
         return {"left_out": f"not covered: a {type(network).__name__}"}
     facts: Json = {"network": _network(network, names), "protect": _protected(framework)}
     if isinstance(framework, DistributionalAttributePrivacy):
-        facts["independent"] = sorted(query.columns.intersection(framework.independent))
+        facts = {**facts, "independent": sorted(query.columns.intersection(framework.independent))}
     if not isinstance(framework, ValuePrivacy):
         laws = framework.column_laws
         facts["laws"] = {name: [_law(law) for law in laws[name]] for name in sorted(names) if name in laws}

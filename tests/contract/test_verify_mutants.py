@@ -1,0 +1,123 @@
+"""Tests of the checker: planted bugs in the mechanisms, each of which it must find in random calibrations."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+import bnpriv.divergences.laplace as laplace_module
+import bnpriv.mechanisms.column as column_module
+import bnpriv.mechanisms.quilt as quilt_module
+import bnpriv.mechanisms.search as search_module
+import bnpriv.mechanisms.tight as tight_module
+import bnpriv.mechanisms.wasserstein as wasserstein_module
+import bnpriv.secrets as secrets_module
+from bnpriv.bound import Bound
+from tests import replay
+
+pytestmark = pytest.mark.mutants
+
+TRIED = 400
+
+
+def killed(name: str, *, tried: int = TRIED) -> bool:
+    """Return whether the checker finds a calibration of a mechanism that does not hold."""
+    for k in range(tried):
+        try:
+            asked = replay.case(np.random.default_rng((20261123, k)))
+            if type(asked.mechanism).__name__ == name:
+                calibration = replay.calibrated(20261123, k)
+                if calibration is not None and bp.verify(calibration).status == "fails":
+                    return True
+        except (IndexError, ValueError):  # what the library does not refuse by name is not what is asked here
+            continue
+    return False
+
+
+NAMES = ["MarkovQuiltMechanism", "ColumnMechanism", "TightMechanism", "WassersteinMechanism"]
+
+
+def test_tight_scale_ten_percent_low(monkeypatch) -> None:
+    real = search_module.least_scale
+    monkeypatch.setattr(tight_module, "least_scale", lambda *args: 0.9 * real(*args))
+    assert killed("TightMechanism")
+
+
+def test_quilt_scale_ten_percent_low(monkeypatch) -> None:
+    real = quilt_module.scales
+    monkeypatch.setattr(quilt_module, "scales", lambda *args: 0.9 * real(*args))
+    assert killed("MarkovQuiltMechanism")
+
+
+def test_quilt_scale_ten_percent_low_with_delta(monkeypatch) -> None:
+    real = quilt_module.approximate_scales
+    monkeypatch.setattr(quilt_module, "approximate_scales", lambda *args: 0.9 * real(*args))
+    assert killed("MarkovQuiltMechanism")
+
+
+def test_wasserstein_scale_ten_percent_low(monkeypatch) -> None:
+    real = wasserstein_module._Search._scale
+    monkeypatch.setattr(wasserstein_module._Search, "_scale", lambda *args: 0.9 * real(*args))
+    assert killed("WassersteinMechanism", tried=1500)
+
+
+def test_column_scale_ten_percent_low(monkeypatch) -> None:
+    real = column_module.column_sensitivity
+    monkeypatch.setattr(column_module, "column_sensitivity", lambda *args: Bound(0.0, 0.9 * real(*args).upper))
+    assert killed("ColumnMechanism")
+
+
+def test_one_direction_only(monkeypatch) -> None:
+    def forward(self: laplace_module.LaplacePair, scale: float) -> float:
+        p, q = self.first, self.second
+        if scale > 0:
+            p, q = (laplace_module._smoothed(self.atoms, logs, scale)[0] for logs in (p, q))
+        with np.errstate(invalid="ignore"):
+            gaps = np.where(np.isneginf(p), -np.inf, p - q)
+        return float(max(0.0, np.max(gaps)))
+
+    monkeypatch.setattr(laplace_module.LaplacePair, "epsilon", forward)
+    assert killed("TightMechanism")
+
+
+def test_chosen_pairs_in_one_order(monkeypatch) -> None:
+    monkeypatch.setattr(secrets_module.SecretPairs, "ordered", lambda self, attribute, states: self.chosen)
+    assert killed("MarkovQuiltMechanism", tried=1500)
+
+
+def test_delta_of_the_first_decision() -> None:
+    """Two protected attributes: the one with more noise needs no delta, the other one does."""
+    network = bp.DiscreteNetwork.from_tables(
+        {"u": [0.5, 0.5], "v": [0.5, 0.5], "x": [[[1.0, 0.9], [1.0, 0.9]], [[0.0, 0.1], [0.0, 0.1]]]},
+        states={name: ["0", "1"] for name in "uvx"},
+        parents={"x": ["u", "v"]},
+        level="parameters",
+    )
+    schema = bp.Schema(records=2, columns={name: bp.Integer(0, 1) for name in "uvx"})
+    framework = bp.DistributionalAttributePrivacy(network, schema, ["u", "v"], source="a test")
+    mechanism = bp.MarkovQuiltMechanism(large_delta=True)
+    calibration = mechanism.calibrate(framework, bp.linear({"u": 1.0, "x": 1.0}), epsilon=1.0, delta=0.2)
+    assert calibration.guarantee.delta == 0.2
+    assert bp.verify(calibration).status == "holds"
+    record = json.loads(calibration.to_json())
+    record["guarantee"]["delta"] = 0.0
+    assert bp.verify(json.dumps(record)).status == "fails"
+
+
+def test_delta_given_to_discrete_noise(monkeypatch) -> None:
+    """Scales of continuous noise with delta do not serve discrete noise, which is promised to be pure."""
+    real = tight_module._Search
+
+    def careless(*, delta: float, noise: str, **options):
+        return real(delta=0.3 if noise == "discrete_laplace" else delta, noise=noise, **options)
+
+    monkeypatch.setattr(tight_module, "_Search", careless)
+    assert killed("TightMechanism")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sound_mechanisms_survive(name: str) -> None:
+    assert not killed(name, tried=100)
