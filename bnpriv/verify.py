@@ -501,10 +501,10 @@ class _Check:
         if name in self.model.get("laws", {}):
             return _values(self.model["laws"][name][place])
         column = form.columns[name]
-        if column["type"] == "categorical":
-            return [(next(each for each in column["categories"] if str(each) == str(state)), ONE)]
-        _require(column["lower"] <= float(state) <= column["upper"], f"a state that is no value of {name!r:.80}")
-        return [(float(state), ONE)]
+        named = [each for each in column.get("categories", ()) if str(each) == str(state)]
+        value = named[0] if column["type"] == "categorical" else float(state)
+        _require(named or column["lower"] <= value <= column["upper"], f"a state that is no value of {name!r:.80}")
+        return [(value, ONE)]
 
     def one_record(self, side: Any) -> Law:
         return _summed((self.form.key(r), p) for r, _, p in self.records(_Network(side["network"]), 0, self.form))
