@@ -38,8 +38,8 @@ from bnpriv.frameworks import (
 )
 
 # analyse
-from bnpriv.analysis import Comparison, Leaks, Tradeoff, compare, leaks, tradeoff
-from bnpriv.influence import Influence, influence_matrix, max_influence
+from bnpriv.analysis import Comparison, Leaks, Tradeoff, compare, influence_matrix, leaks, tradeoff
+from bnpriv.influence import Influence, max_influence
 
 # calibrate
 from bnpriv.mechanisms import (

@@ -23,10 +23,9 @@ from bnpriv.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
 from bnpriv.render import html, number_text, set_text
 from bnpriv.render.text import visible
 from bnpriv.render.two_curves import TwoCurves
-from bnpriv.secrets import SecretPair, SecretPairs, all_pairs
+from bnpriv.secrets import SecretPair, SecretPairs, pairs_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -216,22 +215,32 @@ def max_influence(
     >>> str(influence.pair), dict(influence.assignment)
     ('low against high', {'sat': 'low'})
     """
-    _require_states(network)
+    require_states(network)
     network.require(protected)
-    states = network.states[protected]
-    chosen = all_pairs(states) if pairs is None else pairs.ordered(protected, states)
+    chosen = pairs_of(protected, network.states[protected], pairs)
     influence = influence_of(network, columns, protected, chosen)
     if influence.pair is None:
-        raise SecretError(
-            f"some pair of secrets of {protected!r} must have positive probability",
-            found="none in any model",
-            remedy="Correct the table of the protected attribute, or choose other secrets.",
-        )
+        raise impossible_secrets(protected)
     return influence
 
 
-def _require_states(network: object) -> None:
-    """Refuse a network whose attributes may be any number."""
+def impossible_secrets(protected: str) -> SecretError:
+    """Return the refusal of secrets all of whose pairs are impossible under every model."""
+    return SecretError(
+        f"some pair of secrets of {protected!r} must have positive probability",
+        found="none in any model",
+        remedy="Correct the table of the protected attribute, or choose other secrets.",
+    )
+
+
+def require_states(network: object) -> None:
+    """Refuse a network whose attributes may be any number.
+
+    Raises
+    ------
+    NetworkError
+        If they may.
+    """
     if not isinstance(network, (DiscreteNetwork, IntervalNetwork)):
         raise NetworkError(
             "max-influence needs a network whose attributes have finitely many states",
@@ -363,56 +372,6 @@ def draw_points(values: FloatArray) -> tuple[float, float, float]:
 def frontier(graph: Graph, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
     """Return the members of `columns` that the others do not separate from `protected`, sorted."""
     return graph.frontier(protected, columns)
-
-
-def influence_matrix(network: Network, pairs: Mapping[str, SecretPairs] | None = None) -> pd.DataFrame:
-    """Return the influence of every attribute on every other one.
-
-    Parameters
-    ----------
-    network : DiscreteNetwork or IntervalNetwork
-        One or several models, or all within intervals.
-    pairs : mapping from str to SecretPairs, optional
-        The protected attributes with their pairs of secrets; by default every attribute with all its pairs.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Row = protected attribute, column = attribute that is seen; upper bounds in nats; NaN on the diagonal.
-
-    Raises
-    ------
-    NetworkError
-        If attributes may be any number.
-    SecretError
-        If the secrets do not fit.
-
-    Examples
-    --------
-    >>> network = DiscreteNetwork.from_tables(
-    ...     {"income": [0.5, 0.5], "sat": [[0.8, 0.2], [0.2, 0.8]]},
-    ...     states={"income": ["low", "high"], "sat": ["low", "high"]},
-    ...     parents={"sat": ["income"]},
-    ... )
-    >>> influence_matrix(network).round(3).to_dict("index")
-    {'income': {'income': nan, 'sat': 1.386}, 'sat': {'income': 1.386, 'sat': nan}}
-    """
-    import pandas as pd
-
-    _require_states(network)
-    names = network.attributes
-    rows = names if pairs is None else tuple(pairs)
-    cells = {
-        protected: [
-            np.nan
-            if name == protected
-            else float(max_influence(network, (name,), protected, None if pairs is None else pairs[protected]))
-            for name in names
-        ]
-        for protected in rows
-        if pairs is not None or len(network.states[protected]) > 1
-    }
-    return pd.DataFrame.from_dict(cells, orient="index", columns=list(names))
 
 
 def _witness(

@@ -141,8 +141,7 @@ def secrets_of(network: Network, protect: Protect) -> dict[str, tuple[SecretPair
     secrets: dict[str, tuple[SecretPair, ...]] = {}
     for name, chosen in wanted.items():
         member("a protected attribute", name, network.attributes, error=SecretError)
-        states = network.states[name]
-        secrets[name] = all_pairs(states) if chosen is None else chosen.ordered(name, states)
+        secrets[name] = pairs_of(name, network.states[name], chosen)
         if not secrets[name]:
             raise SecretError(
                 f"the protected attribute {name!r} needs at least two states",
@@ -150,6 +149,25 @@ def secrets_of(network: Network, protect: Protect) -> dict[str, tuple[SecretPair
                 remedy="Protect another attribute: one state has nothing to hide.",
             )
     return secrets
+
+
+def pairs_of(name: str, states: Iterable[State], chosen: object) -> tuple[SecretPair, ...]:
+    """Return the ordered pairs of secrets of an attribute with finitely many states; all pairs by default.
+
+    Raises
+    ------
+    SecretError
+        If what was chosen are no pairs of states, or a pair names a state that the attribute does not have.
+    """
+    if chosen is None:
+        return all_pairs(states)
+    if not isinstance(chosen, SecretPairs):
+        raise SecretError(
+            f"the secrets of {name!r} must be pairs of its states, or None for all pairs",
+            found=f"a {type(chosen).__name__}",
+            remedy='Write pairs(("low", "high")).',
+        )
+    return chosen.ordered(name, states)
 
 
 def side_text(side: frozenset[State]) -> str:

@@ -2,6 +2,7 @@
 
 from bnpriv.analysis.comparison import Comparison, compare
 from bnpriv.analysis.leaks import Leak, Leaks, leaks
+from bnpriv.analysis.matrix import influence_matrix
 from bnpriv.analysis.tradeoff import Tradeoff, tradeoff
 
-__all__ = ["Comparison", "Leak", "Leaks", "Tradeoff", "compare", "leaks", "tradeoff"]
+__all__ = ["Comparison", "Leak", "Leaks", "Tradeoff", "compare", "influence_matrix", "leaks", "tradeoff"]

@@ -12,7 +12,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
-from bnpriv.evidence import discrete_influences
+from bnpriv.evidence import discrete_influences, impossibility
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.networks import IntervalNetwork, Network
 from bnpriv.planner import Plan, plan
@@ -163,6 +163,8 @@ def compare(
     ------
     ParameterError
         If epsilon is out of range.
+    RefusedError
+        If all secrets of a protected attribute are impossible.
     QueryError, SchemaError
         If the query does not fit a schema.
 
@@ -177,6 +179,10 @@ def compare(
     """
     epsilon = checks.epsilon(epsilon)
     both = (of_parameters(framework_a, "a comparison"), of_parameters(framework_b, "a comparison"))
+    for framework in both:
+        refusal = impossibility(framework)
+        if refusal is not None:
+            raise refusal.error()
     plans = tuple(plan(framework, query, epsilon) for framework in both)
     told = tuple(_told(framework, query) for framework in both)
     return Comparison(

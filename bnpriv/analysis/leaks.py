@@ -39,7 +39,8 @@ class Leak:
         Of the other queried columns; None if the query reads the attribute, if it has one state, or if the table would
         be too large.
     nats : float
-        The influence in nats; infinite if the query reads the attribute or the influence is not known.
+        The influence in nats; infinite if the query reads the attribute or the influence is not known; NaN if none of
+        the attribute's pairs of secrets is possible, so that there is nothing to tell.
     bounds_belief : bool
         Whether it is about all pairs of the attribute's secrets, and so bounds beliefs, not only the odds between two
         secrets of a chosen pair.
@@ -54,11 +55,13 @@ class Leak:
     @property
     def belief(self) -> float | None:
         """Return what a belief of 10 % in a state can become at most; None where only odds are bounded."""
-        return odds.belief(odds.PRIOR, self.nats) if self.bounds_belief else None
+        return odds.belief(odds.PRIOR, self.nats) if self.bounds_belief and not math.isnan(self.nats) else None
 
     @property
     def moved_text(self) -> str:
         """Return the same in words, or the factor by which odds can move."""
+        if math.isnan(self.nats):
+            return "-"
         if self.bounds_belief:
             return odds.belief_text(odds.PRIOR, self.nats)
         return f"odds times {odds.factor_text(self.nats)}"
@@ -70,10 +73,15 @@ class Leak:
             return "the query reads it"
         if self.influence is None:
             return "it has one state" if self.nats == 0 else "not known: the table would be too large"
-        if self.influence.pair is None or not self.influence.assignment:
-            return "no path leads to it" if self.nats == 0 else "an upper bound"
+        if self.influence.pair is None:
+            return "no two of its states are possible"
+        if not self.influence.frontier:
+            return "no path leads to it"
+        left_out = "; pairs with an impossible state left out" if self.influence.dropped else ""
+        if not self.influence.assignment:
+            return f"an upper bound{left_out}"
         seen = ", ".join(f"{name} = {state}" for name, state in self.influence.assignment.items())
-        return f"{seen} for {self.influence.pair}"
+        return f"{seen} for {self.influence.pair}{left_out}"
 
 
 @final
@@ -139,11 +147,11 @@ class Leaks:
         drawn = axes(ax)
         rows = self.rows[::-1]  # bars are stacked upwards
         longest = max((row.nats for row in rows if math.isfinite(row.nats)), default=0.0) or 1.0
-        lengths = [min(row.nats, 1.15 * longest) for row in rows]
+        lengths = [0.0 if math.isnan(row.nats) else min(row.nats, 1.15 * longest) for row in rows]
         bars = drawn.barh(range(len(rows)), lengths, color="tab:blue")
         drawn.set_yticks(range(len(rows)), [label(row.attribute) for row in rows])
         for row, bar in zip(rows, bars, strict=True):
-            if not math.isfinite(row.nats):
+            if math.isinf(row.nats):
                 bar.set(hatch="//", facecolor="tab:red")
         drawn.set_xlabel("influence in nats (hatched: not bounded)")
         drawn.set_title(label(f"what {self.query} tells"))
@@ -151,7 +159,10 @@ class Leaks:
 
     @property
     def _sheet(self) -> Sheet:
-        rows = [[row.attribute, number_text(row.nats), row.moved_text, row.reached] for row in self.rows]
+        rows = [
+            [row.attribute, "-" if math.isnan(row.nats) else number_text(row.nats), row.moved_text, row.reached]
+            for row in self.rows
+        ]
         return Sheet(
             caption=f"What {self.query} tells: it reads {set_text(self.query.columns)}.",
             header=("attribute", "nats", "10 % becomes", "reached at"),
@@ -191,14 +202,15 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query) -> Leak
     -------
     Leaks
         For every attribute the influence of the queried columns other than itself, the largest first; infinite for an
-        attribute that the query reads.
+        attribute that the query reads, NaN for one none of whose pairs of secrets is possible.
 
     Raises
     ------
     NetworkError
         If the query reads a column that is no node of the network.
     RefusedError
-        If it reads a column that a framework neither has as a node nor declares independent.
+        If it reads a column that a framework neither has as a node nor declares independent, or if all secrets of an
+        attribute that the framework protects are impossible.
 
     Notes
     -----
@@ -236,7 +248,7 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query) -> Leak
         )
         for name in network.attributes
     ]
-    return Leaks(query=query, rows=tuple(sorted(rows, key=lambda row: (-row.nats, not row.read, row.attribute))))
+    return Leaks(query=query, rows=tuple(sorted(rows, key=_rank)))
 
 
 def _leak(network: Network, columns: frozenset[str], attribute: str, pairs: Sequence[SecretPair]) -> Leak:
@@ -248,4 +260,9 @@ def _leak(network: Network, columns: frozenset[str], attribute: str, pairs: Sequ
         influence = influence_of(network, columns, attribute, pairs)
     except SizeError:
         return Leak(attribute=attribute, read=False, influence=None, nats=math.inf)
-    return Leak(attribute=attribute, read=False, influence=influence, nats=float(influence))
+    nats = math.nan if influence.pair is None else float(influence)
+    return Leak(attribute=attribute, read=False, influence=influence, nats=nats)
+
+
+def _rank(row: Leak) -> tuple[bool, float, bool, str]:
+    return math.isnan(row.nats), -row.nats, not row.read, row.attribute

@@ -6,6 +6,7 @@ from bnpriv.evidence.distributional import DistributionalInfluences, discrete_in
 from bnpriv.evidence.draws import DrawnLaws
 from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.evidence.laws import laws
+from bnpriv.evidence.possible import impossibility, require_possible
 from bnpriv.evidence.values import ValueInfluences
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "Told",
     "ValueInfluences",
     "discrete_influences",
+    "impossibility",
     "influences",
     "laws",
+    "require_possible",
 ]

@@ -107,6 +107,26 @@ def impossible(value: str) -> SecretError:
     )
 
 
+def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> bool:
+    """Return whether a pair of values of a secret is possible, as far as the law of one record tells.
+
+    Raises
+    ------
+    BnprivError
+        If that law is not known.
+    """
+    values = np.unique(record_law_of(framework, secret.property, model).points[:, 0])
+    if values.size != 2:
+        return values.size > 1
+    n, (low, high) = framework.schema.records, values.tolist()
+    counts = _Counts(n=n, low=n * low + _shift(framework, secret), unit=high - low)
+    try:
+        counts.pairs(secret)
+    except SecretError:
+        return False
+    return True
+
+
 def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaws | Refusal:
     """Return the laws, or why they cannot be computed."""
     missing = query.columns.difference(framework.network.attributes)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, cast, final
 
-import numpy as np
-
 from bnpriv.bound import Bound
 from bnpriv.continuous_secrets import IntervalPair
 from bnpriv.errors import Refusal
@@ -91,18 +89,3 @@ class DensityInfluences:
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
         """Return how far any change of `columns` in all records can move the answer."""
         return column_sensitivity(query, columns, self._framework.schema, norm)
-
-
-def density_influences(
-    framework: DistributionalAttributePrivacy, network: DensityNetwork
-) -> DensityInfluences | Refusal:
-    """Return the structural evidence over a network of densities, or why there is none."""
-    evidence = DensityInfluences(framework, network)
-    for attribute in evidence.secrets:
-        if bool(np.all(np.isneginf(evidence.influence(frozenset(), attribute).values))):
-            return Refusal(
-                required=f"some pair of secrets of {attribute!r} must have positive probability",
-                found="none: they lie outside its support",
-                remedy="Choose other secrets.",
-            )
-    return evidence

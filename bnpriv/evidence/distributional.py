@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from functools import singledispatch
 from typing import Literal, final
 
-import numpy as np
-
 from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
 from bnpriv.evidence.columns import assumed, uncovered
-from bnpriv.evidence.density import density_influences
+from bnpriv.evidence.density import DensityInfluences
 from bnpriv.evidence.gaussian import GaussianInfluences
 from bnpriv.evidence.intervals import IntervalInfluences
+from bnpriv.evidence.possible import impossibility
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence import Influence, frontier, influence_cells, influence_of
 from bnpriv.losses import Losses, loss_cells, losses_of
@@ -118,7 +117,7 @@ def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
     if isinstance(framework.network, GaussianNetwork):
         return GaussianInfluences(framework, framework.network)
     if isinstance(framework.network, DensityNetwork):
-        return density_influences(framework, framework.network)
+        return impossibility(framework) or DensityInfluences(framework, framework.network)
     return discrete_influences(framework)
 
 
@@ -132,12 +131,7 @@ def discrete_influences(
     FrameworkError
         If the network is continuous.
     """
-    evidence = IntervalInfluences(framework) if framework.by_intervals else DistributionalInfluences(framework)
-    for attribute in framework.secrets:
-        if bool(np.all(np.isneginf(evidence.influence(frozenset(), attribute).values))):
-            return Refusal(
-                required=f"some pair of secrets of {attribute!r} must have positive probability",
-                found="none in any model",
-                remedy="Correct the table of the protected attribute, or choose other secrets.",
-            )
-    return evidence
+    refusal = impossibility(framework)
+    if refusal is not None:
+        return refusal
+    return IntervalInfluences(framework) if framework.by_intervals else DistributionalInfluences(framework)

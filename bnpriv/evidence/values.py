@@ -10,6 +10,7 @@ from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence.base import Influences
 from bnpriv.evidence.distributional import influences
+from bnpriv.evidence.possible import impossibility
 from bnpriv.frameworks import ValuePrivacy
 from bnpriv.influence import Influence, frontier, influence_cells, influence_of
 from bnpriv.losses import Losses, loss_cells, losses_of
@@ -91,7 +92,7 @@ class ValueInfluences:
 @influences.register
 def _(framework: ValuePrivacy) -> Influences | Refusal:
     if isinstance(framework.model, DiscreteNetwork):
-        return ValueInfluences(framework, framework.model)
+        return impossibility(framework) or ValueInfluences(framework, framework.model)
     return Refusal(
         required="quilts of a network need a DiscreteNetwork", found="a MarkovChain", remedy="Use MarkovChainMechanism."
     )

@@ -14,6 +14,7 @@ from bnpriv.bound import Bound
 from bnpriv.digest import digest
 from bnpriv.discrete_noise import DiscreteLaplace
 from bnpriv.errors import CertificateError, QueryError, Refusal
+from bnpriv.evidence import impossibility
 from bnpriv.frameworks import (
     DistributionalAttributePrivacy,
     DistributionPrivacy,
@@ -81,7 +82,7 @@ class Mechanism(ABC):
             return Refusal(
                 required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
             )
-        return self._refusal(framework, asked, epsilon, delta)
+        return impossibility(framework) or self._refusal(framework, asked, epsilon, delta)
 
     def calibrate(
         self, framework: Framework, query: Query | None = None, *, epsilon: float, delta: float = 0.0

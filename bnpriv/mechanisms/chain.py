@@ -104,7 +104,7 @@ class MarkovChainMechanism(Mechanism):
             if quilt is not None
         ]
         decisions.sort(key=lambda decision: -decision.scale)
-        scale = decisions[0].scale if decisions else 0.0
+        scale = decisions[0].scale  # some model has a step with two possible values, else `impossibility` refuses
         dimension = query.dimension(framework.schema)
         certificate = Certificate(
             theorem="Markov quilt mechanism for chains (Song, Wang, Chaudhuri 2017)",
@@ -113,7 +113,12 @@ class MarkovChainMechanism(Mechanism):
             sensitivity=sensitivity,
             source=framework.source,
             assumptions=(_assumption(chain), *query.assumptions),
-            zero_noise_reason=None if scale else _zero(sensitivity.upper),
+            dropped=tuple(
+                f"{column}: in model {model} no two values are possible at any step"
+                for model, quilt in found
+                if quilt is None
+            ),
+            zero_noise_reason=None if scale else "the answer does not depend on the data",
         )
         return Laplace(scale, dimension) if scale else NoNoise(dimension), certificate, 0.0
 
@@ -128,7 +133,3 @@ def _assumption(chain: MarkovChain) -> str:
     start = {"given": "the given law", "stationary": "the stationary law", "any": "any law"}[chain.start]
     several = f" {len(chain.length)} independent chains, each" if len(chain.length) > 1 else " one chain,"
     return f"The records are the steps of{several} with {start} at its first step."
-
-
-def _zero(sensitivity: float) -> str:
-    return "no two values are possible at any step" if sensitivity else "the answer does not depend on the data"

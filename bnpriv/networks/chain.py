@@ -132,6 +132,17 @@ class MarkovChain:
         """
         return np.stack([_stationary(matrix) for matrix in self.transition])
 
+    def varies(self, model: int) -> bool:
+        """Return whether two states are possible at some step under a model."""
+        if self.start == "any":
+            return len(self.states) > 1
+        possible = self.first(model) > 0
+        for _ in range(min(max(self.length), len(self.states) + 1)):  # one state a step comes back to where it was
+            if possible.sum() > 1:
+                return True
+            possible = (self.matrix(model)[possible] > 0).any(axis=0)
+        return False
+
     def limit(self, model: int) -> FloatArray | None:
         """Return the stationary law of a model if it has one alone and every start forgets itself, else None."""
         matrix = self.matrix(model)

@@ -24,6 +24,9 @@ from bnpriv.reports.edges import edge_effects, leak_path
 from bnpriv.reports.values import AttributeReport, Belief, NoiseOfQuilt, RankedQuilt, decision_for
 from bnpriv.secrets import SecretPair
 
+MOST_DROPPED = 6
+"""Pairs without a constraint that are listed for an attribute."""
+
 MOST_QUILTS = 200
 """Quilts that are looked at; a dense network has too many to count."""
 
@@ -114,6 +117,19 @@ def beliefs(attributes: Sequence[AttributeReport], plan: Plan | None) -> tuple[B
         )
         for prior in odds.PRIORS
     )
+
+
+def dropped_pairs(attributes: Sequence[AttributeReport]) -> tuple[str, ...]:
+    """Return for every attribute, in a sentence, the pairs that are no constraint because a secret is impossible."""
+    found: list[str] = []
+    for row in attributes:
+        dropped = row.columns[0].dropped if row.columns else ()
+        if dropped:
+            shown = [f"{pair} in model {model}" for pair, model in dropped[:MOST_DROPPED]]
+            more = f" and {len(dropped) - MOST_DROPPED:,} more" if len(dropped) > MOST_DROPPED else ""
+            told = f"Left out, as a secret has probability zero: {row.protected}: {'; '.join(shown)}{more}."
+            found.append(told)
+    return tuple(found)
 
 
 def model_assumptions(network: Network) -> tuple[str, ...]:

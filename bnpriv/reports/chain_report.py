@@ -63,21 +63,21 @@ class ChainNoise:
     Parameters
     ----------
     epsilon : float
-    quilt : ChainQuilt or None
-        The step that needs the most, with its best quilt; None where no two values are possible at any step.
+    quilt : ChainQuilt
+        The step that needs the most, with its best quilt.
     spectral, published : float
         What the bounds would need; infinite where there are none.
     """
 
     epsilon: float
-    quilt: ChainQuilt | None
+    quilt: ChainQuilt
     spectral: float
     published: float
 
     @property
     def exact(self) -> float:
         """Return the scale from exact influences."""
-        return 0.0 if self.quilt is None else self.quilt.score
+        return self.quilt.score
 
 
 @final
@@ -204,7 +204,7 @@ def chain_report(framework: ValuePrivacy, chain: MarkovChain, query: Query | Non
     noises: list[ChainNoise] = []
     for epsilon in EPSILONS:
         quilts = [quilt for told in exact if (quilt := chain_scale(chain.length, epsilon, told)) is not None]
-        worst = max(quilts, key=lambda quilt: quilt.score, default=None)
+        worst = max(quilts, key=lambda quilt: quilt.score)  # of some model, else `impossibility` refuses
         spectral, published = (least(bounds[form], epsilon) for form in (False, True))
         noises.append(ChainNoise(epsilon=epsilon, quilt=worst, spectral=spectral, published=published))
     return ChainReport(
@@ -243,12 +243,12 @@ def _at(told: ExactInfluence | SpectralBound, length: int, place: int, distance:
 
 def _noise_row(noise: ChainNoise) -> list[str]:
     quilt = noise.quilt
-    sides = [] if quilt is None else [("before", quilt.before), ("after", quilt.after)]
+    sides = [("before", quilt.before), ("after", quilt.after)]
     shown = " and ".join(f"{distance:,} {side}" for side, distance in sides if distance is not None)
     return [
         f"{noise.epsilon:g}",
         *(number_text(value) for value in (noise.exact, noise.spectral, noise.published)),
-        "0" if quilt is None else f"{quilt.near:,}",
+        f"{quilt.near:,}",
         shown or "none",
     ]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast, final, overload
 from bnpriv import checks
 from bnpriv.continuous_secrets import IntervalPair, ProtectValues, continuous_secrets_of, density_secrets_of
 from bnpriv.errors import ParameterError
+from bnpriv.evidence import impossibility, require_possible
 from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy, of_parameters
 from bnpriv.influence import Influence
 from bnpriv.networks import (
@@ -30,6 +31,7 @@ from bnpriv.reports.analysis import (
     Question,
     attribute_report,
     beliefs,
+    dropped_pairs,
     model_assumptions,
     query_influences,
     record_influences,
@@ -236,7 +238,7 @@ def influence_report(
     Raises
     ------
     BnprivError
-        If names, secrets, query or epsilon do not fit.
+        If names, secrets, query or epsilon do not fit, or all secrets of a protected attribute are impossible.
 
     Examples
     --------
@@ -259,6 +261,9 @@ def influence_report(
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
+    refusal = impossibility(model)
+    if refusal is not None:
+        raise refusal.error()
     if isinstance(model, ValuePrivacy):
         return _value_report(model, query, epsilon, delta, limit)
     return _parameters_report(of_parameters(model, "a report"), query, epsilon, delta, limit)
@@ -268,10 +273,13 @@ def _network_report(
     network: Network | ContinuousNetwork, protect: Protect | ProtectValues, limit: int
 ) -> InfluenceReport | GaussianReport | DensityReport:
     if isinstance(network, DensityNetwork):
-        return density_report(network, list(density_secrets_of(network.parameters, protect).items()), limit=limit)
+        intervals = density_secrets_of(network.parameters, protect)
+        require_possible(network, intervals)
+        return density_report(network, list(intervals.items()), limit=limit)
     if isinstance(network, GaussianNetwork):
         return gaussian_report(network, list(continuous_secrets_of(network.attributes, protect).items()), limit=limit)
     secrets = secrets_of(network, cast(Protect, protect))
+    require_possible(network, secrets)
     found = tuple(attribute_report(network, name, pairs, limit) for name, pairs in secrets.items())
     drawn = network.drawn if isinstance(network, DiscreteNetwork) else None
     return InfluenceReport(
@@ -279,7 +287,7 @@ def _network_report(
         source=None if drawn is None else drawn.source,
         attributes=found,
         beliefs=beliefs(found, None),
-        assumptions=model_assumptions(network),
+        assumptions=(*model_assumptions(network), *dropped_pairs(found)),
     )
 
 
@@ -320,7 +328,7 @@ def _value_report(
         source=framework.source,
         attributes=found,
         beliefs=beliefs(found, made),
-        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.model), *certified))),
+        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.model), *dropped_pairs(found), *certified))),
         records=framework.schema.records,
         query=query,
         epsilon=None if epsilon is None else checks.epsilon(epsilon),
@@ -349,7 +357,7 @@ def _framework_report(
         source=framework.source,
         attributes=found,
         beliefs=beliefs(found, made),
-        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.discrete), *certified))),
+        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.discrete), *dropped_pairs(found), *certified))),
         records=framework.schema.records,
         query=query,
         epsilon=None if epsilon is None else checks.epsilon(epsilon),
