@@ -361,7 +361,7 @@ class Calibration:
                 query = parse_query(asked)
             except QueryError as error:
                 raise CertificateError(
-                    "the stored query must be readable", found=asked[:200], remedy="Pass the custom query itself."
+                    "the stored query must be readable", found=repr(asked[:200]), remedy="Pass the custom query itself."
                 ) from error
         epsilon, delta = field_of(stored, "epsilon", float), field_of(stored, "delta", float)
         fresh = mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta)
@@ -395,11 +395,11 @@ def _mechanism(record: Record) -> Mechanism:
         raise CertificateError(
             f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
         )
-    try:
-        return known[name](**options)
-    except TypeError:
+    usual = known[name]().options()
+    if any(option not in usual or type(value) is not type(usual[option]) for option, value in options.items()):
         raise CertificateError(
             f"the options must be those of {name}",
             found=checks.listing(sorted(options)),
             remedy="Store it again.",
-        ) from None
+        )
+    return known[name](**options)

@@ -24,7 +24,7 @@ def read_record(text: str, form: str) -> Record:
         If the text is anything else.
     """
     try:
-        record: object = json.loads(text)
+        record: object = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict) or cast(Record, record).get("format") != form:
@@ -34,6 +34,10 @@ def read_record(text: str, form: str) -> Record:
             remedy="Pass the text that Calibration.to_json returned.",
         )
     return cast(Record, record)
+
+
+def _refused(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def field_of(record: Record, name: str, kind: type[T]) -> T:
