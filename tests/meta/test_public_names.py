@@ -42,7 +42,7 @@ CONSTRUCTED = frozenset(
 """The classes that users call themselves."""
 
 SLOW = frozenset(
-    {"pandas", "pgmpy", "opendp", "duckdb", "scipy.stats", "matplotlib", "sklearn", "typer", "rich", "pymc", "cvxpy"}
+    {"pandas", "pgmpy", "opendp", "duckdb", "scipy.stats", "matplotlib", "sklearn", "typer", "rich", "pymc"}
 )
 
 

@@ -22,6 +22,7 @@ import bnpriv as bp
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.starter import starter
 from bnpriv.errors import BnprivError
+from bnpriv.frameworks import Framework
 from bnpriv.mechanisms import Calibration
 from bnpriv.release import evaluate
 from tests.mutation import limited, mutate
@@ -89,7 +90,7 @@ HOSTILE: tuple[object, ...] = (
 
 
 @cache
-def stored() -> tuple[bp.types.Framework, str]:
+def stored() -> tuple[Framework, str]:
     framework = bp.DistributionalAttributePrivacy(
         bp.DiscreteNetwork.from_tables(
             {"income": [0.6, 0.4], "sat": [[0.5, 0.1], [0.5, 0.9]]},
