@@ -1,17 +1,23 @@
-"""The law of a column given a state of its parameter: what records are made up from, never a privacy number."""
+"""The law of a column given a state of its parameter: what records are made up from, and the laws of answers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast, final
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, Kind, weakest
+from bnpriv.distributions import Distribution, NormalDistribution
 from bnpriv.errors import FrameworkError, LawError
+from bnpriv.interval_masses import is_known, log_masses
+from bnpriv.laws.base import FUNCTION_ERROR, magnitude
 from bnpriv.networks import State
 from bnpriv.schema import Categorical, Category, Column, Integer, Real, Schema
 
@@ -24,74 +30,10 @@ BINS = 4096
 TAIL = 1e-10
 """Probability beyond the quantiles between which the bins lie; it is still counted, in coarser bins."""
 
+LARGEST_ERROR = 1e-3
+"""Largest error of the log of a probability of an interval that is used."""
+
 Floats = NDArray[np.float64]
-
-
-class Distribution(Protocol):
-    """What is used of a frozen distribution of scipy.stats."""
-
-    def cdf(self, x: Any, /) -> Any:
-        """Return P(X <= x)."""
-        ...
-
-    def sf(self, x: Any, /) -> Any:
-        """Return P(X > x), to full precision also where it is small."""
-        ...
-
-    def ppf(self, q: Any, /) -> Any:
-        """Return the quantile."""
-        ...
-
-    def rvs(self, size: Any = ..., random_state: Any = ...) -> Any:
-        """Return draws."""
-        ...
-
-
-@final
-@dataclass(frozen=True)
-class NormalDistribution:
-    """The same as ``scipy.stats.norm(mean, sd)``, for framework files: scipy.stats takes long to import.
-
-    Parameters
-    ----------
-    mean : float
-    sd : float
-        Standard deviation, above 0.
-
-    Raises
-    ------
-    LawError
-        If one is not a finite number, or `sd` is not above 0.
-    """
-
-    mean: float
-    sd: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", checks.number("the mean", self.mean, error=LawError))
-        object.__setattr__(self, "sd", checks.positive("the standard deviation", self.sd, error=LawError))
-
-    def cdf(self, x: Any, /) -> Any:
-        """Return P(X <= x)."""
-        from scipy.special import ndtr
-
-        return cast(Any, ndtr((np.asarray(x) - self.mean) / self.sd))
-
-    def sf(self, x: Any, /) -> Any:
-        """Return P(X > x), to full precision also where it is small."""
-        from scipy.special import ndtr
-
-        return cast(Any, ndtr((self.mean - np.asarray(x)) / self.sd))
-
-    def ppf(self, q: Any, /) -> Any:
-        """Return the quantile."""
-        from scipy.special import ndtri
-
-        return cast(Any, self.mean + self.sd * ndtri(np.asarray(q, dtype=np.float64)))
-
-    def rvs(self, size: Any = 1, random_state: Any = None) -> Any:
-        """Return draws."""
-        return cast(Any, self.mean + self.sd * np.random.default_rng(random_state).standard_normal(size))
 
 
 DeclaredLaw = float | Mapping[Category, float] | Distribution
@@ -99,6 +41,30 @@ DeclaredLaw = float | Mapping[Category, float] | Distribution
 
 DeclaredLaws = Mapping[str, DeclaredLaw | Mapping[Any, DeclaredLaw]]
 """For every column one law per state of its parameter, or one law if the column is declared independent."""
+
+
+Told = Callable[[Any], Hashable]
+"""What a query sees of a value of a column."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CellMasses:
+    """Probabilities of cells of a column that a query does not tell apart.
+
+    Parameters
+    ----------
+    values : sequence of length V
+        One value of each cell; cells that are alike for the query may come several times.
+    logs : ndarray of shape (V,)
+        Natural logs of the probabilities; ``-inf`` only where a probability is 0.
+    error : float
+        Largest absolute error of a log.
+    """
+
+    values: Sequence[Any]
+    logs: Floats
+    error: float
 
 
 @final
@@ -120,6 +86,15 @@ class FiniteLaw:
         """Return `records` independent draws."""
         chosen = random.choice(len(self.values), size=records, p=self.probabilities)
         return np.array(self.values)[chosen]
+
+    def cells(self, cuts: Iterable[float], told: Told) -> CellMasses:
+        """Return the values one by one, with the logs of their probabilities; `cuts` and `told` make no difference."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.array(self.probabilities))
+        # declared probabilities were divided by their sum, which below the normal doubles is off by half a step
+        least = min(p for p in self.probabilities if p > 0)
+        error = UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + magnitude(logs)) + 2) + 2.0**-1074 / least
+        return CellMasses(values=self.values, logs=logs, error=error)
 
     def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], Floats]:
         """Return the values and their probabilities; `cuts` make no difference."""
@@ -172,8 +147,69 @@ class NumberLaw:
             Middles of bins, and the probability of each; the bounds hold what is clamped to them.
         """
         between = np.array([cut for cut in cuts if self.column.lower < cut < self.column.upper])
-        whole = isinstance(self.column, Integer) or "scale" not in dict(self.parameters)
-        return self._discrete(between) if whole else self._continuous(between)
+        return self._discrete(between) if self._whole else self._continuous(between)
+
+    @property
+    def kind(self) -> Kind:
+        """Return how well probabilities are known: the accuracy of some families was tried against many digits."""
+        return "certified" if not self.quantiles and is_known(self.name) else "estimate"
+
+    def cells(self, cuts: Iterable[float], told: Told) -> CellMasses:
+        """Return the cells of the column that a query does not tell apart, with the logs of their probabilities.
+
+        Parameters
+        ----------
+        cuts : iterable of float
+            What a query compares the column with, and the least doubles of its grid steps.
+        told : callable
+            From a value to what the query sees of it, the same between two cuts.
+
+        Returns
+        -------
+        CellMasses
+
+        Raises
+        ------
+        LawError
+            If a probability cannot be computed to a known accuracy.
+        """
+        between = [cut for cut in cuts if self.column.lower < cut < self.column.upper]
+        values, ends = (self._whole_pieces if self._whole else self._pieces)(between)
+        marks = [told(value) for value in values]
+        firsts = [k for k, mark in enumerate(marks) if k == 0 or mark != marks[k - 1]]
+        edges = np.array([-math.inf, *(ends[k - 1] for k in firsts[1:]), math.inf])
+        name = self.name if not self.quantiles else ""
+        logs, errors = log_masses(self.distribution, name, dict(self.parameters), edges[:-1], edges[1:])
+        worst = int(np.argmax(errors))
+        if not errors[worst] <= LARGEST_ERROR:
+            raise LawError(
+                f"the probability of values between {edges[worst]:g} and {edges[worst + 1]:g} must be known to "
+                f"{LARGEST_ERROR:g} of itself",
+                found=f"{self.name}, whose distribution function does not tell it so finely",
+                remedy="Ask for a wider range of values, or declare the column by the probabilities of few categories.",
+            )
+        return CellMasses(values=[values[k] for k in firsts], logs=logs, error=float(errors[worst]))
+
+    @property
+    def _whole(self) -> bool:
+        return isinstance(self.column, Integer) or "scale" not in dict(self.parameters)
+
+    def _pieces(self, cuts: Sequence[float]) -> tuple[list[Any], list[float]]:
+        """Return a value of each piece between cuts, bounds apart, and where pieces end but for the last one."""
+        edges = sorted({float(self.column.lower), *cuts, float(self.column.upper)})
+        inside = [_between(low, high) for low, high in pairwise(edges)]
+        return [self.column.lower, *inside, self.column.upper], edges
+
+    def _whole_pieces(self, cuts: Sequence[float]) -> tuple[list[Any], list[float]]:
+        """Return the same for whole numbers; halves are rounded up, so what lies below a half is the number below."""
+        first, last = math.ceil(self.column.lower), math.floor(self.column.upper)
+        if first > last:  # no whole number between the bounds
+            return [self.column.lower, self.column.upper], [first - 0.75]
+        starts = {first, *(n for cut in cuts for n in (math.ceil(cut), math.floor(cut) + 1) if first < n <= last)}
+        edges = [*sorted(starts), last + 1]
+        inside = [(low + high - 1) / 2 for low, high in pairwise(edges)]
+        ends = [math.nextafter(edge - 0.5, -math.inf) for edge in edges]
+        return [self.column.lower, *inside, self.column.upper], ends
 
     def _grid(self) -> Floats:
         """Return edges of bins: evenly between two far quantiles, and ever wider from there to the bounds."""
@@ -214,7 +250,18 @@ class NumberLaw:
         return masses / masses.sum()
 
 
+def _between(low: float, high: float) -> float | Fraction:
+    """Return a number strictly between two, which no double may be; as a double it is then the lower one."""
+    middle = (low + high) / 2
+    return middle if low < middle < high else Fraction(low) + (Fraction(high) - Fraction(low)) / 4
+
+
 ColumnLaw = FiniteLaw | NumberLaw
+
+
+def law_kind(laws: Iterable[ColumnLaw]) -> Kind:
+    """Return how well probabilities under laws are known: exactly where they were declared one by one."""
+    return weakest(law.kind for law in laws if isinstance(law, NumberLaw))
 
 
 def column_law(declared: object, column: Column, where: str = "the column") -> ColumnLaw:

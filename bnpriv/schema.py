@@ -24,6 +24,19 @@ LARGEST_BOUND = 2.0**100
 LEAST_GRID = 2.0**-1000
 
 
+def decimal(number: float) -> Fraction:
+    """Return the number for which a double was written: itself if it is whole, else the shortest decimal read as it.
+
+    So weights and bounds that were declared as .1, .2 and .3 add up as they do on paper, and sums of them meet.
+
+    Examples
+    --------
+    >>> decimal(0.1) + decimal(0.2) == decimal(0.3)
+    True
+    """
+    return Fraction(int(number)) if number.is_integer() else Fraction(repr(float(number)))
+
+
 @final
 @dataclass(frozen=True)
 class Real:
@@ -76,7 +89,12 @@ class Real:
     @property
     def grid(self) -> Fraction:
         """Return the exact width of one step."""
-        return (Fraction(self.upper) - Fraction(self.lower)) / self.steps
+        return (decimal(self.upper) - decimal(self.lower)) / self.steps
+
+    @property
+    def origin(self) -> Fraction:
+        """Return the exact number that stands for step 0: the lower bound."""
+        return decimal(self.lower)
 
     @property
     def rate(self) -> float:
@@ -157,6 +175,11 @@ class Integer:
     def grid(self) -> Fraction:
         """Return the exact width of one step."""
         return Fraction(1)
+
+    @property
+    def origin(self) -> Fraction:
+        """Return the exact number that stands for step 0: the lower bound."""
+        return Fraction(self.lower)
 
     def step(self, x: float) -> int:
         """Return the grid step of a value inside the bounds: ``floor(x + 0.5) - lower``; conditions read the same.

@@ -11,7 +11,8 @@ from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_tab
 from bnpriv.adapters.gaussian_section import gaussian_network, secret_of_continuous
 from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none, parse_toml
 from bnpriv.checks import listing, text
-from bnpriv.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
+from bnpriv.column_laws import DeclaredLaw, DeclaredLaws
+from bnpriv.distributions import NormalDistribution
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.networks import GaussianNetwork, MarkovChain

@@ -49,7 +49,10 @@ class LawPair:
     pair : str
         The two secrets in words.
     first, second : Atoms or Normal
-        In the unit of the answer, up to a shift that both share.
+        In the unit of the answer.
+    rounding : float
+        By how much, in the 1-norm, two answers may be further apart than the atoms that stand for them; 0 where the
+        atoms are the doubles that are released, one for one. Only then may there be no noise.
     kind : {"exact", "certified", "estimate"}
     drawn : Drawn, optional
         How they were learned from draws; None for laws that were computed.
@@ -58,6 +61,7 @@ class LawPair:
     pair: str
     first: Law
     second: Law
+    rounding: float
     kind: Kind = "exact"
     drawn: Drawn | None = None
 
@@ -72,14 +76,20 @@ class RecordPair:
     pair : str
         The secrets that are furthest apart, in words.
     first, second : Atoms
+        In the unit of the answer, rounded to doubles.
     distance : int
         At least 1.
+    distinct : bool
+        Whether different exact numbers are different atoms; only then may there be no noise.
+    kind : {"exact", "certified", "estimate"}
     """
 
     pair: str
     first: Atoms
     second: Atoms
     distance: int
+    distinct: bool
+    kind: Kind
 
 
 @final

@@ -110,6 +110,7 @@ class DrawnLaws:
             pair=str(pair),
             first=laws.first,
             second=laws.second,
+            rounding=0.0,  # answers are drawn as the doubles that are released
             kind="estimate" if known.confidence is None else "certified",
             drawn=Drawn(
                 draws=known.draws,

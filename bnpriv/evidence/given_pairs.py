@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 from bnpriv.errors import BnprivError, Refusal
-from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair
+from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.dataset import INDEPENDENT_RECORDS, network_record_law
-from bnpriv.evidence.sums import canonical, denominators, repeated, rounding_of, too_large
+from bnpriv.evidence.sums import record_pair, released, rounding_of, too_large
 from bnpriv.frameworks import DistributionPrivacy
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws import Atoms, Normal, WholeLaw, summed
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
@@ -45,15 +46,16 @@ def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws
         )
     found: list[Constraint] = []
     dimension = 1
+    rounding = 0.0
+    if framework.query is not None:
+        rounding = rounding_of(normal_form(framework.query, framework.schema))
     for k, (first, second) in enumerate(framework.pairs):
         assert isinstance(first, (Atoms, Normal))
         assert isinstance(second, (Atoms, Normal))
         dimension = first.dimension
-        pair = LawPair(pair=f"pair {k}", first=first, second=second)
+        # declared atoms of fractions need not be the very doubles that are released
+        pair = LawPair(pair=f"pair {k}", first=first, second=second, rounding=rounding)
         found.append(Constraint(protected="the distribution", model=k, record=None, pairs=(pair,)))
-    rounding = 0.0
-    if framework.query is not None:
-        rounding = rounding_of(normal_form(framework.query, framework.schema))
     return GivenLaws(tuple(found), dimension, rounding, ("The declared laws are those of the answer.",))
 
 
@@ -74,20 +76,20 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
             )
         laws = [network_record_law(network, framework.schema, query) for network in (first, second)]
         label = f"pair {k}"
-        record = RecordPair(pair=label, first=laws[0], second=laws[1], distance=framework.schema.records)
-        exact = _exact(label, laws[0], laws[1], form)
+        record = record_pair(form, label, (laws[0], laws[1]), framework.schema.records, "exact")
+        exact = _exact(label, laws, form)
         found.append(Constraint(protected="the distribution", model=k, record=record, pairs=exact))
     return GivenLaws(tuple(found), len(form.rows), rounding_of(form), (INDEPENDENT_RECORDS,))
 
 
-def _exact(label: str, first: Atoms, second: Atoms, form: NormalForm) -> tuple[LawPair, ...] | Refusal:
-    n, units = form.schema.records, denominators(form)
-    for law in (first, second):
-        refusal = too_large(law, n)
+def _exact(label: str, sides: Sequence[WholeLaw], form: NormalForm) -> tuple[LawPair, ...] | Refusal:
+    n = form.schema.records
+    for law in sides:
+        refusal = too_large([law], n)
         if refusal is not None:
             return refusal
     try:
-        sums = [canonical(repeated(law, n), units) for law in (first, second)]
-        return (LawPair(pair=label, first=sums[0], second=sums[1]),)
+        first, second = (released(form, summed((law, n))) for law in sides)
+        return (LawPair(pair=label, first=first, second=second, rounding=0.0),)
     except BnprivError as error:
         return Refusal.of(error)

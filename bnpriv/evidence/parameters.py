@@ -11,14 +11,15 @@ from typing import final
 import numpy as np
 
 from bnpriv.checks import listing
+from bnpriv.column_laws import law_kind
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
-from bnpriv.evidence.records import MOST_STEPS, Cells, cuts_of, law_cells, record_law, summed_exactly
-from bnpriv.evidence.sums import canonical, denominators, mixture_of, repeated, rounding_of, too_large
-from bnpriv.factors import FloatArray
+from bnpriv.evidence.records import MOST_STEPS, Cells, law_cells, record_law, summed_exactly
+from bnpriv.evidence.sums import mixture_of, normalized, released, rounding_of, too_large
+from bnpriv.factors import LogTable, sum_out
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.inference import joint_law
-from bnpriv.laws import Atoms
+from bnpriv.laws import Atoms, summed
 from bnpriv.networks import DiscreteNetwork, State, drivers, exact_tables
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
@@ -89,9 +90,10 @@ class ParameterLaws:
         return tuple(found)
 
     def _pairs(self, name: str, pairs: tuple[SecretPair, ...], model: int) -> tuple[LawPair, ...] | Refusal:
+        kind = law_kind(law for column in self.columns for law in self.framework.column_laws[column])
         try:
             return tuple(
-                LawPair(pair=str(pair), first=first, second=second)
+                LawPair(pair=str(pair), first=first, second=second, rounding=0.0, kind=kind)
                 for pair in _one_way(pairs)
                 if (first := self._answer(name, pair.first, model)) is not None
                 and (second := self._answer(name, pair.second, model)) is not None
@@ -100,52 +102,43 @@ class ParameterLaws:
             return Refusal.of(error)
 
     def _possible(self, name: str, side: frozenset[State], model: int) -> bool:
-        return bool(np.isfinite(self._side(name, (), side, model)).any())
+        return bool(np.isfinite(self._joint(name, (), side, model).values).any())
 
-    def _side(self, name: str, others: tuple[str, ...], side: frozenset[State], model: int) -> FloatArray:
-        """Return log P(others, name in side), summed over the side, with one axis per other."""
+    def _joint(self, name: str, others: tuple[str, ...], side: frozenset[State], model: int) -> LogTable:
+        """Return log P(name, others) under one model, with nothing outside a side."""
         law = joint_law(self.network, (name, *others))
-        values = law.values[min(model, law.values.shape[0] - 1)]
-        states = self.network.states[name]
-        rows = [k for k, state in enumerate(states) if state in side]
-        return np.logaddexp.reduce(values[rows], axis=0)
+        values = law.values[[min(model, law.values.shape[0] - 1)]]
+        outside = [k for k, state in enumerate(self.network.states[name]) if state not in side]
+        values[:, outside] = -math.inf
+        return LogTable(axes=law.axes, values=values, error=law.error)
 
     def _answer(self, name: str, side: frozenset[State], model: int) -> Atoms | None:
         """Return the law of the answer given that the parameter of `name` is in `side`; None if it never is."""
         nodes = drivers(self.network, frozenset(self.columns))
-        others = tuple(sorted(nodes - {name}))
-        if name in nodes:
-            law = joint_law(self.network, (name, *others))
-            values = law.values[min(model, law.values.shape[0] - 1)].copy()
-            states = self.network.states[name]
-            values[[k for k, state in enumerate(states) if state not in side]] = -np.inf
-            axes = (name, *others)
-        else:
-            values, axes = self._side(name, others, side, model), others
-        total = np.logaddexp.reduce(values.ravel())
-        if not np.isfinite(total):
+        law = self._joint(name, tuple(sorted(nodes - {name})), side, model)
+        law = law if name in nodes else sum_out(law, (name,))
+        places = np.argwhere(law.values[0] > -math.inf).tolist()
+        if not places:
             return None
-        weights = np.exp(values - total)
-        cells = [index for index in np.ndindex(weights.shape) if weights[index] > 0]
-        laws = [self._given(dict(zip(axes, index, strict=True))) for index in cells]
-        return mixture_of(np.array([weights[index] for index in cells]), laws)
+        weights = normalized(law.values[0][law.values[0] > -math.inf], law.error)
+        return mixture_of(*weights, [self._given(dict(zip(law.axes, index, strict=True))) for index in places])
 
     def _given(self, states: Mapping[str, int]) -> Atoms:
         """Return the law of the answer given the states of the queried parameters."""
         key = tuple(self.framework.law_place(column, states) for column in self.columns)
         if key not in self._answers:
-            cells = {c: self._cells(c, k) for c, k in zip(self.columns, key, strict=True)}
-            one = record_law(self.form, cells, np.ones((1,) * len(cells)))
-            refusal = too_large(one, self.form.schema.records)
+            cells = {c: self._cells[c].given(k) for c, k in zip(self.columns, key, strict=True)}
+            certain = LogTable(axes=self.columns, values=np.zeros((1,) * (1 + len(cells))))
+            one, n = record_law(self.form, cells, certain), self.form.schema.records
+            refusal = too_large([one], n)
             if refusal is not None:
                 raise refusal.error()
-            self._answers[key] = canonical(repeated(one, self.form.schema.records), denominators(self.form))
+            self._answers[key] = released(self.form, summed((one, n)))
         return self._answers[key]
 
-    def _cells(self, column: str, place: int) -> Cells:
-        laws = self.framework.column_laws[column]
-        whole = law_cells(laws, cuts_of(self.form, column))
-        return Cells(whole.values, whole.masses[[place]])
+    @cached_property
+    def _cells(self) -> Mapping[str, Cells]:
+        return {column: law_cells(self.form, column, self.framework.column_laws[column]) for column in self.columns}
 
 
 def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> ParameterLaws | Refusal:

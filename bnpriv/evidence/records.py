@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -12,16 +12,19 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.checks import listing
 from bnpriv.column_laws import ColumnLaw, NumberLaw
 from bnpriv.errors import FrameworkError, SizeError
-from bnpriv.factors import FloatArray
-from bnpriv.laws import Atoms
+from bnpriv.factors import FloatArray, LogTable
+from bnpriv.laws import WholeLaw
+from bnpriv.laws.base import FUNCTION_ERROR, magnitude
+from bnpriv.laws.whole import LARGEST_WHOLE
 from bnpriv.networks import State
 from bnpriv.queries.base import Indicator
-from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, numeric
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, Wholes, numeric
 from bnpriv.queries.predicates import Comparison, IsIn, truth
-from bnpriv.schema import Categorical, Column, Integer, Schema
+from bnpriv.schema import Categorical, Column, Integer, Real, Schema
 
 MOST_CELLS = 10**7
 """Combinations of column values that are tabulated for one record."""
@@ -39,12 +42,20 @@ class Cells:
     Parameters
     ----------
     values : ndarray of shape (V,)
-    masses : ndarray of shape (states, V)
-        P(value | state); each row sums to one.
+        One value of each cell.
+    logs : ndarray of shape (states, V)
+        log P(cell | state); each row of probabilities sums to one.
+    error : float
+        Largest absolute error of a log.
     """
 
     values: NDArray[Any]
-    masses: FloatArray
+    logs: FloatArray
+    error: float = 0.0
+
+    def given(self, state: int) -> Cells:
+        """Return the cells of one state alone."""
+        return Cells(self.values, self.logs[[state]], self.error)
 
 
 def state_cells(name: str, column: Column, states: Sequence[State]) -> Cells:
@@ -69,17 +80,44 @@ def state_cells(name: str, column: Column, states: Sequence[State]) -> Cells:
                 remedy="Name the states after the values, or declare a law of the column for every state.",
             )
         values.append(value)
-    return Cells(np.array(values, dtype=object), np.eye(len(values)))
+    return Cells(np.array(values, dtype=object), _certain(len(values)))
 
 
-def law_cells(laws: Sequence[ColumnLaw], cuts: Sequence[float]) -> Cells:
-    """Return the cells of a column with one declared law per state of its node; no cell straddles a cut."""
-    tables = [law.atoms(cuts) for law in laws]
-    places = {value: k for k, value in enumerate(dict.fromkeys(v for values, _ in tables for v in values.tolist()))}
-    masses = np.zeros((len(laws), len(places)))
-    for row, (values, chances) in zip(masses, tables, strict=True):
-        np.add.at(row, [places[value] for value in values.tolist()], chances)
-    return Cells(np.array(list(places), dtype=object), masses)
+def law_cells(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> Cells:
+    """Return the cells of a column with one declared law per state of its node: what the query does not tell apart.
+
+    Raises
+    ------
+    LawError
+        If the probability of a cell cannot be computed to a known accuracy.
+    """
+    cuts, told = cuts_of(form, name), _told(form, name)
+    tables = [law.cells(cuts, told) for law in laws]
+    values = {told(value): value for table in tables for value in table.values}
+    places = {mark: place for place, mark in enumerate(values)}
+    logs = np.full((len(laws), len(values)), -math.inf)
+    for row, table in zip(logs, tables, strict=True):
+        np.logaddexp.at(row, [places[told(value)] for value in table.values], table.logs)
+    error = max(table.error + _rounding(table.logs) for table in tables)
+    return Cells(np.array([values[mark] for mark in places], dtype=object), logs, error)
+
+
+def _told(form: NormalForm, name: str) -> Callable[[Any], Hashable]:
+    """Return what the query sees of a value of a column: which conditions hold, and the grid step if it is summed."""
+    column, summed = form.schema[name], _is_summed(form, name)
+    conditions = [leaf for term in form.terms if isinstance(term, Indicator) for leaf in term.predicate.comparisons()]
+    leaves = [leaf for leaf in dict.fromkeys(conditions) if leaf.column == name]
+
+    def told(value: Any) -> Hashable:
+        step = numeric(name, form.schema).step(float(value)) if summed else None
+        return tuple(_holds(leaf, value, column) for leaf in leaves), step
+
+    return told
+
+
+def _rounding(logs: FloatArray) -> float:
+    """Bound the rounding where so many masses are added one after the other."""
+    return UNIT_ROUNDOFF * len(logs) * (FUNCTION_ERROR + 4 + magnitude(logs))
 
 
 def cuts_of(form: NormalForm, name: str) -> list[float]:
@@ -94,13 +132,27 @@ def _is_summed(form: NormalForm, name: str) -> bool:
 
 
 def _between_steps(form: NormalForm, name: str) -> Sequence[float]:
-    """Return where the grid step of a column changes; nothing for a grid that is too fine."""
+    """Return the least doubles of every grid step of a column but the first; nothing for a grid that is too fine."""
     column = numeric(name, form.schema)
     if column.steps > MOST_STEPS:
         return ()
     if isinstance(column, Integer):
         return [float(value) for value in range(column.lower, column.upper + 1)]
-    return [float(column.lower + (k + Fraction(1, 2)) * column.grid) for k in range(column.steps)]
+    return list(dict.fromkeys(_least_double(column, k) for k in range(1, column.steps + 1)))
+
+
+def _least_double(column: Real, step: int) -> float:
+    """Return the least double whose grid step is at least `step`: the reference is `Real.step`, rounding and all."""
+    low, high = column.lower, column.upper
+    near = float(column.origin + (step - Fraction(1, 2)) * column.grid)
+    margin = 4 * max(math.ulp(low), math.ulp(high))
+    if low <= near - margin and column.step(near - margin) < step:
+        low = near - margin
+    if near + margin <= high and column.step(near + margin) >= step:
+        high = near + margin
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (low, middle) if column.step(middle) >= step else (middle, high)
+    return high
 
 
 def summed_exactly(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> bool:
@@ -109,22 +161,22 @@ def summed_exactly(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> bo
     return not densities or not _is_summed(form, name) or numeric(name, form.schema).steps <= MOST_STEPS
 
 
-def record_law(form: NormalForm, cells: Mapping[str, Cells], states: FloatArray) -> Atoms:
-    """Return the law of the vector that one record adds to the answer.
+def record_law(form: NormalForm, cells: Mapping[str, Cells], states: LogTable) -> WholeLaw:
+    """Return the law of what one record adds to the numerators of the answer.
 
     Parameters
     ----------
     form : NormalForm
         With d outputs.
     cells : mapping from str to Cells
-        The queried columns, in the order of the axes of `states`.
-    states : ndarray
-        P(states of the queried columns' nodes), one axis per column.
+        The queried columns.
+    states : LogTable
+        P(states of the queried columns' nodes) under one model, with an axis per column in the order of `cells`.
 
     Returns
     -------
-    Atoms
-        Of dimension d, in the unit of the answer.
+    WholeLaw
+        Of dimension d; over the denominators of ``form.wholes()``, and without their shifts.
 
     Raises
     ------
@@ -138,12 +190,33 @@ def record_law(form: NormalForm, cells: Mapping[str, Cells], states: FloatArray)
             found=f"{size:,} in the columns {listing(cells)}",
             remedy="Query fewer columns at once, or declare fewer states.",
         )
-    masses = reduce(lambda table, cell: np.tensordot(table, cell.masses, axes=(0, 0)), cells.values(), states)
+    logs = reduce(_contracted, (cell.logs for cell in cells.values()), states.values[0])
+    error = states.error + sum(cell.error + _contraction_error(cell, logs) for cell in cells.values())
     columns = {name: _Axis(k, len(cells), cell.values) for k, (name, cell) in enumerate(cells.items())}
-    terms = [np.broadcast_to(_term(term, columns, form.schema), masses.shape) for term in form.terms]
-    outputs = [_output(row, terms, masses.shape) for row in form.matrix]
-    support = np.stack([output.ravel() for output in outputs], axis=1)
-    return Atoms(support, masses.ravel())
+    terms = [np.broadcast_to(_term(term, columns, form.schema), logs.shape) for term in form.terms]
+    outputs = [_output(whole, terms, logs.shape).ravel() for whole in form.wholes()]
+    return WholeLaw.of(outputs, logs.ravel(), error)
+
+
+def _contracted(table: FloatArray, given: FloatArray) -> FloatArray:
+    """Sum the states along the first axis of a table of logs out, and put the cells of the column last."""
+    if np.array_equal(given, _certain(len(given))):
+        return np.moveaxis(table, 0, -1)
+    total = np.full((*table.shape[1:], given.shape[1]), -math.inf)
+    for state, row in zip(table, given, strict=True):
+        np.logaddexp(total, state[..., None] + row, out=total)
+    return total
+
+
+def _contraction_error(cell: Cells, logs: FloatArray) -> float:
+    if np.array_equal(cell.logs, _certain(len(cell.logs))):
+        return 0.0
+    return UNIT_ROUNDOFF * len(cell.logs) * (FUNCTION_ERROR + 4 + 2 * magnitude(logs))
+
+
+def _certain(states: int) -> FloatArray:
+    """Return the log probabilities of cells that are the states themselves."""
+    return np.where(np.eye(states) > 0, 0.0, -math.inf)
 
 
 @final
@@ -161,21 +234,21 @@ class _Axis:
         return cast("NDArray[Any]", np.array(along, dtype=dtype).reshape(shape))
 
 
-def _output(row: Sequence[Fraction], terms: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> FloatArray:
-    """Return one output in whole numbers over a common denominator, so that equal answers are equal doubles."""
-    denominator = math.lcm(*(weight.denominator for weight in row))
-    total = np.zeros(shape, dtype=object)
-    for weight, term in zip(row, terms, strict=True):
+def _output(whole: Wholes, terms: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return what one record adds to the numerator of one output."""
+    largest = sum(abs(weight) * int(term.max(initial=0)) for weight, term in zip(whole.weights, terms, strict=True))
+    total = np.zeros(shape, dtype=np.int64 if largest < LARGEST_WHOLE else object)
+    for weight, term in zip(whole.weights, terms, strict=True):
         if weight:
-            total = total + int(weight * denominator) * term.astype(object)
-    return np.array([int(value) / denominator for value in total.ravel()], dtype=np.float64).reshape(shape)
+            total = total + weight * term.astype(total.dtype)
+    return total
 
 
 def _term(term: IntegerTerm, columns: Mapping[str, _Axis], schema: Schema) -> NDArray[Any]:
     if isinstance(term, Indicator):
         return truth(term.predicate, lambda leaf: _along(leaf, columns, schema)).astype(np.int64)
     axis, column = columns[term.column], numeric(term.column, schema)
-    return axis.spread([column.step(float(value)) ** term.exponent for value in axis.values], object)
+    return axis.spread([column.step(float(value)) ** term.exponent for value in axis.values], np.int64)
 
 
 def _along(leaf: Comparison | IsIn, columns: Mapping[str, _Axis], schema: Schema) -> NDArray[np.bool_]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, Kind
 from bnpriv.errors import Refusal
+from bnpriv.evidence.constraints import RecordPair
 from bnpriv.factors import FloatArray
-from bnpriv.laws import Atoms, add, mixture, n_fold
+from bnpriv.laws import Atoms, WholeLaw, log_mixture, nearest_doubles, sums_bound
+from bnpriv.laws.base import FUNCTION_ERROR, log_sum, magnitude
+from bnpriv.laws.whole import LARGEST_WHOLE
 from bnpriv.queries.normal_form import NormalForm, Steps, numeric
 
 MOST_ATOMS = 2**20
@@ -21,55 +26,57 @@ MOST_TOTAL = 2**24
 """Atoms of all laws that are compared."""
 
 
-def repeated(law: Atoms, n: int) -> Atoms:
-    """Return the law of the sum of `n` independent draws; a binomial law in closed form where there are two atoms."""
-    if law.dimension == 1 and law.size == 2:
-        (low, high), p = law.support.tolist(), float(np.exp(law.logs[1]))
-        count = Atoms.binomial(n, p)
-        return Atoms.from_logs(n * low + (high - low) * count.support, count.logs, count.error + 2 * n * law.error)
-    return n_fold(law, n)
+def released(form: NormalForm, total: WholeLaw) -> Atoms:
+    """Return the law of the released doubles from that of the numerators that all records together add."""
+    columns = [
+        nearest_doubles(_shifted(column, whole.shift), whole.denominator)
+        for column, whole in zip(total.columns, form.wholes(), strict=True)
+    ]
+    return Atoms.from_logs(np.stack(columns, axis=1), total.logs, total.error)
 
 
-def sum_law(first: Atoms, count: int, second: Atoms, other: int) -> Atoms:
-    """Return the law of the sum of `count` draws of one law and `other` draws of a second, all independent."""
-    parts = [repeated(law, draws) for law, draws in ((first, count), (second, other)) if draws]
-    return parts[0] if len(parts) == 1 else add(parts[0], parts[1])
+def _shifted(numerators: NDArray[Any], shift: int) -> NDArray[Any]:
+    fits = numerators.dtype != object and abs(shift) < LARGEST_WHOLE
+    return (numerators if fits else numerators.astype(object)) + shift
 
 
-def denominators(form: NormalForm) -> FloatArray:
-    """Return for every output a whole number of which it is a fraction, up to a shift that all answers share."""
-    return np.array([float(math.lcm(*(weight.denominator for weight in row))) for row in form.matrix])
+def record_pair(form: NormalForm, pair: str, laws: tuple[WholeLaw, WholeLaw], distance: int, kind: Kind) -> RecordPair:
+    """Return two laws of what one record adds, in the unit of the answer."""
+    sides = [_unshifted(form, law) for law in laws]
+    both = [np.concatenate(parts) for parts in zip(*(law.columns for law in laws), strict=True)]
+    exact = WholeLaw.of(both, np.zeros(len(both[0])), 0.0).size
+    doubles = len(np.unique(np.concatenate([law.points for law in sides]), axis=0))
+    return RecordPair(
+        pair=pair, first=sides[0], second=sides[1], distance=distance, kind=kind, distinct=doubles == exact
+    )
 
 
-def canonical(law: Atoms, units: FloatArray) -> Atoms:
-    """Return the same law with equal answers as equal doubles: whole numbers over `units`, divided once.
-
-    Sums that were rounded on different roads would split an atom in two, and so hide that no noise is needed.
-    """
-    whole = np.rint(law.points * units)
-    if not (np.abs(whole) < 2.0**52).all():
-        return law
-    points = whole / units
-    return Atoms.from_logs(points[:, 0] if law.dimension == 1 else points, law.logs, law.error)
+def _unshifted(form: NormalForm, one: WholeLaw) -> Atoms:
+    pairs = zip(one.columns, form.wholes(), strict=True)
+    columns = [nearest_doubles(column, whole.denominator) for column, whole in pairs]
+    return Atoms.from_logs(np.stack(columns, axis=1), one.logs, one.error)
 
 
-def mixture_of(weights: FloatArray, laws: Sequence[Atoms]) -> Atoms:
-    """Return a mixture; the law itself where there is one."""
-    return laws[0] if len(laws) == 1 else mixture(weights / weights.sum(), list(laws))
+def mixture_of(log_weights: FloatArray, error: float, laws: Sequence[Atoms]) -> Atoms:
+    """Return a mixture by log weights that are off by at most `error`; the law itself where there is one."""
+    return laws[0] if len(laws) == 1 else log_mixture(log_weights, laws, error)
 
 
-def too_large(law: Atoms, n: int, laws: int = 1) -> Refusal | None:
-    """Return why so many laws of sums of `n` draws would have too many atoms, or None if they have not."""
-    steps = np.ptp(law.points, axis=0)
-    gaps = [np.diff(np.unique(law.points[:, k])) for k in range(law.dimension)]
-    size = 1.0
-    for width, gap in zip(steps, gaps, strict=True):
-        size *= 1 + (n * width / float(np.min(gap)) if gap.size else 0.0)
+def normalized(logs: FloatArray, error: float) -> tuple[FloatArray, float]:
+    """Divide masses by their sum: their logs are off by at most `error`; return the error of the result too."""
+    total = log_sum(logs)
+    rounding = 2 * len(logs) + FUNCTION_ERROR * (1 + math.log(len(logs))) + 3 * magnitude(logs)
+    return logs - total, 2 * error + UNIT_ROUNDOFF * rounding
+
+
+def too_large(parts: Sequence[WholeLaw], n: int, laws: int = 1) -> Refusal | None:
+    """Return why so many laws of sums of `n` draws, each from one of `parts`, would have too many atoms, if they do."""
+    size = sums_bound(parts, n)
     if size <= MOST_ATOMS and size * laws <= MOST_TOTAL:
         return None
     return Refusal(
         required=f"the law of the answer may have at most {MOST_ATOMS:,} atoms",
-        found=f"about {size:.3g} over {n:,} records" + (f", for {laws:,} secrets" if laws > 1 else ""),
+        found=f"up to {size:.3g} over {n:,} records" + (f", for {laws:,} secrets" if laws > 1 else ""),
         remedy="Ask for one count, or declare the summed column with fewer grid steps: Real(lower, upper, steps=20).",
     )
 

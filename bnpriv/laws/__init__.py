@@ -1,8 +1,20 @@
 """Laws of an answer: finitely many atoms, a normal law, or independent draws; mixtures and sums of them."""
 
-from bnpriv.laws.atoms import Atoms, mixture
+from bnpriv.laws.atoms import Atoms, log_mixture, mixture
 from bnpriv.laws.draws import Draws
 from bnpriv.laws.normal import Normal
-from bnpriv.laws.sums import add, n_fold
+from bnpriv.laws.whole import WholeLaw, add, n_fold, nearest_doubles, summed, sums_bound
 
-__all__ = ["Atoms", "Draws", "Normal", "add", "mixture", "n_fold"]
+__all__ = [
+    "Atoms",
+    "Draws",
+    "Normal",
+    "WholeLaw",
+    "add",
+    "log_mixture",
+    "mixture",
+    "n_fold",
+    "nearest_doubles",
+    "summed",
+    "sums_bound",
+]

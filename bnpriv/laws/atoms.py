@@ -166,7 +166,10 @@ class Atoms:
         check_atoms(n + 1)
         if p in (0.0, 1.0):
             return cls([n * step * p], [1.0])
-        logs, error = binomial_logs(n, p)
+        log_p, log_q = math.log(p), math.log1p(-p)
+        logs, error = binomial_logs(n, log_p, log_q)
+        # log P(k) takes k of the one and n - k of the other, each off by its own size
+        error += FUNCTION_ERROR * UNIT_ROUNDOFF * (magnitude(logs) + n)
         return cls.from_logs(np.arange(n + 1) * step, logs, error)
 
     def _set(self, points: FloatArray, logs: FloatArray, error: float) -> None:
@@ -239,13 +242,41 @@ def mixture(weights: ArrayLike, laws: Sequence[Atoms]) -> Atoms:
     >>> mixture([0.5, 0.5], [Atoms([0, 1], [0.5, 0.5]), Atoms([1], [1.0])]).probabilities.round(12)
     array([0.25, 0.75])
     """
+    _check_parts(laws)
+    chosen = Atoms(np.arange(len(laws)), weights)  # checks the weights, and drops those of 0
+    return log_mixture(chosen.logs, [laws[int(k)] for k in chosen.support], chosen.error)
+
+
+def log_mixture(log_weights: FloatArray, laws: Sequence[Atoms], error: float) -> Atoms:
+    """Return the law of a draw from one of `laws`, chosen with probabilities given by their logs.
+
+    Parameters
+    ----------
+    log_weights : ndarray of shape (len(laws),)
+        All finite; the probabilities sum to 1 up to 1e-9 and `error`.
+    laws : sequence of Atoms
+        All of one dimension.
+    error : float
+        Largest absolute error of a log weight.
+
+    Returns
+    -------
+    Atoms
+
+    Raises
+    ------
+    LawError
+        If the weights are no probabilities or the laws do not fit together.
+    """
+    _check_parts(laws)
+    logs = np.concatenate([law.logs + weight for law, weight in zip(laws, log_weights.tolist(), strict=True)])
+    error += max(law.error for law in laws) + UNIT_ROUNDOFF * magnitude(logs)
+    return Atoms.from_logs(np.concatenate([law.support for law in laws]), logs, error)
+
+
+def _check_parts(laws: Sequence[Atoms]) -> None:
     if not laws or len({law.dimension for law in laws}) != 1:
         raise refused("a mixture needs laws of one dimension", f"{len(laws)} laws", "Give laws of one query's answer.")
-    chosen = Atoms(np.arange(len(laws)), weights)  # checks the weights, and drops those of 0
-    parts = [(laws[int(k)], float(log)) for k, log in zip(chosen.support, chosen.logs, strict=True)]
-    logs = np.concatenate([law.logs + log for law, log in parts])
-    error = chosen.error + max(law.error for law, _ in parts) + UNIT_ROUNDOFF * magnitude(logs)
-    return Atoms.from_logs(np.concatenate([law.support for law, _ in parts]), logs, error)
 
 
 def _points(support: ArrayLike) -> FloatArray:

@@ -206,7 +206,9 @@ class _Search:
         one = record_loss(record)
 
         def loss(scale: float) -> float:
-            return record.distance * one(scale) * (1 + 4 * UNIT_ROUNDOFF) + self._rounding_loss(scale)
+            if scale == 0 and not record.distinct:
+                return math.inf
+            return record.distance * one(scale) * (1 + 4 * UNIT_ROUNDOFF) + _rounding_loss(self.rounding, scale)
 
         return LawDecision(
             protected=constraint.protected,
@@ -214,7 +216,7 @@ class _Search:
             model=constraint.model,
             rule=RECORD_RULE,
             distance=None,
-            kind="exact",
+            kind=record.kind,
             scale=least_scale(loss, self.epsilon, _width(record)),
             noise=self.noise,
             first=record.first,
@@ -277,7 +279,7 @@ class _Search:
             return math.inf
         far = w_infinity(f, g, 2).upper
         far = far if pair.drawn is None else up(far + pair.drawn.moved)
-        moved = (far + self.rounding) * (1 + 8 * UNIT_ROUNDOFF) if far else 0.0
+        moved = (far + pair.rounding) * (1 + 8 * UNIT_ROUNDOFF)
         return moved / gaussian_mu(epsilon, self.delta * (1 - slack))
 
     def _curve(self, pair: LawPair) -> tuple[Callable[[float], float], float]:
@@ -289,18 +291,14 @@ class _Search:
             return self._laplace(pair, line), self.delta
         return self._pure(pair, line), self.epsilon
 
-    def _rounding_loss(self, scale: float) -> float:
-        """Return what rounding the answer costs in epsilon; nothing without noise, where equal answers stay equal."""
-        return self.rounding / scale if scale else 0.0
-
     def _pure(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
         """Return the largest loss for Laplace noise; draws that were gathered moved answers apart."""
         moved = moved_by(pair)
 
         def loss(scale: float) -> float:
-            if moved and not scale:
-                return math.inf
-            return line.epsilon(scale) + self._rounding_loss(scale) + (moved / scale if moved else 0.0)
+            if not scale:
+                return math.inf if moved or pair.rounding else line.epsilon(0.0)
+            return line.epsilon(scale) + _rounding_loss(pair.rounding, scale) + moved / scale
 
         return loss
 
@@ -310,8 +308,8 @@ class _Search:
         unseen = missed_by(pair, ratio)
 
         def loss(scale: float) -> float:
-            spent = self._rounding_loss(scale)
-            if spent >= self.epsilon:
+            spent = _rounding_loss(pair.rounding, scale)
+            if (pair.rounding and not scale) or spent >= self.epsilon:
                 return math.inf
             excess = line.delta(scale, self.epsilon - spent)
             # rounding stretches each density by half of what it spends
@@ -327,15 +325,20 @@ class _Search:
         def loss(scale: float) -> float:
             lost = unseen + blurred_by(pair, ratio, scale, "gaussian")
             if scale == 0:
-                return line.delta(0.0, self.epsilon) + lost
+                return math.inf if pair.rounding else line.delta(0.0, self.epsilon) + lost
             try:
                 # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
-                moved = (1 + ratio) * self._rounding_loss(scale)
+                moved = (1 + ratio) * _rounding_loss(pair.rounding, scale)
                 return gaussian_mixture_delta(*_atoms_of(pair), scale, self.epsilon) + moved + lost
             except SizeError:
                 return math.inf
 
         return loss
+
+
+def _rounding_loss(rounding: float, scale: float) -> float:
+    """Return what rounding the answer costs in epsilon; nothing without noise, where equal answers stay equal."""
+    return rounding / scale if scale else 0.0
 
 
 RECORD_RULE = "the curve of one record"

@@ -151,22 +151,16 @@ class _Search:
             pair=record.pair,
             model=constraint.model,
             rule=RECORD_RULE,
-            distance=Bound(0.0, far, "certified"),
-            kind="certified",
-            scale=self._scale(far, slack),
+            distance=Bound(0.0, far, weakest(["certified", record.kind])),
+            kind=weakest(["certified", record.kind]),
+            scale=self._scale(far, slack, self.rounding, free=record.distinct),
             noise=self.noise,
             first=record.first,
             second=record.second,
         )
 
     def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair]) -> LawDecision:
-        bounds = [w_infinity_bounds(pair.first, pair.second, self.norm) for pair in pairs]
-        floor = max(bound.lower for bound in bounds) if self.delta == 0 or self.noise == "gaussian" else 0.0
-        solved = [
-            (self._scale_of(pair), k)
-            for k, (pair, bound) in enumerate(zip(pairs, bounds, strict=True))
-            if bound.upper + moved_by(pair) >= floor
-        ]
+        solved = [(self._scale_of(pairs[k]), k) for k in self._worst(pairs)]
         (scale, far), k = max(solved, key=lambda entry: entry[0][0])
         return LawDecision(
             protected=constraint.protected,
@@ -182,6 +176,18 @@ class _Search:
             draws=0 if (drawn := pairs[k].drawn) is None else drawn.draws,
         )
 
+    def _worst(self, pairs: Sequence[LawPair]) -> list[int]:
+        """Return the places of the pairs that may need the largest scale, as far as cheap bounds on distances tell."""
+        bounds = [w_infinity_bounds(pair.first, pair.second, self.norm) for pair in pairs]
+        closer = self.delta > 0 and self.noise == "laplace"
+        ends: list[tuple[float, float]] = []
+        for pair, bound in zip(pairs, bounds, strict=True):
+            slack = tolerance(pair.first, pair.second)
+            low, high = 0.0 if closer else bound.lower, bound.upper + moved_by(pair)
+            ends.append((self._scale(low, slack, pair.rounding), self._scale(high, slack, pair.rounding)))
+        least = max(low for low, _ in ends)
+        return [k for k, (_, high) in enumerate(ends) if high >= least]
+
     def _scale_of(self, pair: LawPair) -> tuple[float, Bound]:
         slack = tolerance(pair.first, pair.second)
         if self.delta > 0 and self.noise == "laplace":
@@ -190,7 +196,7 @@ class _Search:
             far = w_infinity(pair.first, pair.second, self.norm)
         if pair.drawn is not None:
             far = Bound(0.0, up(far.upper + pair.drawn.moved), pair.kind)
-        return self._scale(far.upper, slack), far
+        return self._scale(far.upper, slack, pair.rounding, free=pair.rounding == 0), far
 
     def _left_over(self, pair: LawPair, slack: float) -> float:
         """Return the mass that may be left where it is: delta, less what draws may have missed."""
@@ -198,12 +204,16 @@ class _Search:
         # the comparison of draws is off by a share of their mass, which goes into delta here
         return max(0.0, self.delta - unseen - slack) if unseen else self.delta
 
-    def _scale(self, far: float, slack: float) -> float:
-        """Return the scale for a distance; comparisons that leave out a share `slack` of the mass cost epsilon."""
+    def _scale(self, far: float, slack: float, rounding: float, *, free: bool = False) -> float:
+        """Return the scale for a distance.
+
+        Comparisons that leave out a share `slack` of the mass cost epsilon, and answers may be `rounding` further
+        apart. No distance needs no noise only if it is `free`: if no rounding was needed to find it.
+        """
         epsilon = self.epsilon + np.log1p(-slack) if slack < 1 else 0.0
         if not epsilon > 0:
             return float("inf")
-        if far == 0:
+        if far == 0 and free:
             return 0.0
         per_unit = 1 / epsilon if self.noise == "laplace" else 1 / gaussian_mu(float(epsilon), self.delta * (1 - slack))
-        return float((far + self.rounding) * per_unit * (1 + 8 * UNIT_ROUNDOFF))
+        return float((far + rounding) * per_unit * (1 + 8 * UNIT_ROUNDOFF))

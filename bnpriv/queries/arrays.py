@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpriv.laws import nearest_doubles
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Truths, holds_category, holds_number
-from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, Wholes
 from bnpriv.queries.predicates import Comparison, IsIn, truth
 from bnpriv.schema import Categorical, Column, Integer, Schema
 
@@ -23,7 +22,7 @@ LARGEST_WHOLE = 2**62
 
 
 def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
-    """Return the answers to many tables, up to the shift that they all share.
+    """Return the answers to many tables, as the doubles that a release rounds them to.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (tables,), or (tables, outputs) if there are several
-        Equal answers are equal doubles: whole numbers over a common denominator, divided once.
+        Exact answers, rounded once.
 
     Examples
     --------
@@ -47,7 +46,7 @@ def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
     """
     columns = {name: cleaned(form.schema[name], values) for name, values in tables.items()}
     totals = [_sum(term, columns, form.schema) for term in form.terms]
-    outputs = [_output(row, totals) for row in form.matrix]
+    outputs = [_output(whole, totals) for whole in form.wholes()]
     return outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=1)
 
 
@@ -82,16 +81,12 @@ def _holds(leaf: Comparison | IsIn, columns: Tables, schema: Schema) -> Truths:
     return holds_category(leaf, column)[values] if isinstance(column, Categorical) else holds_number(leaf, values)
 
 
-def _output(row: Sequence[Fraction], totals: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
-    denominator = math.lcm(*(weight.denominator for weight in row))
-    weights = [int(weight * denominator) for weight in row]
+def _output(whole: Wholes, totals: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
     sizes = [max(1, int(np.max(np.abs(total)))) for total in totals]
-    largest = sum(abs(weight) * size for weight, size in zip(weights, sizes, strict=True))
-    whole = np.int64 if largest < LARGEST_WHOLE else object
+    largest = abs(whole.shift) + sum(abs(weight) * size for weight, size in zip(whole.weights, sizes, strict=True))
+    kind = np.int64 if largest < LARGEST_WHOLE else object
     added: NDArray[Any] = sum(
-        (weight * total.astype(whole) for weight, total in zip(weights, totals, strict=True)),
-        start=np.zeros(totals[0].shape, dtype=whole),
+        (weight * total.astype(kind) for weight, total in zip(whole.weights, totals, strict=True)),
+        start=np.full(totals[0].shape, whole.shift, dtype=kind),
     )
-    if largest < 2**53:
-        return added.astype(np.float64) / denominator
-    return np.array([int(value) / denominator for value in added], dtype=np.float64)
+    return nearest_doubles(added, whole.denominator)

@@ -17,7 +17,7 @@ from bnpriv.errors import QueryError
 from bnpriv.queries.base import Indicator, Output, Power, Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.predicates import And, Comparison, Constant, Predicate, constant, literal, quoted
-from bnpriv.schema import Categorical, Schema
+from bnpriv.schema import Categorical, Schema, decimal
 
 ONE = Fraction(1)
 MOST_BITS = 4096  # of a weight's numerator and denominator: more than any double needs
@@ -309,7 +309,7 @@ def _weight(name: str, weight: object) -> Fraction:
     if isinstance(weight, Integral):
         exact = Fraction(int(weight))
     else:
-        exact = weight if isinstance(weight, Fraction) else Fraction(float(cast("SupportsFloat", weight)))
+        exact = weight if isinstance(weight, Fraction) else decimal(float(cast("SupportsFloat", weight)))
     if exact == 0:
         raise QueryError(f"the weight of {name!r} must not be 0", found="0", remedy="Leave the column out.")
     if not max(abs(exact.numerator), exact.denominator).bit_length() <= MOST_BITS:
@@ -322,8 +322,8 @@ def _weight(name: str, weight: object) -> Fraction:
 
 
 def _exact(weight: Fraction) -> str:
-    """Write a fraction so that it can be read back without loss: as a whole number, a double, or a quotient."""
+    """Write a fraction so that it can be read back without loss: as a whole number, a decimal, or a quotient."""
     if weight.denominator == 1 and abs(weight) < 10**15:
         return str(weight.numerator)
     nearest = float(weight)
-    return repr(nearest) if Fraction(nearest) == weight else str(weight)
+    return repr(nearest) if decimal(nearest) == weight else str(weight)

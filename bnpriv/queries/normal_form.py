@@ -7,6 +7,7 @@ of rows, on the engine, or on floating point.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,6 +91,34 @@ class NormalForm:
             for row, shift in zip(self.rows, self.offset, strict=True)
         )
 
+    def wholes(self) -> tuple[Wholes, ...]:
+        """Return every output in whole numbers over a common denominator."""
+        return tuple(Wholes.of(row, shift) for row, shift in zip(self.matrix, self.offset, strict=True))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Wholes:
+    """One output in whole numbers: ``answer = (weights @ sums + shift) / denominator``.
+
+    Parameters
+    ----------
+    weights : tuple of int, shape (terms,)
+    shift : int
+    denominator : int
+    """
+
+    weights: tuple[int, ...]
+    shift: int
+    denominator: int
+
+    @classmethod
+    def of(cls, row: Sequence[Fraction], offset: Fraction) -> Wholes:
+        """Bring the weights of an output and its offset to their least common denominator."""
+        common = math.lcm(*(weight.denominator for weight in (*row, offset)))
+        whole = [weight.numerator * (common // weight.denominator) for weight in (*row, offset)]
+        return cls(weights=tuple(whole[:-1]), shift=whole[-1], denominator=common)
+
 
 def normal_form(query: Query, schema: Schema) -> NormalForm:
     """Compile `query` for `schema`.
@@ -138,7 +167,7 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
     if isinstance(term, Indicator):
         return Fraction(0), [(Fraction(1), term)]
     column = numeric(term.column, schema)
-    low, grid = Fraction(column.lower), column.grid
+    low, grid = column.origin, column.grid
     if term.exponent == 1:
         return low, [(grid, Steps(term.column))]
     return low**2, [(2 * low * grid, Steps(term.column)), (grid**2, Steps(term.column, 2))]

@@ -42,6 +42,7 @@ from bnpriv.queries.predicates import (
     Or,
     Predicate,
 )
+from bnpriv.schema import decimal
 
 MOST_CHARACTERS = 10_000
 MOST_OPEN = 2 * MOST_NESTED + 4  # a nested condition prints as "~(", and a query adds its own parenthesis
@@ -230,12 +231,12 @@ class _Parser:
         token = self.next
         self.column()
         self.expect(":")
-        weight = Fraction(self.number())
+        weight = _fraction(self.number())
         if not self.at("/"):
             return token, weight
         self.place += 1
         divisor = self.next
-        under = Fraction(self.number())
+        under = _fraction(self.number())
         if under == 0:
             _refuse("a divisor other than 0", divisor.text, divisor.position)
         return token, weight / under
@@ -317,6 +318,10 @@ class _Parser:
             self.refuse("the name of a column", "Put a name that is no identifier between backticks.")
         self.place += 1
         return _name(token)
+
+
+def _fraction(number: float) -> Fraction:
+    return decimal(number) if isinstance(number, float) else Fraction(number)
 
 
 def _name(token: Token) -> str:

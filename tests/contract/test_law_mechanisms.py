@@ -395,7 +395,8 @@ def test_the_loss_never_passes_the_claim(kind: str, seed: int) -> None:
         assert case.loss(tight.scale) <= case.epsilon * SLACK + 1e-13, (seed, k)
         assert case.loss(far.scale) <= case.epsilon * SLACK + 1e-13, (seed, k)
         assert tight.scale <= far.scale * SLACK, (seed, k)
-        if tight.scale > 0 and "two laws" in tight.certificate.decisions[0].rule:
+        # declared laws of fractions get noise for the rounding alone where their atoms need none
+        if tight.scale > 1e-9 and "two laws" in tight.certificate.decisions[0].rule:
             assert case.loss(tight.scale) >= case.epsilon - 1e-9, (seed, k)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ import bnpriv.evidence.parameters as parameters_module
 import bnpriv.mechanisms.search as search_module
 import bnpriv.mechanisms.tight as tight_module
 import bnpriv.mechanisms.wasserstein as wasserstein_module
-from bnpriv.laws import Atoms, mixture
+from bnpriv.laws import WholeLaw, mixture
 from tests.contract.test_law_mechanisms import CASES, cases, claim_holds
 
 pytestmark = pytest.mark.mutants
@@ -83,15 +84,15 @@ def test_one_direction_only_of_a_vector(monkeypatch) -> None:
 
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN], ids=str)
 def test_one_record_too_few(monkeypatch, mechanism: bp.Mechanism) -> None:
-    real = dataset_module._Counts.furthest
+    real = dataset_module.Counts.furthest
 
     def fewer(self, *args):
         distance, label = real(self, *args)
         return max(0, distance - 1), label
 
-    monkeypatch.setattr(dataset_module._Counts, "furthest", fewer)
+    monkeypatch.setattr(dataset_module.Counts, "furthest", fewer)
     monkeypatch.setattr(
-        dataset_module._Counts, "listed", lambda self, *args: 10**9
+        dataset_module.Counts, "listed", lambda self, *args: 10**9
     )  # leave the per-record rule alone: the exact laws do not use the distance
     assert killed("dataset", mechanism)
 
@@ -100,10 +101,10 @@ def test_one_record_too_few(monkeypatch, mechanism: bp.Mechanism) -> None:
 def test_unconditional_instead_of_given_that_it_does_not_count(monkeypatch, mechanism: bp.Mechanism) -> None:
     real = dataset_module._given
 
-    def careless(both: Atoms, value: float) -> Atoms:
-        if value > both.points[:, 0].min():
+    def careless(both: WholeLaw, value: int) -> WholeLaw:
+        if value > both.columns[0].min():
             return real(both, value)
-        return Atoms.from_logs(both.points[:, 1:], both.logs, both.error)
+        return WholeLaw.of(both.columns[1:], both.logs, both.error)
 
     monkeypatch.setattr(dataset_module, "_given", careless)
     assert killed("dataset", mechanism)
@@ -114,7 +115,7 @@ def test_joint_instead_of_conditional_of_a_sum(monkeypatch) -> None:
     monkeypatch.setattr(
         dataset_module,
         "_given_any",
-        lambda total, side: Atoms.from_logs(total.points[:, 1:], total.logs, total.error),
+        lambda total, side: WholeLaw.of(total.columns[1:], total.logs, total.error),
     )
     assert killed("dataset", TIGHT)
 
@@ -122,7 +123,7 @@ def test_joint_instead_of_conditional_of_a_sum(monkeypatch) -> None:
 @pytest.mark.parametrize(("kind", "module"), [("dataset", dataset_module), ("distributional", parameters_module)])
 def test_mixture_weights_ignored(monkeypatch, kind: str, module) -> None:
     monkeypatch.setattr(
-        module, "mixture_of", lambda weights, laws: mixture(np.full(len(laws), 1 / len(laws)), list(laws))
+        module, "mixture_of", lambda weights, error, laws: mixture(np.full(len(laws), 1 / len(laws)), list(laws))
     )
     if kind == "dataset":
         real = dataset_module.constraint
@@ -148,7 +149,7 @@ def test_first_model_only(monkeypatch) -> None:
 
 def test_values_counted_from_the_lower_bound(monkeypatch) -> None:
     """A bug that this oracle found: a total of 7 over a column from 1 to 3 was taken for 7 above the lowest total."""
-    monkeypatch.setattr(dataset_module, "_shift", lambda framework, secret: 0.0)
+    monkeypatch.setattr(dataset_module._Task, "value", lambda task, n: Fraction(n, task.scale.denominator))
 
     def found() -> bool:
         for case in cases("dataset", 17, CASES_EACH):

@@ -15,7 +15,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"render", "plotting", "sheet", "odds"}),
     frozenset({"factors", "networks", "learning", "laws"}),
     frozenset({"noise", "discrete_noise", "sampling", "divergences", "transport"}),
-    frozenset({"schema", "queries", "column_laws"}),
+    frozenset({"schema", "queries", "column_laws", "distributions", "interval_masses"}),
     frozenset({"secrets", "properties", "continuous_secrets", "frameworks"}),
     frozenset(
         {

@@ -280,7 +280,7 @@ class TestRefusals:
         both = network(ill=((1.0, 0.0), (0.7, 0.3)), models=True)
         one = network(ill=(0.7, 0.3))
         found = mechanism.calibrate(dataset(model=both), COUGH, epsilon=1)
-        assert found.scale == mechanism.calibrate(dataset(model=one), COUGH, epsilon=1).scale > 0
+        assert found.scale == pytest.approx(mechanism.calibrate(dataset(model=one), COUGH, epsilon=1).scale, rel=1e-12)
         assert len(found.certificate.dropped) == 1
         assert "model 0" in found.certificate.dropped[0]
 
@@ -326,7 +326,7 @@ class TestRefusals:
         framework = bp.DatasetAttributePrivacy(model, wide, {"ill": hidden}, source="a test")
         refusal = mechanism.supports(framework, bp.total("ill"), epsilon=1)
         assert refusal is not None
-        says(refusal.error(), "at most 1,048,576 atoms", "1e+18", "1,000,000 records")
+        says(refusal.error(), "at most 1,048,576 atoms", "5e+11", "1,000,000 records")
 
     def test_too_many_pairs(self, mechanism: bp.Mechanism) -> None:
         model = bp.DiscreteNetwork.from_tables(

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import BnprivError, LawError, SizeError
-from bnpriv.laws import Atoms, Normal, mixture, n_fold, sums
+from bnpriv.laws import Atoms, Normal, mixture, n_fold, sums, whole
 
 Exact = dict[tuple[Fraction, ...], Fraction]
 
@@ -216,7 +216,7 @@ def test_sums_to_1e12_with_tails_of_1e250() -> None:
         assert min(log(mass) for mass in total.values()) < Decimal("-575")
 
 
-@pytest.mark.parametrize("road", ["_add_sparse", "_add_dense", "blocks", "rows"])
+@pytest.mark.parametrize("road", ["add_sparse", "add_dense", "blocks", "rows"])
 def test_all_roads_to_a_sum_agree(monkeypatch, road: str) -> None:
     """Each road is taken by force; the law spans 3000 nats, so that blocks have to be cut."""
     law = Atoms([0, 1, 2, 4], [0.3, 0.7 - 1e-12, 1e-12, 1e-200])
@@ -225,8 +225,8 @@ def test_all_roads_to_a_sum_agree(monkeypatch, road: str) -> None:
         monkeypatch.setattr(sums, "FLAT", 340.0 if road == "blocks" else 1e-3)
         used = []
         monkeypatch.setattr(sums, "_convolve_logs", lambda *args: used.append(1) or convolve(*args))
-    add_two = getattr(sums, road if road.startswith("_") else "_add_dense")
-    monkeypatch.setattr(sums, "_power", lambda one, n, length: sums._square(one, n, add_two))
+    add_two = getattr(sums, road if road.startswith("add") else "add_dense")
+    monkeypatch.setattr(whole, "power", lambda one, n, length: sums.square(one, n, add_two))
     truth = total = exact([(0,), (1,), (2,), (4,)], [0.3, 0.7 - 1e-12, 1e-12, 1e-200])
     for _ in range(8):
         total = add(total, truth)
@@ -264,8 +264,7 @@ def test_sums_in_space_merge_equal_vectors() -> None:
 @pytest.mark.parametrize(
     ("law", "n", "error"),
     [
-        (Atoms([0, 1, 1e15], [0.5, 0.25, 0.25]), 10**5, LawError),
-        (Atoms([0.0, 1e-300, 1.0], [0.5, 0.25, 0.25]), 2, LawError),
+        (Atoms([0, 1, 1e15], [0.5, 0.25, 0.25]), 10**5, SizeError),
         (Atoms(np.arange(10**4), np.full(10**4, 1e-4)), 100, SizeError),
         (Atoms([[0, 0], [1, 3**10], [1, 5**6]], [0.5, 0.25, 0.25]), 10**4, SizeError),
     ],

@@ -93,8 +93,11 @@ def test_bad_grids(steps: Any) -> None:
 
 def test_grids_are_exact() -> None:
     column = Real(-0.3, 0.9, steps=7)
-    assert Fraction(column.lower) + 7 * column.grid == Fraction(column.upper)
+    assert column.origin == Fraction("-0.3")
+    assert column.origin + 7 * column.grid == Fraction("0.9")
     assert Real(0, 1).grid == Fraction(1, 2**20)
+    whole = Real(2.0**60, 2.0**60 + 512, steps=2)  # the shortest decimals of these are 24 too high, and 500 apart
+    assert (whole.origin, whole.grid) == (2**60, 256)
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,14 @@ def test_outputs() -> None:
 
 def test_weights_are_exact() -> None:
     query = linear({"height": 0.1, "age": Fraction(1, 3)})
-    assert query.weights == (("height", Fraction(0.1)), ("age", Fraction(1, 3)))
-    assert linear({"age": np.float32(0.1)}).weights[0][1] == Fraction(float(np.float32(0.1)))  # pyright: ignore[reportArgumentType]
+    assert query.weights == (("height", Fraction(1, 10)), ("age", Fraction(1, 3)))
+    assert linear({"age": Fraction(0.1)}).weights[0][1] == Fraction(0.1)
+    assert linear({"age": np.float32(0.1)}).weights[0][1] == Fraction("0.10000000149011612")  # pyright: ignore[reportArgumentType]
     whole = linear({"age": np.int64(3)}).weights[0][1]  # pyright: ignore[reportArgumentType]
     assert type(whole.numerator) is int
     (output,) = query.outputs(SCHEMA)
     assert (output.terms, output.averaged) == (
-        ((Fraction(0.1), Power("height")), (Fraction(1, 3), Power("age"))),
+        ((Fraction(1, 10), Power("height")), (Fraction(1, 3), Power("age"))),
         True,
     )
 
@@ -269,12 +270,12 @@ def test_normal_form_answers_exactly() -> None:
     steps, ys = [0, 3, 7], [1, 3, 4]
     sums = {Steps("x"): sum(steps), Steps("x", 2): sum(k * k for k in steps), Steps("y"): sum(y - 1 for y in ys)}
     found = form.answer([sums.get(term, 2) if isinstance(term, Steps) else 2 for term in form.terms])
-    xs = [Fraction(-0.3) + k * (Fraction(0.9) - Fraction(-0.3)) / 7 for k in steps]
+    xs = [Fraction("-0.3") + k * Fraction("1.2") / 7 for k in steps]
     assert found == (
         sum(xs),
         sum(xs) / 3,
         sum(x * x for x in xs) / 3,
-        Fraction(0.1) * sum(xs) / 3 + Fraction(sum(ys), 9),
+        Fraction(1, 10) * sum(xs) / 3 + Fraction(sum(ys), 9),
         2,
     )
 

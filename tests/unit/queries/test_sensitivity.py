@@ -99,8 +99,8 @@ def one_record(output: Output, schema: Schema, record: dict[str, object]) -> Fra
         assert isinstance(term, Power)
         column = schema[term.column]
         assert not isinstance(column, Categorical)
-        width = (Fraction(column.upper) - Fraction(column.lower)) / column.steps
-        result += weight * (Fraction(column.lower) + width * step(column, record[term.column])) ** term.exponent
+        width = column.grid
+        result += weight * (column.origin + width * step(column, record[term.column])) ** term.exponent
     return result * (1 if output.averaged else schema.records)
 
 

@@ -201,7 +201,7 @@ def oracle(query: Query, schema: Schema, columns: Mapping[str, Sequence[object]]
         if isinstance(part, Indicator):
             return Fraction(holds(part.predicate, row))
         column = schema[part.column]
-        return (Fraction(column.lower) + column.grid * column.step(row[part.column])) ** part.exponent
+        return (column.origin + column.grid * column.step(row[part.column])) ** part.exponent
 
     return tuple(
         sum((weight * term(part, row) for row in rows for weight, part in output.terms), Fraction(0))
@@ -263,7 +263,7 @@ def test_random_doubles_fall_on_the_same_step_everywhere():
     values = np.concatenate([random.uniform(-0.2, 0.3, 20_000), -0.1 + np.arange(20_000) * (0.3 / 3_000_001) * 0.5])
     schema = Schema(records=len(values), columns={"x": column})
     steps = sum(column.step(min(max(float(value), column.lower), column.upper)) for value in values)
-    exact = len(values) * Fraction(column.lower) + column.grid * steps
+    exact = len(values) * column.origin + column.grid * steps
     frame = pl.DataFrame({"x": values})
     for data in (frame, frame.lazy(), frame.to_arrow(), frame.to_pandas(), duckdb.sql("SELECT * FROM frame")):
         assert evaluate(total("x"), schema, data).values == (exact,)

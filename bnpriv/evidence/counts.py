@@ -1,0 +1,139 @@
+"""Which values of a property of the table are meant by a declared secret, and how many records lie between two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from bnpriv.errors import SecretError
+from bnpriv.networks import State
+from bnpriv.properties import Apart, Secret
+from bnpriv.queries.normal_form import Wholes
+from bnpriv.secrets import side_text
+
+MOST_PAIRS = 2000
+"""Pairs of secrets whose exact laws are compared; more of them are served by the per-record rule."""
+
+NEAR = Fraction(1, 10**9)
+"""How far, relative to itself, a number may be from the value of a property for which it was written."""
+
+CountPairs = dict[int, tuple[frozenset[int], frozenset[int]]]
+"""Pairs of sets of counts, by the place of the pair among the chosen ones."""
+
+
+def impossible(value: str) -> SecretError:
+    """Return the refusal of a value that the property cannot take."""
+    return SecretError(
+        "a value of the secret must be possible under some model",
+        found=value,
+        remedy="Name values that the property can take, for example whole counts.",
+    )
+
+
+def number_of(value: State) -> float:
+    """Return a value of a property, which must be a number."""
+    if isinstance(value, (str, bool)):
+        raise SecretError("values of a property are numbers", found=repr(value), remedy="Give numbers.")
+    return float(value)
+
+
+def meant(side: Iterable[State], values: Iterable[Fraction]) -> frozenset[Fraction]:
+    """Return the exact values of a property for which the numbers of a secret stand.
+
+    A number stands for every value that is rounded to it; where there is none, for the nearest one within `NEAR`, as
+    one third is often written with fewer digits.
+
+    Raises
+    ------
+    SecretError
+        If a value of the secret is no number.
+    """
+    listed = list(values)
+    found: set[Fraction] = set()
+    for number in map(number_of, side):
+        same = [value for value in listed if float(value) == number]
+        near = min(listed, key=lambda value: abs(value - Fraction(number)))
+        close = abs(near - Fraction(number)) <= NEAR * max(1, abs(Fraction(number)))
+        found.update(same or ([near] if close else []))
+    return frozenset(found)
+
+
+def reach(at_most: float) -> Fraction:
+    """Return a distance between values of a property, with what writing it as a double can have taken from it."""
+    return Fraction(at_most) * (1 + Fraction(1, 10**12))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """A property that grows by `unit` with every record that counts, from `low` for none of the `n`."""
+
+    n: int
+    low: Fraction
+    unit: Fraction
+
+    @classmethod
+    def of(cls, scale: Wholes, n: int, low: int, high: int) -> Counts:
+        """Make one of the numerators that a record adds, which does not count or does."""
+        return cls(
+            n=n,
+            low=Fraction(n * low + scale.shift, scale.denominator),
+            unit=Fraction(high - low, scale.denominator),
+        )
+
+    def possible(self, side: frozenset[State]) -> frozenset[int]:
+        """Return how many records count for each value of a secret that the property can take."""
+        found: set[int] = set()
+        for number in map(number_of, side):
+            # all counts whose value is rounded to the number lie within a unit in the last place of it
+            ends = (Fraction(number) + sign * Fraction(math.ulp(number)) for sign in (-1, 1))
+            first, last = ((end - self.low) / self.unit for end in ends)
+            around = range(max(0, math.floor(first)), min(self.n, math.ceil(last)) + 1)
+            counts = {self.low + k * self.unit: k for k in around}
+            found.update(counts[value] for value in (meant([number], counts) if counts else ()))
+        return frozenset(found)
+
+    def pairs(self, secret: Secret) -> CountPairs | None:
+        """Return the chosen pairs that are possible as sets of counts; None where a distance describes them."""
+        if secret.pairs is None or isinstance(secret.pairs, Apart):
+            return None
+        sides = {k: (self.possible(p.first), self.possible(p.second)) for k, p in enumerate(secret.pairs.chosen)}
+        served = {k: both for k, both in sides.items() if all(both)}
+        if not served:
+            raise impossible(str(secret.pairs.chosen[0]))
+        return served
+
+    def furthest(self, secret: Secret, pairs: CountPairs | None) -> tuple[int, str]:
+        """Return the largest number of records between two secrets of a pair, with the pair in words."""
+        if isinstance(secret.pairs, Apart):
+            steps = min(self.n, math.floor(reach(secret.pairs.at_most) / self.unit))
+            if steps < 1:
+                raise SecretError(
+                    f"two values of the secret are at least {float(self.unit):g} apart",
+                    found=f"at_most {secret.pairs.at_most:g}",
+                    remedy="Choose a larger distance.",
+                )
+            return steps, f"values {float(steps * self.unit):g} apart"
+        if pairs is None or secret.pairs is None:
+            return self.n, f"values up to {float(self.n * self.unit):g} apart"
+        gaps = {k: max(abs(a - b) for a in first for b in second) for k, (first, second) in pairs.items()}
+        worst = max(gaps, key=gaps.__getitem__)
+        chosen = secret.pairs.chosen[worst]
+        return gaps[worst], f"{side_text(chosen.first)} against {side_text(chosen.second)}"
+
+    def listed(self, secret: Secret, pairs: CountPairs | None) -> list[tuple[frozenset[int], frozenset[int]]] | int:
+        """Return all pairs, one direction each, or their number if there are too many."""
+        if pairs is not None:
+            return list(pairs.values()) if len(pairs) <= MOST_PAIRS else len(pairs)
+        steps, _ = self.furthest(secret, pairs)
+        number = sum(self.n + 1 - k for k in range(1, steps + 1)) if steps <= MOST_PAIRS else self.n * steps
+        if number > MOST_PAIRS:
+            return number
+        return [(frozenset({s}), frozenset({s + k})) for k in range(1, steps + 1) for s in range(self.n + 1 - k)]
+
+    def text(self, members: frozenset[int]) -> str:
+        """Return a set of counts as values of the property."""
+        return side_text(frozenset(f"{float(self.low + self.unit * s):g}" for s in members))

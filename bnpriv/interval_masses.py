@@ -1,0 +1,259 @@
+"""Probabilities of intervals under distributions of scipy.stats, as logs with a bound on their error.
+
+A difference of two values of a distribution function loses the relative accuracy of a narrow interval, and rounds that
+of a far one to nothing. So three ways are compared by their errors: from below, from above, and by the density, whose
+log is concave or convex between known points. There a chord bounds it on one side and the neighbouring chords,
+drawn on, bound it on the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+TAIL_ERROR = 1e-13
+"""Relative error of a distribution function per 1 + |log| of it and per 1 + a hundredth of its shapes."""
+
+DENSITY_ERROR = 1e-14
+"""Relative error of a density per 1 + |log| of it and per 1 + its shapes; that of an unknown family is unknown."""
+
+UNKNOWN_ERROR = 1e-12
+"""Error, of distribution functions and absolutely, that is assumed of families that are not in the list."""
+
+UNDERFLOW = -690.0
+"""Logs of tails below this come from numbers that are no normal doubles, but for families with logs of their own."""
+
+SETTLED = 1e-11
+"""Error below which nothing better is looked for."""
+
+PIECES = (32, 1024)
+"""Into how many pieces an interval is cut for chords, and for a second try."""
+
+DROP = 60.0
+"""By how many nats a density has to fall until what lies beyond can be bounded by a chord."""
+
+MOST_NUMBERS = 10_000
+"""Whole numbers whose probabilities are added one by one."""
+
+Shapes = Mapping[str, float]
+
+
+def _none(_: Shapes) -> tuple[float, ...]:
+    return ()
+
+
+def _beta(shapes: Shapes) -> tuple[float, ...]:
+    a, b = shapes["a"] - 1, shapes["b"] - 1
+    return (1 / (1 + math.sqrt(-b / a)),) if a * b < 0 else ()
+
+
+BENDS: Final[Mapping[str, Callable[[Shapes], tuple[float, ...]]]] = {
+    "norm": _none,
+    "expon": _none,
+    "uniform": _none,
+    "gamma": _none,
+    "chi2": _none,
+    "beta": _beta,
+    "t": lambda shapes: (-math.sqrt(shapes["df"]), math.sqrt(shapes["df"])),
+    "cauchy": lambda _: (-1.0, 1.0),
+    "logistic": _none,
+    "laplace": lambda _: (0.0,),
+    "lognorm": lambda shapes: (math.exp(1 - shapes["s"] ** 2),),
+    "gumbel_r": _none,
+    "gumbel_l": _none,
+    "weibull_min": _none,
+    "pareto": _none,
+    "halfnorm": _none,
+    "rayleigh": _none,
+}
+"""Families with a density, and where its log changes between concave and convex, for location 0 and scale 1."""
+
+DISCRETE = frozenset({"poisson", "binom", "bernoulli", "geom", "nbinom", "randint"})
+"""Families on whole numbers whose probabilities are accurate one by one."""
+
+
+def is_known(name: str) -> bool:
+    """Return whether the accuracy of a family of scipy.stats was tried against many digits."""
+    return name in BENDS or name in DISCRETE
+
+
+def log_masses(distribution: Any, name: str, parameters: Shapes, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """Return the log probabilities of the intervals ``start < X <= end``, and bounds on the errors of the logs.
+
+    Parameters
+    ----------
+    distribution : frozen distribution of scipy.stats
+    name : str
+        Its family; any other word for a family of one's own.
+    parameters : mapping from str to float
+        Shapes, location and, for a family with a density, scale.
+    starts, ends : ndarray of shape (intervals,)
+        Infinite at the ends of the line.
+
+    Returns
+    -------
+    logs, errors : ndarray of shape (intervals,)
+        ``-inf`` only outside the support; an infinite error where nothing is known.
+    """
+    low, high = (float(end) for end in distribution.support())
+    if distribution.std() == 0:
+        low = high = float(distribution.ppf(0.5))
+    whole = "scale" not in parameters
+    if whole:
+        first, last = np.maximum(np.floor(starts) + 1, low), np.minimum(np.floor(ends), high)
+        empty = first > last
+    else:
+        starts, ends = np.maximum(starts, low), np.minimum(ends, high)
+        first, last, empty = starts, ends, starts >= ends
+    logs, errors = _by_tails(distribution, name, parameters, starts, ends)
+    logs[empty], errors[empty] = -math.inf, 0.0
+    for k in np.flatnonzero(~(errors <= SETTLED)):
+        found: tuple[float, float] | None = None
+        if whole and name in DISCRETE:
+            found = _by_numbers(distribution, parameters, float(first[k]), float(last[k]))
+        elif name in BENDS:
+            found = _by_density(distribution, name, parameters, float(starts[k]), float(ends[k]))
+        if found is not None and found[1] < errors[k]:
+            logs[k], errors[k] = found
+    return logs, errors
+
+
+def _by_tails(distribution: Any, name: str, parameters: Shapes, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """Subtract lower tails, or upper tails: what loses less."""
+    below = _subtracted(*(_tails(distribution.logcdf, name, parameters, x) for x in (ends, starts)))
+    above = _subtracted(*(_tails(distribution.logsf, name, parameters, x) for x in (starts, ends)))
+    better = above[1] < below[1]
+    return np.where(better, above[0], below[0]), np.where(better, above[1], below[1])
+
+
+def _tails(log_tail: Callable[[Floats], Any], name: str, parameters: Shapes, x: Floats) -> tuple[Floats, Floats]:
+    """Return the logs of tails and their errors."""
+    with np.errstate(all="ignore"):
+        logs = np.minimum(np.asarray(log_tail(x), dtype=np.float64), 0.0)
+        if is_known(name):
+            errors = TAIL_ERROR * (1 + 0.01 * _size(parameters)) * (1 - np.where(np.isfinite(logs), logs, 0.0))
+        else:
+            errors = UNKNOWN_ERROR * np.exp(-logs)
+    # beyond the line and the support a tail is nothing for sure; inside it a nothing, or next to it, is underflow
+    lost = (logs < UNDERFLOW) & np.isfinite(x) & (name != "norm")
+    return logs, np.where(lost | np.isnan(logs), math.inf, errors)
+
+
+def _subtracted(larger: tuple[Floats, Floats], smaller: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Return the log of a difference of tails, and its error."""
+    with np.errstate(all="ignore"):
+        gap = np.minimum(smaller[0] - larger[0], 0.0)
+        rest = -np.expm1(gap)
+        # a smaller tail that is known to be below the range of doubles takes next to nothing from a plain number
+        known, nothing = (
+            np.exp(gap) * smaller[1],
+            np.where(larger[0] > UNDERFLOW / 2, math.exp(UNDERFLOW / 2), math.inf),
+        )
+        errors = (larger[1] + np.where(np.isinf(smaller[1]), nothing, known)) / rest
+        logs = larger[0] + np.log(rest)
+    some = np.isfinite(logs) & (errors < 0.5)
+    return logs, np.where(some, -np.log1p(-np.where(some, errors, 0.0)), math.inf)
+
+
+def _size(parameters: Shapes) -> float:
+    return sum(abs(value) for key, value in parameters.items() if key not in ("loc", "scale"))
+
+
+def _by_numbers(distribution: Any, parameters: Shapes, first: float, last: float) -> tuple[float, float] | None:
+    """Add the probabilities of whole numbers."""
+    if not last - first < MOST_NUMBERS:
+        return None
+    logs = np.asarray(distribution.logpmf(np.arange(first, last + 1)), dtype=np.float64)
+    if not np.all(np.isfinite(logs)):
+        return None
+    size = max(float(np.max(np.abs(logs))), _size(parameters), abs(first), abs(last))
+    return float(np.logaddexp.reduce(logs)), DENSITY_ERROR * (1 + size) * (1 + 0.1 * math.log1p(size)) + 1e-15 * len(
+        logs
+    )
+
+
+def _by_density(
+    distribution: Any, name: str, parameters: Shapes, start: float, end: float
+) -> tuple[float, float] | None:
+    """Integrate a density between bounds on its log; an infinite interval up to where the rest can be bounded."""
+    cut = [parameters["loc"] + parameters["scale"] * bend for bend in BENDS[name](parameters)]
+    ends = [start, *(bend for bend in sorted(cut) if start < bend < end), end]
+    parts: list[tuple[float, float]] = []
+    for low, high in pairwise(ends):
+        found = _between(distribution, parameters, low, high)
+        if found is None:
+            return None
+        parts.append(found)
+    logs = np.array([log for log, _ in parts])
+    return float(np.logaddexp.reduce(logs)), max(error for _, error in parts) + 1e-15 * len(parts)
+
+
+def _between(distribution: Any, parameters: Shapes, low: float, high: float) -> tuple[float, float] | None:
+    """Integrate where the log of the density is concave or convex throughout."""
+    beyond = -math.inf
+    if math.isinf(low) or math.isinf(high):
+        reached = _reach(distribution, parameters["scale"], low, high)
+        if reached is None:
+            return None
+        low, high, beyond = reached
+    best: tuple[float, float] | None = None
+    for pieces in PIECES:
+        found = _chords(distribution, parameters, np.unique(np.linspace(low, high, pieces + 1)))
+        if found is not None and (best is None or found[1] < best[1]):
+            best = found
+        if best is not None and best[1] <= SETTLED:
+            break
+    return None if best is None else (best[0], best[1] + math.exp(min(beyond - best[0], 0.0)))
+
+
+def _chords(distribution: Any, parameters: Shapes, nodes: Floats) -> tuple[float, float] | None:
+    """Integrate the chords of a log density, which bound it on one side, and the chords next to them on the other."""
+    outside = 0
+    if len(nodes) == 2:
+        nodes, outside = np.append(nodes, nodes[1] + (nodes[1] - nodes[0])), 1
+    logs = np.asarray(distribution.logpdf(nodes), dtype=np.float64)
+    if not np.all(np.isfinite(logs)):
+        return None
+    widths = np.diff(nodes)
+    rises = np.diff(logs)
+    chords = np.log(widths) + logs[:-1] + _log_mean(rises)
+    slopes = rises / widths
+    from_left = np.append(math.inf, np.log(widths[1:]) + logs[1:-1] + _log_mean(slopes[:-1] * widths[1:]))
+    from_right = np.append(np.log(widths[:-1]) + logs[1:-1] + _log_mean(-slopes[1:] * widths[:-1]), math.inf)
+    left_is_near = np.abs(from_left - chords) < np.abs(from_right - chords)
+    others = np.where(left_is_near, from_left, from_right)
+    inside = slice(0, len(chords) - outside)
+    total, other = (float(np.logaddexp.reduce(each[inside])) for each in (chords, others))
+    # a log density at both ends of a piece, and of the one next to it, each with its own error
+    error = 4 * DENSITY_ERROR * (1 + _size(parameters)) * (1 + float(np.max(np.abs(logs))))
+    return total, abs(total - other) + error + 1e-15 * len(nodes)
+
+
+def _log_mean(rise: Floats) -> Floats:
+    """Return the log of the mean of exp(t rise) over t from 0 to 1."""
+    size = np.where(rise == 0, 1.0, np.abs(rise))
+    return np.where(rise == 0, 0.0, np.maximum(rise, 0.0) + np.log(-np.expm1(-size) / size))
+
+
+def _reach(distribution: Any, scale: float, low: float, high: float) -> tuple[float, float, float] | None:
+    """Return finite ends of a tail, and the log of a bound on what lies beyond, where the log density is concave."""
+    if math.isinf(low) and math.isinf(high):
+        return None
+    near, way = (low, 1.0) if math.isinf(high) else (high, -1.0)
+    for k in range(-20, 60):
+        reach = scale * 2.0**k
+        top, middle, far, past = (float(distribution.logpdf(near + way * step * reach)) for step in (0, 0.5, 1, 2))
+        if top - far > DROP:
+            slope = 2 * (middle - far) / reach
+            # beyond a concave log density falls at least as fast as along the chord before
+            concave = slope > 0 and far - past >= slope * reach * (1 - 1e-9)
+            low, high = sorted((near, near + way * reach))
+            return (low, high, far - math.log(slope)) if concave else None
+    return None
