@@ -76,7 +76,7 @@ class FiniteLaw:
     ----------
     values : tuple of str, int or bool
     probabilities : tuple of float
-        One per value; they sum to one.
+        One per value, as declared; they sum to one to within 1e-9, by which they are divided where they are used.
     """
 
     values: tuple[Category, ...]
@@ -84,22 +84,20 @@ class FiniteLaw:
 
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
         """Return `records` independent draws."""
-        chosen = random.choice(len(self.values), size=records, p=self.probabilities)
+        chosen = random.choice(len(self.values), size=records, p=self.atoms()[1])
         return np.array(self.values)[chosen]
 
     def cells(self, cuts: Iterable[float], told: Told) -> CellMasses:
         """Return the values one by one, with the logs of their probabilities; `cuts` and `told` make no difference."""
         with np.errstate(divide="ignore"):
-            logs = np.log(np.array(self.probabilities))
-        # declared probabilities were divided by their sum, which below the normal doubles is off by half a step
-        least = min(p for p in self.probabilities if p > 0)
-        error = UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + magnitude(logs)) + 2) + 2.0**-1074 / least
+            logs = np.log(np.array(self.probabilities)) - math.log(math.fsum(self.probabilities))
+        error = UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + magnitude(logs)) + 4)
         return CellMasses(values=self.values, logs=logs, error=error)
 
     def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], Floats]:
         """Return the values and their probabilities; `cuts` make no difference."""
         kind = object if isinstance(self.values[0], (str, bool)) else np.float64
-        return np.array(self.values, dtype=kind), np.array(self.probabilities)
+        return np.array(self.values, dtype=kind), np.array(self.probabilities) / math.fsum(self.probabilities)
 
 
 @final
@@ -389,7 +387,7 @@ def _of_categories(declared: Mapping[object, object], column: Column, where: str
     if not (min(masses) >= 0 and abs(total - 1) <= SUM_TOLERANCE):
         found = f"a sum of {total:.12g}" if min(masses) >= 0 else f"{min(masses):g}"
         raise _refused(where, "must have probabilities of at least 0 that sum to one", found, "Correct it.")
-    return FiniteLaw(values=tuple(column.categories), probabilities=tuple(mass / total for mass in masses))
+    return FiniteLaw(values=tuple(column.categories), probabilities=tuple(masses))
 
 
 def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw:

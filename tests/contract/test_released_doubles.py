@@ -302,7 +302,7 @@ def test_no_claim_gives_a_secret_away(kind: str, mechanism: bp.Mechanism) -> Non
         served, free = served + 1, free + (scale == 0)
         told += not all(loss(f, g, 0.0) <= epsilon for f, g in case.pairs)
     assert served >= 25
-    assert free >= 3 or kind == "distribution"
+    assert free >= 2 or kind == "distribution"
     assert told >= 10
 
 
@@ -356,3 +356,95 @@ def test_a_secret_stands_for_every_value_that_is_rounded_to_it() -> None:
     assert meant([1 / 3], thirds) == {Fraction(1, 3)}
     assert meant([0.3333333333], thirds) == {Fraction(1, 3)}
     assert meant([0.3333], thirds) == frozenset()
+
+
+def bits(tables: dict[str, object], parents: dict[str, list[str]], level: str = "records") -> bp.DiscreteNetwork:
+    names = list(tables)
+    states = {name: ["0", "1"] for name in names}
+    return bp.DiscreteNetwork.from_tables(tables, states=states, parents=parents, level=level)  # type: ignore[arg-type]
+
+
+def tiny(chance: float) -> list[list[float]]:
+    """The second state has a chance given the second state of the parent, and none given the first."""
+    return [[1.0, 1 - chance], [0.0, chance]]
+
+
+BOTH = [bp.TightMechanism(), bp.WassersteinMechanism()]
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
+@pytest.mark.parametrize(("first", "second"), [(1e-200, 1e-200), (4.5e-168, 1e-214), (1e-300, 0.5), (1e-10, 1e-320)])
+def test_products_of_small_masses_are_no_zeros_in_a_record(
+    mechanism: bp.Mechanism, first: float, second: float
+) -> None:
+    """Row 8: the joint chance is no double, the conditional one is: what one secret can show and the other not."""
+    network = bits({"a": [1 - first, first], "b": tiny(second)}, {"b": ["a"]})
+    schema = bp.Schema(records=10, columns=dict.fromkeys("ab", bp.Integer(0, 1)))
+    secret = bp.Secret(bp.count(bp.col("a") == 1), pairs=bp.apart(at_most=2))
+    framework = bp.DatasetAttributePrivacy(network, schema, {"a": secret}, source="x")
+    scale = mechanism.calibrate(framework, bp.total("b"), epsilon=1.0).scale
+    chance = Fraction(second)
+    laws = [
+        rounded(summed({(Fraction(0),): 1 - chance, (Fraction(1),): chance}, k) if k else {(Fraction(0),): Fraction(1)})
+        for k in range(11)
+    ]
+    worst = max(loss(laws[a], laws[b], scale) for a in range(11) for b in range(a + 1, min(a + 3, 11)))
+    assert 0 < worst <= SLACK
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
+def test_products_of_small_masses_are_no_zeros_between_parameters(mechanism: bp.Mechanism) -> None:
+    network = bits({"phi": [0.5, 0.5], "x": tiny(1e-200), "y": tiny(1e-200)}, {"x": ["phi"], "y": ["x"]}, "parameters")
+    schema = bp.Schema(records=10, columns=dict.fromkeys(("phi", "x", "y"), bp.Integer(0, 1)))
+    laws = {"y": {"0": 0.0, "1": 1.0}}
+    framework = bp.DistributionalAttributePrivacy(network, schema, "phi", source="x", laws=laws)
+    scale = mechanism.calibrate(framework, bp.total("y"), epsilon=1.0).scale
+    rare = Fraction(1, 10**400)
+    assert loss({0.0: Fraction(1)}, {0.0: 1 - rare, 10.0: rare}, scale) <= SLACK
+    assert scale > 0
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
+def test_products_of_small_masses_are_no_zeros_between_distributions(mechanism: bp.Mechanism) -> None:
+    schema = bp.Schema(records=3, columns=dict.fromkeys("ab", bp.Integer(0, 1)))
+    never = bits({"a": [1 - 1e-200, 1e-200], "b": [[1.0, 1.0], [0.0, 0.0]]}, {"b": ["a"]})
+    rarely = bits({"a": [1 - 1e-200, 1e-200], "b": tiny(1e-200)}, {"b": ["a"]})
+    framework = bp.DistributionPrivacy([(never, rarely)], schema=schema, source="x")
+    scale = mechanism.calibrate(framework, bp.total("b"), epsilon=1.0).scale
+    rare = Fraction(1, 10**400)
+    law = rounded(summed({(Fraction(0),): 1 - rare, (Fraction(1),): rare}, 3))
+    assert loss({0.0: Fraction(1)}, law, scale) <= SLACK
+    assert scale > 0
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
+@pytest.mark.parametrize("chance", [1e-300, 5e-324, 1 - 2.0**-53])
+def test_declared_laws_with_tiny_chances(mechanism: bp.Mechanism, chance: float) -> None:
+    """Three records all of which are rare: (1e-300)^3 under one state, nothing under the other."""
+    network = bits({"x": [0.5, 0.5]}, {}, "parameters")
+    schema = bp.Schema(records=3, columns={"x": bp.Integer(0, 1)})
+    laws = {"x": {"0": 0.0 if chance < 0.5 else 1.0, "1": chance}}
+    framework = bp.DistributionalAttributePrivacy(network, schema, "x", source="x", laws=laws)
+    scale = mechanism.calibrate(framework, bp.total("x"), epsilon=1.0).scale
+    p = Fraction(chance)
+    law = rounded(summed({(Fraction(0),): 1 - p, (Fraction(1),): p}, 3))
+    assert 0 < loss({0.0 if chance < 0.5 else 3.0: Fraction(1)}, law, scale) <= SLACK
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
+@pytest.mark.parametrize("width", [5e-18, 1e-15, 1e-9])
+def test_narrow_cells_of_a_density(mechanism: bp.Mechanism, width: float) -> None:
+    """Row 8: N(0, 1) against N(20, 1) in a cell that a difference of distribution functions loses."""
+    import scipy.stats as ss
+
+    network = bits({"x": [0.5, 0.5]}, {}, "parameters")
+    schema = bp.Schema(records=5, columns={"x": bp.Real(-10.0, 30.0)})
+    laws = {"x": {"0": ss.norm(0, 1), "1": ss.norm(20, 1)}}
+    framework = bp.DistributionalAttributePrivacy(network, schema, "x", source="x", laws=laws)
+    found = mechanism.calibrate(framework, bp.count((bp.col("x") >= 0.0) & (bp.col("x") < width)), epsilon=1.0)
+    assert {decision.kind for decision in found.certificate.decisions} == {"certified"}  # type: ignore[union-attr]
+    laws_of = []
+    for mean in (0, 20):
+        p = Fraction(width) * Fraction(math.exp(-(mean**2) / 2) / math.sqrt(2 * math.pi))
+        laws_of.append(rounded(summed({(Fraction(0),): 1 - p, (Fraction(1),): p}, 5)))
+    assert 0 < loss(laws_of[0], laws_of[1], found.scale) <= 1 + 1e-6
