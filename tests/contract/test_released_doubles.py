@@ -291,7 +291,7 @@ def test_no_claim_gives_a_secret_away(kind: str, mechanism: bp.Mechanism) -> Non
     """Row 8: a mass is 0 only where it is; row 16: two different released doubles are two atoms."""
     rng = np.random.default_rng(29)
     served = free = told = 0
-    for k in range(50):
+    for k in range(40):
         case = CASES[kind](rng)
         if case is None or mechanism.supports(case.framework, case.query, epsilon=1.0) is not None:  # type: ignore[arg-type]
             continue
@@ -301,9 +301,9 @@ def test_no_claim_gives_a_secret_away(kind: str, mechanism: bp.Mechanism) -> Non
         assert found <= epsilon * SLACK + 1e-12, (k, kind, scale, found)
         served, free = served + 1, free + (scale == 0)
         told += not all(loss(f, g, 0.0) <= epsilon for f, g in case.pairs)
-    assert served >= 25
-    assert free >= 2 or kind == "distribution"
-    assert told >= 10
+    assert served >= 20
+    assert free >= 1 or kind == "distribution"
+    assert told >= 8
 
 
 def test_sums_that_meet_on_paper_but_not_as_doubles() -> None:
