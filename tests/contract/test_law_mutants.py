@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -149,6 +150,8 @@ def test_first_model_only(monkeypatch) -> None:
 
 def test_values_counted_from_the_lower_bound(monkeypatch) -> None:
     """A bug that this oracle found: a total of 7 over a column from 1 to 3 was taken for 7 above the lowest total."""
+    real = dataset_module.Counts.of
+    monkeypatch.setattr(dataset_module.Counts, "of", lambda scale, *args: real(replace(scale, shift=0), *args))
     monkeypatch.setattr(dataset_module._Task, "value", lambda task, n: Fraction(n, task.scale.denominator))
 
     def found() -> bool:
@@ -156,7 +159,7 @@ def test_values_counted_from_the_lower_bound(monkeypatch) -> None:
             try:
                 if not claim_holds(case, TIGHT):
                     return True
-            except bp.SecretError:
+            except (bp.SecretError, bp.RefusedError):
                 return True
         return False
 
