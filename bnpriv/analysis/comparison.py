@@ -121,7 +121,9 @@ class Comparison:
     def _verdict(self) -> str:
         errors = [chosen.best.expected_error if chosen.calibrations else math.inf for chosen in self.plans]
         if errors[0] == errors[1]:
-            return "Both give the same error."
+            return (
+                "Both give the same error." if math.isfinite(errors[0]) else "Under neither can the query be answered."
+            )
         better = int(errors[1] < errors[0])
         least, most = errors[better], errors[1 - better]
         if least == 0:

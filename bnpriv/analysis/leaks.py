@@ -41,6 +41,8 @@ class Leak:
     nats : float
         The influence in nats; infinite if the query reads the attribute or the influence is not known; NaN if none of
         the attribute's pairs of secrets is possible, so that there is nothing to tell.
+    chosen_pairs : bool
+        Whether it is about chosen pairs of secrets instead of all pairs of states.
     bounds_belief : bool
         Whether it is about all pairs of the attribute's secrets, and so bounds beliefs, not only the odds between two
         secrets of a chosen pair.
@@ -50,6 +52,7 @@ class Leak:
     read: bool
     influence: Influence | None
     nats: float
+    chosen_pairs: bool = False
     bounds_belief: bool = True
 
     @property
@@ -172,14 +175,15 @@ class Leaks:
         )
 
     def _notes(self) -> tuple[str, ...]:
-        chosen = [name_text(row.attribute) for row in self.rows if not row.bounds_belief]
         told = (
             "An exact answer moves the log odds between two states of an attribute by at most so many nats; "
             "a belief of 10 % in one of them becomes at most what the third column says."
         )
-        if not chosen:
-            return (told,)
-        return (told, f"Of {and_text(chosen)} only the protected pairs are meant: no belief is bounded by them.")
+        chosen = [name_text(row.attribute) for row in self.rows if row.chosen_pairs]
+        pairs = (f"Of {and_text(chosen)} only the protected pairs of secrets are meant.",) if chosen else ()
+        unbounded = [name_text(row.attribute) for row in self.rows if not row.bounds_belief]
+        beliefs = (f"No belief about {and_text(unbounded)} is bounded by them.",) if unbounded else ()
+        return (told, *pairs, *beliefs)
 
     def __str__(self) -> str:
         return self._sheet.text
@@ -244,6 +248,7 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query) -> Leak
     rows = [
         replace(
             _leak(network, columns, name, chosen.get(name) or all_pairs(network.states[name])),
+            chosen_pairs=name in chosen and set(chosen[name]) != set(all_pairs(network.states[name])),
             bounds_belief=name not in chosen or bounds_belief(chosen[name], network.states[name]),
         )
         for name in network.attributes

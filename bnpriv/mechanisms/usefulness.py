@@ -26,10 +26,13 @@ class Usefulness:
     verdict : {"exact", "sharp", "useful", "coarse", "drowned", "unknown"}
     share : float
         The error that is exceeded in one release of twenty, as a share of the narrowest range of an output.
+    outputs : int
+        How many numbers the answer has.
     """
 
     verdict: Verdict
     share: float
+    outputs: int = 1
 
     def __bool__(self) -> bool:
         return self.verdict not in ("drowned", "unknown")
@@ -40,25 +43,30 @@ class Usefulness:
             "sharp": "The answer stays sharp",
             "useful": "The answer stays useful",
             "coarse": "The answer is coarse",
-            "drowned": "The answer drowns in the noise: it says next to nothing",
+            "drowned": "The answer drowns in the noise and says next to nothing",
             "unknown": "The range of the answer is not declared, so the noise cannot be judged.",
         }[self.verdict]
         if self.verdict in ("exact", "unknown"):
             return words
-        return f"{words}: 19 releases of 20 err by at most {number_text(100 * self.share, 3)} % of the answer's range."
+        return f"{words}: 19 releases of 20 err by at most {number_text(100 * self.share, 3)} % of {self.whole_text}."
+
+    @property
+    def whole_text(self) -> str:
+        """Return what the error is a share of."""
+        return "the answer's range" if self.outputs == 1 else "the narrowest range of its numbers"
 
 
 def usefulness(noise: Noise, widths: Sequence[float]) -> Usefulness:
     """Judge `noise` against the widths of the ranges of the outputs."""
     error = noise.quantile(0.95)
     if error == 0:
-        return Usefulness("exact", 0.0)
+        return Usefulness("exact", 0.0, len(widths))
     width = min((width for width in widths if width > 0), default=math.inf)
     if not math.isfinite(width):
-        return Usefulness("unknown", math.nan)
+        return Usefulness("unknown", math.nan, len(widths))
     share = error / width
     verdict: Verdict = "drowned"
     for limit, name in reversed(LIMITS):
         if share <= limit:
             verdict = name
-    return Usefulness(verdict, share)
+    return Usefulness(verdict, share, len(widths))

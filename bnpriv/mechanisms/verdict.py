@@ -97,7 +97,7 @@ def share_text(calibration: Calibration) -> str:
         return "The answer is released as it is."
     error = f"19 releases of 20 err by at most {number_text(calibration.quantile(LEVEL))}"
     return (
-        f"{error}." if useful.verdict == "unknown" else f"{error}, {percent_text(useful.share)} of the answer's range."
+        f"{error}." if useful.verdict == "unknown" else f"{error}, {percent_text(useful.share)} of {useful.whole_text}."
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from bnpriv.chains import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal, together
 from bnpriv.frameworks import ValuePrivacy, observer_text
 from bnpriv.mechanisms.pages import from_whom
+from bnpriv.mechanisms.verdict import verdict_text
 from bnpriv.networks import MarkovChain
 from bnpriv.planner import Plan
 from bnpriv.queries.base import Query
@@ -117,7 +118,9 @@ class ChainReport(ShortReport):
 
     @property
     def headline(self) -> str:
-        """Return what it takes to hide one value."""
+        """Return what becomes of the answer, or what it takes to hide one value."""
+        if self.query is not None and self.plan is not None and self.plan.calibrations:
+            return f"{self.query} {verdict_text(self.plan.best)}."
         column = self.framework.protected[0]
         at_one = next(noise for noise in self.noises if noise.epsilon == 1.0)
         return f"One value of {column} hides behind noise for {number_text(at_one.exact)} records at epsilon 1."

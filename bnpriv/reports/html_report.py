@@ -14,6 +14,7 @@ from bnpriv.mechanisms.pages import (
     from_whom,
     guarantee_quote,
     noise_section,
+    protected_list,
     trust_section,
     verdict_badge,
 )
@@ -93,7 +94,7 @@ def _facts(report: InfluenceReport) -> list[tuple[str, str]]:
     models = drawn_text(report)
     observer = observer_text(report.network.models, by_intervals=by_intervals, models_text=models)
     rows = [
-        ("What is protected", _protected(report)),
+        ("What is protected", _protected(report) if best is None else protected_list(best.guarantee)),
         ("From whom", from_whom(observer, sees)),
     ]
     rows.append(("What leaks most", join(*(element("div", _leak(row)) for row in report.attributes))))

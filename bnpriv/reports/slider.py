@@ -45,7 +45,7 @@ def _has_slider(report: InfluenceReport) -> bool:
 
 def slider_section(report: InfluenceReport) -> Html:
     """Return the slider with all that it moves, or why there is none."""
-    title = "What another epsilon would do"
+    title = "What another epsilon would do with the Markov quilt mechanism"
     best = quilt_calibration(report.plan)
     if best is None or report.curves is None:
         why = "There is no slider for this query: its noise depends on epsilon in too many ways for a page to compute."
@@ -59,8 +59,9 @@ def slider_section(report: InfluenceReport) -> Html:
     )
     note = (
         "An illustration: the page itself recomputes the Laplace noise of the Markov quilt mechanism, to a few digits. "
-        f"The calibrated scale of that mechanism is {number_text(best.scale)} at epsilon {best.epsilon:g}. A release "
-        "uses the calibrated noise that is printed above; another epsilon needs another calibration."
+        f"The calibrated scale of that mechanism is {number_text(best.scale)} at epsilon {best.epsilon:g}. "
+        f"{_less(report)}A release uses the calibrated noise that is printed above; another epsilon needs another "
+        "calibration."
     )
     return section(
         title,
@@ -70,6 +71,14 @@ def slider_section(report: InfluenceReport) -> Html:
         data_block("slider-data", slider_data(report.curves, best)),
         id_="slider-section",
     )
+
+
+def _less(report: InfluenceReport) -> str:
+    """Return which mechanism needs less noise than the one that is shown, if any does."""
+    if report.plan is None or report.plan.best is quilt_calibration(report.plan):
+        return ""
+    best = report.plan.best
+    return f"{best.mechanism} errs less there, with a scale of {number_text(best.scale)}. "
 
 
 def _outputs(best: Calibration) -> tuple[tuple[str, str], ...]:
@@ -115,14 +124,14 @@ def slider_data(curves: tuple[Curve, ...], best: Calibration) -> Json:
         "quantile": unit.quantile(0.95),
         "mean": unit.error().upper,
         "limits": [[limit, verdict] for limit, verdict in LIMITS],
-        "words": {verdict: _sentence(verdict) for verdict in VERDICTS},
+        "words": {verdict: _sentence(verdict, dimension) for verdict in VERDICTS},
         "curves": [_curve(curve) for curve in curves],
     }
 
 
-def _sentence(verdict: Verdict) -> list[str]:
+def _sentence(verdict: Verdict, outputs: int) -> list[str]:
     """Return what comes before and after the share in the sentence of a verdict."""
-    return str(Usefulness(verdict, math.nan if verdict == "unknown" else 0.0)).split("0 %")
+    return str(Usefulness(verdict, math.nan if verdict == "unknown" else 0.0, outputs)).split("0 %")
 
 
 def _curve(curve: Curve) -> Json:

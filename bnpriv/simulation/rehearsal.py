@@ -17,6 +17,7 @@ from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.networks import exact_tables
 from bnpriv.noise import Noise
+from bnpriv.odds import rounded_up
 from bnpriv.plotting import axes, label
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.render.text import number_text, percent_text
@@ -140,11 +141,12 @@ class Rehearsal:
         calibration, draws = self.calibration, len(self.first)
         half, most = np.quantile(self.errors, [0.5, 0.95])
         size = "no noise" if calibration.scale == 0 else f"noise of scale {number_text(calibration.scale)}"
-        excess = "" if self.correct <= self.bound else " (the excess is chance)"
+        excess = "" if self.correct <= self.bound else " (the excess is chance, if the guarantee holds)"
+        allowed = f"{rounded_up(100 * self.bound):g} %"
         guess = (
             f"Somebody who knows both laws and sees one answer names the right secret in {percent_text(self.correct)} "
             f"of the cases (give or take {percent_text(self.margin)}); a coin does in 50 %, the guarantee allows "
-            f"{percent_text(self.bound)}{excess}."
+            f"{allowed}{excess}."
         )
         error = (
             f"Half of the answers err by at most {number_text(float(half))}, 19 of 20 by at most "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -358,3 +359,59 @@ def test_every_place_says_what_is_protected_and_none_claims_a_belief() -> None:
     for place, text in {**places, "tradeoff": str(tradeoff)}.items():
         assert "10&nbsp;%" not in text, place
         assert "10 %" not in text, place
+
+
+# --- what is said elsewhere ------------------------------------------------------------------------------------------
+
+
+def test_one_page_has_one_number_for_a_belief_of_ten_percent() -> None:
+    framework, query = bp.example("student"), bp.count(bp.col("height") > 180)
+    report = bp.influence_report(framework, query, 1.0)
+    for text in (str(report), report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
+        moved = re.findall(r"10 %[^.;%]*?([0-9.]+) %", re.sub("<[^>]*>", " ", text.replace("|", " ")))
+        assert moved
+        assert set(moved) == {"23.2"}
+
+
+def test_the_heading_of_a_slider_says_whose_noise_it_shows() -> None:
+    framework, query = bp.example("student"), bp.count(bp.col("sat") >= 1200)
+    page = bp.influence_report(framework, query, 1.0).to_html()
+    assert "What another epsilon would do with the Markov quilt mechanism" in page
+    assert "TightMechanism() errs less there" in page
+    quiet = bp.influence_report(framework, bp.count(bp.col("height") > 180), 1.0).to_html()
+    assert "errs less there" not in quiet
+
+
+def test_several_numbers_are_judged_against_the_narrowest_range() -> None:
+    both = bp.stack(bp.mean("rooms"), bp.mean("rent"))
+    best = bp.ColumnMechanism().calibrate(bp.example("survey"), both, epsilon=1.0)
+    assert "of the narrowest range of its numbers" in str(best.useful)
+    one = bp.ColumnMechanism().calibrate(bp.example("survey"), bp.mean("rooms"), epsilon=1.0)
+    assert "of the answer's range" in str(one.useful)
+
+
+def test_the_report_of_a_chain_speaks_of_the_epsilon_that_was_asked_for() -> None:
+    framework, query = bp.example("activity"), bp.count(bp.col("activity") == "running")
+    assert bp.influence_report(framework, query, 0.1).headline == (
+        'count(activity == "running") can be released at epsilon 0.1, but the answer is coarse.'
+    )
+    assert "at epsilon 1." in bp.influence_report(framework).headline
+
+
+def test_a_query_that_talks_about_chosen_pairs_says_so() -> None:
+    clinic = str(bp.leaks(bp.example("clinic"), bp.count(bp.col("antiviral") == 1)))
+    assert "Of infection only the protected pairs of secrets are meant." in clinic
+    assert "No belief" not in clinic
+    some = bp.leaks(three_states({"p": bp.pairs(("a", "b"), ("b", "c"))}), bp.count(bp.col("x") == "h"))
+    assert some["p"].belief is None
+    assert "odds times" in str(some)
+    assert "No belief about p is bounded by them." in str(some)
+
+
+def test_reports_of_chosen_pairs_claim_no_belief() -> None:
+    framework = three_states({"p": bp.pairs(("a", "b"), ("b", "c"))})
+    query = bp.count(bp.col("x") == "h")
+    for report in (bp.influence_report(framework, query, 1.0), bp.influence_report(framework, query)):
+        for text in (str(report), report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
+            assert "10 %" not in text
+        assert all(belief.columns == {"p": None} and belief.answer is None for belief in report.beliefs)
