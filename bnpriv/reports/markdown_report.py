@@ -127,7 +127,8 @@ def _beliefs(report: InfluenceReport) -> list[str]:
     made = beliefs_shown(report)
     if isinstance(made, str):
         return ["## Beliefs", md.prose(made)] if made else []
-    return ["## Beliefs", f"{md.prose(made.title)}:", md.table(made.header, made.rows, numbers=range(made.words))]
+    header = [md.prose(cell) for cell in made.header]
+    return ["## Beliefs", f"{md.prose(made.title)}:", md.table(header, made.rows, numbers=range(made.words))]
 
 
 def _set(names: Collection[str]) -> str:
