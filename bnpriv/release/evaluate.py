@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 
 import numpy as np
@@ -126,7 +127,16 @@ def _guarded(work: Callable[[], T]) -> T:
 
 
 def _totals(form: NormalForm, columns: Mapping[str, Column], data: object) -> tuple[int, tuple[int, ...]]:
-    """Return the number of rows and the sum of every term: one by one, or together where many read one column."""
+    """Return the number of rows and the sum of every term."""
+    from bnpriv.release.partitions import over_partitions
+
+    parts = over_partitions(data, partial(_part_totals, form, columns))
+    sums = zip(*(totals for _, totals in parts), strict=True)
+    return sum(rows for rows, _ in parts), tuple(map(sum, sums))
+
+
+def _part_totals(form: NormalForm, columns: Mapping[str, Column], data: object) -> tuple[int, tuple[int, ...]]:
+    """Return the same of a table or partition: terms one by one, or together where many read one column."""
     from bnpriv.release.counts import wide_columns
     from bnpriv.release.expressions import cleaned
     from bnpriv.release.tables import opened

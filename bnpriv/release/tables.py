@@ -17,6 +17,7 @@ import numpy as np
 from bnpriv.errors import DataError
 from bnpriv.release.expressions import reading
 from bnpriv.release.files import file_frame, identifier
+from bnpriv.release.partitions import in_memory
 from bnpriv.release.readings import categories, number
 from bnpriv.schema import Categorical, Column
 
@@ -51,7 +52,7 @@ def opened(data: object, columns: Mapping[str, Column]) -> Generator[Frame]:
         with file_frame(cast("str | os.PathLike[str]", data)) as (lazy, names):
             yield _read(_chosen(lazy, names, columns), columns)
         return
-    frame = _table(data)
+    frame = _table(in_memory(data, columns))
     # the names alone: for its dtypes narwhals would look at the values of a pandas table
     names = frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
     yield _read(_chosen(frame, names, columns), columns)
@@ -105,8 +106,6 @@ def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column]) -> Fr
 
 def _with_objects(frame: Frame) -> Frame | nw.DataFrame[Any]:
     """Collect what may hold Python objects, which are read one by one."""
-    if frame.implementation.is_dask():
-        return frame.collect(backend="pandas")
     return frame.collect() if any(dtype == nw.Object for dtype in frame.collect_schema().values()) else frame
 
 
