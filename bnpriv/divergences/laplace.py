@@ -89,8 +89,10 @@ class LaplacePair:
         p, q = np.exp(self.first), np.exp(self.second)
         ratio = math.exp(epsilon)
         worst = max(_excess(self.atoms, p - ratio * q, scale), _excess(self.atoms, q - ratio * p, scale))
-        # every mass carries a relative error, and each of the sums over atoms rounds once per atom
-        return worst + (1 + ratio) * (math.expm1(self.error) + 8 * UNIT_ROUNDOFF * (self.atoms.size + 8))
+        # every mass carries a relative error; each of the sums over atoms rounds once per atom, and each term once more
+        # for its distance, of at most SPAN scales in a stretch
+        rounding = 8 * UNIT_ROUNDOFF * (self.atoms.size + 2 * SPAN + 64)
+        return worst + (1 + ratio) * (math.expm1(self.error) + rounding)
 
 
 def _smoothed(atoms: FloatArray, logs: FloatArray, scale: float) -> tuple[FloatArray, float]:
@@ -106,11 +108,9 @@ def _smoothed(atoms: FloatArray, logs: FloatArray, scale: float) -> tuple[FloatA
 
 def _from_left(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
     """Return log sum over x_j <= w of exp(logs_j - (w - x_j) / scale) at every atom w."""
-    place = np.floor((atoms - atoms[0]) / (SPAN * scale))
-    starts = np.flatnonzero(np.diff(place, prepend=-1.0))
     result = np.empty_like(logs)
     carried, at = -math.inf, atoms[0]
-    for start, end in zip(starts, np.append(starts[1:], atoms.size), strict=True):
+    for start, end in _stretches(atoms, scale):
         rise = (atoms[start:end] - atoms[start]) / scale
         block = logs[start:end] + rise
         block[0] = np.logaddexp(block[0], carried - (atoms[start] - at) / scale)
@@ -124,8 +124,7 @@ def _blocks(atoms: FloatArray, scale: float) -> int:
 
 
 def _most_in_a_block(atoms: FloatArray, scale: float) -> int:
-    place = np.floor((atoms - atoms[0]) / (SPAN * scale))
-    return int(np.max(np.diff(np.append(np.flatnonzero(np.diff(place, prepend=-1.0)), atoms.size))))
+    return max(end - start for start, end in _stretches(atoms, scale))
 
 
 def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> float:
@@ -140,12 +139,23 @@ def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> float:
 
 
 def _signed_from_left(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
+    """Return the sum over x_j <= w of masses_j exp(-(w - x_j) / scale) at every atom w."""
     result = np.empty_like(masses)
-    total, decay = 0.0, np.exp(-np.diff(atoms, prepend=atoms[0]) / scale)
-    for k in range(masses.size):
-        total = total * decay[k] + masses[k]
-        result[k] = total
+    carried, at = 0.0, atoms[0]
+    for start, end in _stretches(atoms, scale):
+        rise = np.exp((atoms[start:end] - atoms[start]) / scale)
+        block = masses[start:end] * rise
+        block[0] += carried * math.exp(-(atoms[start] - at) / scale)
+        result[start:end] = np.cumsum(block) / rise
+        carried, at = float(result[end - 1]), atoms[end - 1]
     return result
+
+
+def _stretches(atoms: FloatArray, scale: float) -> list[tuple[int, int]]:
+    """Cut the atoms into stretches of at most SPAN scales."""
+    place = np.floor((atoms - atoms[0]) / (SPAN * scale))
+    starts = np.flatnonzero(np.diff(place, prepend=-1.0)).tolist()
+    return list(zip(starts, [*starts[1:], atoms.size], strict=True))
 
 
 def _between(a: FloatArray, b: FloatArray, gaps: FloatArray) -> FloatArray:

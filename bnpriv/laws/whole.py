@@ -126,8 +126,8 @@ def _repeated(one: Masses, draws: int, lattice: _Lattice) -> Masses:
         return power(one, draws, lattice.length)
     low, high = (int(key) for key in lattice.joined(one.keys))
     logs, error = binomial_logs(draws, float(one.logs[1]), float(one.logs[0]))
-    keys = np.array([draws * low + k * (high - low) for k in range(draws + 1)], dtype=object)
-    return Masses(lattice.parted(keys), logs, error + draws * one.error)
+    count = np.arange(draws + 1, dtype=np.int64 if one.keys.ndim == 1 else object)
+    return Masses(lattice.parted(draws * low + (high - low) * count), logs, error + draws * one.error)
 
 
 def _added(a: Masses, b: Masses, length: int) -> Masses:

@@ -150,14 +150,19 @@ def _unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal 
             found="a normal law",
             remedy="Use WassersteinMechanism.",
         )
-    most = max(_atoms(pair) for pair in constraint.pairs)
-    if noise == "gaussian" and too_many_atoms(most):
-        return Refusal(
-            required="the curve with Gaussian noise is computed for laws with few atoms",
-            found=f"{most:,} atoms",
-            remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
-        )
-    return None
+    return _atoms_refusal(constraint.pairs) if noise == "gaussian" else None
+
+
+def _atoms_refusal(pairs: Sequence[LawPair]) -> Refusal | None:
+    """Return why the curve of laws on the line with Gaussian noise takes too long, or None if it does not."""
+    most = max(len(np.union1d(*(law.support for law in _atoms_of(pair)))) for pair in pairs)
+    if not too_many_atoms(most):
+        return None
+    return Refusal(
+        required="the curve with Gaussian noise is computed for laws with few atoms",
+        found=f"{most:,} atoms",
+        remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
+    )
 
 
 def _grid_refusal(record: RecordPair) -> Refusal | None:
@@ -360,11 +365,6 @@ def record_loss(record: RecordPair) -> Callable[[float], float]:
         return float(np.max(np.abs(record.first.logs - record.second.logs))) + record.first.error + record.second.error
 
     return loss
-
-
-def _atoms(pair: LawPair) -> int:
-    laws_of = [law for law in (pair.first, pair.second) if isinstance(law, Atoms)]
-    return len(np.unique(np.concatenate([law.points for law in laws_of]), axis=0)) if laws_of else 0
 
 
 def _on_line(pairs: Sequence[LawPair]) -> bool:
