@@ -25,8 +25,8 @@ from bnpriv.release import release as make_release
 from bnpriv.render.text import lines_text, visible
 from bnpriv.reports import influence_report
 from bnpriv.simulation import simulate as make_up
-from bnpriv.verify import MOST_BYTES
 from bnpriv.verify import verify as replay
+from bnpriv.verify_files import MOST_BYTES
 
 if TYPE_CHECKING:
     import pandas as pd

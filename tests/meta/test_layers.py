@@ -40,7 +40,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"attacks"}),
     frozenset({"reports"}),
     frozenset({"adapters"}),
-    frozenset({"verify"}),
+    frozenset({"verify", "verify_files"}),
     frozenset({"cli"}),
 )
 """From the bottom: what imports nothing of ours comes first; ``bnpriv/__init__.py`` stands on top of all."""
