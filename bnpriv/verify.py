@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from bnpriv.verify_files import (
     DATASET,
+    INFINITE,
     ONE,
     VALUE,
     ZERO,
@@ -29,6 +30,7 @@ from bnpriv.verify_files import (
     Law,
     Network,
     StopError,
+    decimal,
     declared,
     farthest,
     merged,
@@ -36,16 +38,15 @@ from bnpriv.verify_files import (
     pairs_of,
     refuse,
     require,
+    shown,
     summed,
-    values_of,
 )
 
 Status = Literal["holds", "fails", "too large", "not covered"]
 
 ARITHMETIC = Context(prec=60, Emin=-(10**17), Emax=10**17)
 SLACK = Decimal("1e-40")  # far above what rounding to 60 digits can add to a log of a ratio of masses
-MOST_WORK = 400_000  # products of masses in one check: about a second
-INFINITE = Decimal("Infinity")
+MOST_WORK = 1_000_000  # products of masses in one check: a few seconds
 MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError, OSError)
 
 
@@ -112,10 +113,6 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
         return Verdict(status=stop.args[0], text=stop.args[1], trusted=tuple(trusted))
     except MALFORMED as broken:
         return Verdict(status="not covered", text=f"a calibration or file that is not well formed ({broken!r:.80})")
-
-
-def _decimal(exact: Fraction) -> Decimal:
-    return Decimal(exact.numerator) / Decimal(exact.denominator)
 
 
 def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
@@ -203,7 +200,6 @@ class _Check:
     @cached_property
     def added(self) -> dict[tuple[Any, ...], tuple[Fraction, ...]]:
         """Return what one record adds for every choice of extreme values of the columns that are read."""
-        require(not self.form.squared, "a bound for sums of squares")
         choices = [self.form.extremes(name) for name in self.form.reads]
         self.spend(math.prod(map(len, choices)))
         records = (dict(zip(self.form.reads, cell, strict=True)) for cell in product(*choices))
@@ -235,7 +231,7 @@ class _Check:
                 most = max(most, max(sums) - min(sums))
         far = records * most + sum((self.limits[k][1] for k in moved), Fraction(0))
         far = min(far, self.limits[0][0]) if size == 1 else far  # rounding keeps the order
-        return ZERO if not most else _decimal(far) / self.scale if self.scale else INFINITE
+        return ZERO if not most else decimal(far) / self.scale if self.scale else INFINITE
 
     def by_quilts(self) -> str:
         """Look for every attribute, model and ordered pair for columns whose change the noise hides: the near ones."""
@@ -252,7 +248,7 @@ class _Check:
             for theta, (first, second) in product(range(self.network.models), ways):
                 told = min(self.quilt(name, theta, first, second, costs))
                 if told >= 0:  # a secret of probability zero is no constraint
-                    self.held(f"by the best quilt for {name}, {_text((first, second))} in model {theta}", told)
+                    self.held(f"by the best quilt for {name}, {shown((first, second))} in model {theta}", told)
         return self.held("by the best quilt for every model and pair of secrets")
 
     def quilt(self, name: str, theta: int, first: Any, second: Any, costs: Sequence[Any]) -> Iterator[Decimal]:
@@ -289,7 +285,7 @@ class _Check:
             for first, second in unordered.values():
                 a, b = (merged([parts[each] for each in side if each in parts]) for side in (first, second))
                 if a and b:
-                    label = f"{name}, {_text((first, second))} in model {theta}"
+                    label = f"{name}, {shown((first, second))} in model {theta}"
                     yield label, self.released(a), self.released(b)
 
     def given(self, name: str, secret: Any, theta: int) -> dict[Any, Law]:
@@ -317,7 +313,7 @@ class _Check:
                 laws.append((column, index))
             key = tuple(laws)
             if key not in known:
-                options = [values_of(self.model["laws"][column][k]) for column, k in laws]
+                options = [form.values(column, self.model["laws"][column][k]) for column, k in laws]
                 cells = [zip(*each, strict=True) for each in product(*options)]
                 one = summed(
                     (form.key(dict(zip(form.reads, v, strict=True))), math.prod(m, start=ONE)) for v, m in cells
@@ -349,7 +345,7 @@ class _Check:
     def option(self, form: Form, name: str, place: int, state: Any) -> list[tuple[Any, Decimal]]:
         """Return the values of a column in one state of its node, with their masses."""
         if name in self.model.get("laws", {}):
-            return values_of(self.model["laws"][name][place])
+            return form.values(name, self.model["laws"][name][place])
         column = form.columns[name]
         named = [each for each in column.get("categories", ()) if str(each) == str(state)]
         value = named[0] if column["type"] == "categorical" else float(state)
@@ -429,7 +425,7 @@ class _Check:
         return masses
 
     def decay(self, low: Any, high: Any) -> Decimal:
-        gap = _decimal(Fraction(high) - Fraction(low))
+        gap = decimal(Fraction(high) - Fraction(low))
         if gap not in self.decays:
             self.decays[gap] = (-gap / self.scale).exp()
         return self.decays[gap]
@@ -479,17 +475,13 @@ class _Check:
             if low < high:
                 least, unit = both.exact([self.n * low])[0], Fraction(high - low, both.under[0])
                 cases.append((parts[low], parts[high], farthest(secret, self.n, least, unit)))
-        moved = _decimal(sum((unit for _, unit in self.limits), Fraction(0)))
+        moved = decimal(sum((unit for _, unit in self.limits), Fraction(0)))
         rounding = moved / self.scale if self.scale else ZERO
         for first, second, records in cases:
             laws = [{tuple(map(Fraction, k, self.form.under)): p for k, p in law.items()} for law in (first, second)]
             told = records * (self.largest(merged([laws[0]]), merged([laws[1]]))[0].ln() + SLACK) + rounding
             self.seen, self.worst = 1, max(self.worst, told)
         return self.worst <= self.epsilon
-
-
-def _text(pair: Any) -> str:
-    return " against ".join(" or ".join(map(str, side)) for side in pair)
 
 
 def _recursions(masses: Sequence[Decimal], decay: Sequence[Decimal]) -> tuple[list[Decimal], list[Decimal]]:

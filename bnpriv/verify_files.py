@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from pathlib import Path
@@ -20,7 +20,8 @@ from typing import Any, NoReturn
 Law = dict[Any, Decimal]
 
 MOST_BYTES = 2**24
-ZERO, ONE = Decimal(0), Decimal(1)
+ZERO, ONE, HALF, INFINITE = Decimal(0), Decimal(1), Decimal("0.5"), Decimal("Infinity")
+PI = Decimal("3.1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253421170679")
 FRACTION = re.compile(r"-?[0-9]{1,2000}(?:/[0-9]{1,2000})?")
 NAMES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 DISTRIBUTIONAL, DATASET, VALUE = (
@@ -48,6 +49,11 @@ def require(condition: object, what: str) -> None:
 def number(text: Any) -> Decimal:
     """Return a hexadecimal double."""
     return Decimal(float.fromhex(text))
+
+
+def decimal(exact: Fraction) -> Decimal:
+    """Return the nearest decimal."""
+    return Decimal(exact.numerator) / Decimal(exact.denominator)
 
 
 def _fraction(text: Any) -> Fraction:
@@ -146,7 +152,6 @@ class Form:
         self.cuts = defaultdict[str, list[Any]](list)
         for kind, name, value in [leaf for term in self.terms if term[0] == "indicator" for leaf in _leaves(term[1])]:
             self.cuts[name] += value if kind == "in" else [value]
-        self.squared = any(term[0] == "steps" and term[2] != 1 for term in self.terms)
         self.reads = sorted({*self.cuts, *(term[1] for term in self.terms if term[0] == "steps")})
 
     def step(self, name: str, value: Any) -> int:
@@ -156,16 +161,63 @@ class Form:
             return math.floor(float(value) + 0.5) - int(lower)
         return math.floor((float(value) - lower) * (self.columns[name]["steps"] / (upper - lower)) + 0.5)
 
+    def ranges(self, name: str, cuts: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """Return the ends of the ranges of a column of numbers into which some numbers cut it, themselves included."""
+        lower, upper = self.columns[name]["lower"], self.columns[name]["upper"]
+        whole = self.columns[name]["type"] == "integer"
+        ends = {end for c in cuts for end in ((math.floor(c), math.ceil(c)) if whole else (float(c),))}
+        points = sorted({lower, upper, *(end for end in ends if lower < end < upper)})
+        gaps = [(a + 1, b - 1) if whole else (math.nextafter(a, b), math.nextafter(b, a)) for a, b in pairwise(points)]
+        return [*((point, point) for point in points), *(gap for gap in gaps if gap[0] <= gap[1])]
+
     def extremes(self, name: str) -> list[Any]:
         """Return values of a column such that some table of them moves the answer as far as any table."""
         column = self.columns[name]
         if column["type"] == "categorical":
             return column["categories"]
-        whole, cuts, lower, upper = column["type"] == "integer", self.cuts[name], column["lower"], column["upper"]
-        ends = {end for c in cuts for end in ((math.floor(c), math.ceil(c)) if whole else (float(c),))}
-        points = sorted({lower, upper, *(end for end in ends if lower < end < upper)})
-        gaps = [(a + 1, b - 1) if whole else (math.nextafter(a, b), math.nextafter(b, a)) for a, b in pairwise(points)]
-        return [*points, *(end for low, high in gaps if low <= high for end in {low, high})]
+        found = {end for ends in self.ranges(name, self.cuts[name]) for end in ends}
+        grid = (Fraction(column["upper"]) - Fraction(column["lower"])) / column["steps"]
+        for k in self.vertices(name):
+            found |= {type(column["upper"])(column["lower"] + k * grid)} if 0 <= k <= column["steps"] else set()
+        return sorted(found)
+
+    def vertices(self, name: str) -> set[int]:
+        """Return the grid steps beside the vertices of the parabolas that signed sums of the numbers are."""
+        places = {t[2]: k for k, t in enumerate(self.terms) if t[0] == "steps" and t[1] == name}
+        rows = [
+            tuple(Fraction(row.get(places.get(e, -1), 0), u) for e in (1, 2))
+            for row, u in zip(self.rows, self.under, strict=True)
+        ]
+        found = set[int]()
+        rows = [row for row in rows if any(row)]
+        for signs in product((1, -1), repeat=len(rows)) if 2 in places else ():
+            one, two = (sum(map(operator.mul, signs, each), Fraction(0)) for each in zip(*rows, strict=True))
+            found |= {math.floor(-one / (2 * two)), math.ceil(-one / (2 * two))} if two else set[int]()
+        return found
+
+    def values(self, name: str, law: Any) -> list[tuple[Any, Decimal]]:
+        """Return values that stand for all that a column holds under a law, with their masses."""
+        if "left_out" in law:
+            refuse(law["left_out"])
+        if "normal" not in law:
+            return list(finite(law).items())
+        column, (mean, deviation), cuts = self.columns[name], map(number, law["normal"]), list(self.cuts[name])
+        require(deviation > 0 and mean.is_finite() and deviation.is_finite(), "a normal law")
+        lower, upper, half = column["lower"], column["upper"], Fraction(column["type"] == "integer", 2)
+        if any(term[0] == "steps" and term[1] == name for term in self.terms):
+            require(column["steps"] <= 1000, "a sum of a normal law on more than 1,000 grid steps")
+            grid = (Fraction(upper) - Fraction(lower)) / column["steps"]
+            cuts += [float(lower + (k + Fraction(1, 2) + half) * grid) for k in range(column["steps"])]
+        found = list[tuple[Any, Decimal]]()
+        with localcontext(prec=110):
+            for low, high in self.ranges(name, cuts):
+                middle, ends = (low if half else (Fraction(low) + Fraction(high)) / 2), (low - half, high + half)
+                if not half and low < high:
+                    ends = (math.nextafter(low, -math.inf), math.nextafter(high, math.inf))
+                left = -INFINITE if low == lower else (decimal(Fraction(ends[0])) - mean) / deviation
+                right = INFINITE if high == upper else (decimal(Fraction(ends[1])) - mean) / deviation
+                found.append((middle, normal(left, right)))
+        return [(value, mass) for value, mass in found if mass]
 
     def holds(self, predicate: Any, record: Mapping[str, Any]) -> bool:
         """Return whether a record satisfies a predicate."""
@@ -199,13 +251,42 @@ def _leaves(predicate: Any) -> list[Any]:
     return [leaf for part in predicate[1:] for leaf in _leaves(part)] if inner else [predicate]
 
 
-def values_of(law: Any) -> list[tuple[Any, Decimal]]:
-    """Return the values of a column under a law, with their masses."""
-    if "left_out" in law:
-        refuse(law["left_out"])
+def finite(law: Any) -> Law:
+    """Return a law of finitely many values."""
     masses = list(map(number, law["masses"]))
     require(min(masses) >= 0 and abs(sum(masses) - 1) < Decimal("1e-8"), "a law of a column")
-    return [(value, mass / sum(masses)) for value, mass in zip(law["values"], masses, strict=True) if mass]
+    return {value: mass / sum(masses) for value, mass in zip(law["values"], masses, strict=True) if mass}
+
+
+def tail(z: Decimal) -> Decimal:
+    """Return P(Z > z) for a standard normal Z and z >= 0: a series of positive terms, or a continued fraction."""
+    if z.is_infinite():
+        return ZERO
+    density = (-z * z / 2).exp() / (2 * PI).sqrt()
+    if z > 6:
+        under = z
+        for k in range(1000, 0, -1):
+            under = z + k / under
+        return density / under
+    term = total = z
+    for k in range(3, 1000, 2):
+        term *= z * z / k
+        total += term
+    return HALF - density * total
+
+
+def normal(low: Decimal, high: Decimal) -> Decimal:
+    """Return P(low < Z < high)."""
+    if high - low < Decimal("1e-32"):  # the density of the middle is right to twice as many digits
+        return (high - low) * (-(((low + high) / 2) ** 2) / 2).exp() / (2 * PI).sqrt()
+    if low < 0 < high:
+        return 1 - tail(-low) - tail(high)
+    return tail(low) - tail(high) if low >= 0 else tail(-high) - tail(-low)
+
+
+def shown(pair: Any) -> str:
+    """Return a pair of secrets in words."""
+    return " against ".join(" or ".join(map(str, side)) for side in pair)
 
 
 def pairs_of(secret: Any, values: list[Fraction]) -> list[Any]:
@@ -260,8 +341,7 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
             _column_law(given[s] if name in states else given, columns[name]) for s in states.get(name, [0])
         ]
         both = zip(facts.get("laws", {}).get(name, []), found["laws"][name], strict=False)
-        pairs = [(dict(values_of(a)), dict(values_of(b))) for a, b in both if not {"left_out"} & {*a, *b}]
-        _same(all(_alike(a, b) for a, b in pairs), f"laws of {name!r}")
+        _same(all(_same_law(a, b) for a, b in both), f"laws of {name!r}")
     return found
 
 
@@ -279,6 +359,12 @@ def _alike(stored: Mapping[Any, Decimal], declared: Mapping[Any, Decimal]) -> bo
     cells = stored.keys() | declared.keys()
     return all(
         abs(stored.get(c, ZERO) - declared.get(c, ZERO)) <= Decimal("1e-9") * declared.get(c, ZERO) for c in cells
+    )
+
+
+def _same_law(stored: Any, declared: Any) -> bool:
+    return (
+        _alike(finite(stored), finite(declared)) if "masses" in stored and "masses" in declared else stored == declared
     )
 
 
@@ -305,7 +391,7 @@ def _secret(declared: Any, stored: Any, states: list[str]) -> Any:
 
 def _column_law(facts: Any, column: Any) -> Any:
     if "normal" in facts:
-        return {"left_out": "not covered: a normal law"}
+        return {"normal": [float(each).hex() for each in facts["normal"]]}
     values = column.get("categories", [0, 1])
     if "bernoulli" in facts:
         masses = [1 - facts["bernoulli"], facts["bernoulli"]]

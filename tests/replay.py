@@ -24,6 +24,7 @@ RECORDS = (1, 2, 3, 5, 6, 7, 9)
 TINY = (1e-150, 4.5e-168, 1e-200, 1e-214, 1e-300)
 WEIGHTS = (0.1, 0.2, 0.3, -0.1, 0.7, 1.0, 3.0)
 STATUSES = ("holds", "fails", "too large", "not covered", "crashes")
+SHAPES = {"random": 0.8, "copies": 0.1, "tiny": 0.1}
 NOTIONS = ("parameters", "dataset", "value", "distribution")
 
 
@@ -75,32 +76,36 @@ def row(rng: np.random.Generator, size: int) -> np.ndarray:
     return law
 
 
-def network(rng: np.random.Generator, states: dict[str, list[str]], level: str, models: int) -> bp.DiscreteNetwork:
-    """Draw a network with at most two parents a node."""
+def network(rng: np.random.Generator, states: dict[str, list[str]], level: str, models: int, shape: str):
+    """Draw a network with at most two parents a node, one of copies of its first node, or a chain of tiny entries."""
     names, tables, parents = list(states), {}, {}
     for k, name in enumerate(names):
         above = [str(each) for each in rng.permutation(names[:k])[: int(rng.integers(0, 3))]]
-        shape = [len(states[each]) for each in above]
-        rows = [row(rng, len(states[name])) for _ in range(models * int(np.prod(shape, dtype=int)))]
-        if len(above) == 1 and rng.random() < 0.3:  # a copy of its parent, straight or turned round
-            same = np.eye(max(shape[0], len(states[name])))[: shape[0], : len(states[name])]
-            same[same.sum(axis=1) == 0, 0] = 1.0
-            rows = list(same[:: int(rng.choice([1, -1]))]) * models
-        tables[name] = np.moveaxis(np.array(rows).reshape(models, *shape, -1), -1, 1)
+        if shape != "random":
+            above = names[: min(k, 1)] if shape == "copies" else names[max(0, k - 1) : k]
+        size, sizes = len(states[name]), [len(states[each]) for each in above]
+        rows = [row(rng, size) for _ in range(models * int(np.prod(sizes, dtype=int)))]
+        if above and shape == "copies":
+            rows = list(np.eye(size)[:: int(rng.choice([1, -1]))]) * models
+        elif above and shape == "tiny":
+            tiny = float(rng.choice(TINY))
+            rows = [np.eye(size)[0], *[np.array([1 - tiny, *[0.0] * (size - 2), tiny])] * (sizes[0] - 1)] * models
+        tables[name] = np.moveaxis(np.array(rows).reshape(models, *sizes, -1), -1, 1)
         parents[name] = above
     return bp.DiscreteNetwork.from_tables(tables, states=states, parents=parents, level=level)
 
 
 def query(rng: np.random.Generator, columns: dict[str, bp.Real | bp.Integer | bp.Categorical], names: list[str]):
     """Draw a query of some columns: a sum with decimal weights, a count, a histogram, or two of these."""
-    chosen = [str(name) for name in rng.permutation(names)[: int(rng.integers(1, 4))]]
+    chosen = [str(name) for name in rng.permutation(names)[: int(rng.choice([1, 2, 3, 3]))]]
     numeric = [name for name in chosen if not isinstance(columns[name], bp.Categorical)]
     if rng.random() < 0.1:
         return bp.stack(query(rng, columns, chosen[:1]), query(rng, columns, chosen[:1]))
     if numeric and rng.random() < 0.6:
         if len(numeric) == 1 and rng.random() < 0.6:
             return (bp.mean if rng.random() < 0.6 else bp.total)(numeric[0])
-        return bp.linear({name: float(rng.choice(WEIGHTS)) for name in numeric})
+        weights = rng.permutation([0.1, 0.2, 0.3]) if rng.random() < 0.5 else rng.choice(WEIGHTS, size=3)
+        return bp.linear({name: float(weight) for name, weight in zip(numeric, weights, strict=False)})
     conditions = [condition(rng, name, columns[name]) for name in chosen]
     both = conditions[0] if len(conditions) == 1 else conditions[0] & conditions[1]
     return (bp.count if rng.random() < 0.7 else bp.proportion)(~both if rng.random() < 0.2 else both)
@@ -126,6 +131,10 @@ def chosen_pairs(rng: np.random.Generator, states: list[str]):
 
 def laws_of(rng: np.random.Generator, declared: bp.Real | bp.Integer | bp.Categorical, states: list[str]):
     """Draw a law of a yes-or-no column, or of categories, for every state of its parameter."""
+    if rng.random() < 0.3:  # the parameter shows in every record
+        shown = rng.permutation([0.0, 1.0])
+        if not isinstance(declared, bp.Categorical):
+            return {s: float(shown[k % 2]) for k, s in enumerate(states)}
     if isinstance(declared, bp.Categorical):
         categories = list(declared.categories)
         return {s: dict(zip(categories, map(float, row(rng, len(categories))), strict=True)) for s in states}
@@ -136,16 +145,20 @@ def case(rng: np.random.Generator) -> Case:
     """Draw a framework of any notion, a query and a mechanism."""
     notion = str(rng.choice(NOTIONS, p=[0.4, 0.25, 0.2, 0.15]))
     names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
+    shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))
     columns, states = {}, {}
     for name in names:
         columns[name], states[name] = column(rng, int(rng.integers(2, 4)))
+        if shape == "copies":
+            columns[name], states[name] = bp.Integer(0, 1), ["0", "1"]
         if notion == "parameters":
             columns[name] = bp.Integer(0, 1) if rng.random() < 0.7 else bp.Categorical(["a", "b", "c"])
             states[name] = [f"s{k}" for k in range(len(states[name]))]
-    schema = bp.Schema(records=int(rng.choice(RECORDS)), columns=columns)
+    records = 9 if shape == "copies" and rng.random() < 0.5 else int(rng.choice(RECORDS))
+    schema = bp.Schema(records=records, columns=columns)
     models = int(rng.choice([1, 1, 2])) if notion != "distribution" else 1
     level = "parameters" if notion == "parameters" else "records"
-    model = network(rng, states, level, models)
+    model = network(rng, states, level, models, shape)
     protected = [str(name) for name in rng.permutation(names)[: int(rng.choice([1, 1, 2]))]]
     asked = query(rng, columns, names)
     source = "a random draw"
@@ -161,7 +174,7 @@ def case(rng: np.random.Generator) -> Case:
             model, schema, {n: secret(rng, n, columns[n]) for n in protected}, source=source
         )
     elif rng.random() < 0.5:
-        other = network(rng, states, level, 1)
+        other = network(rng, states, level, 1, shape)
         framework = bp.DistributionPrivacy([(model, other)], schema=schema, source=source)
     else:
         framework, asked = bp.DistributionPrivacy([(atoms(rng), atoms(rng))], source=source), None

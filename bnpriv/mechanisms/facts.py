@@ -142,6 +142,9 @@ def _pair(pair: SecretPair) -> list[list[object]]:
 def _law(law: ColumnLaw) -> Json:
     if isinstance(law, FiniteLaw):
         return {"values": list(law.values), "masses": [float(mass).hex() for mass in law.probabilities]}
+    if law.name == "norm":
+        parameters = dict(law.parameters)
+        return {"normal": [parameters["loc"].hex(), parameters["scale"].hex()]}
     return {"left_out": f"not covered: a law of the family {law.name}"}
 
 
