@@ -300,4 +300,6 @@ class QuiltSearch:
         shift = float(self._shifts[influence.protected, influence.frontier][model, k])
         left = max(0.0, self.epsilon - shift) if noisy and self.noise == "laplace" else self.epsilon
         losses = self._losses(influence)
-        return left, 0.0 if losses is None else float(losses.excess(left)[model, k])
+        passed = 0.0 if losses is None else float(losses.excess(left)[model, k])
+        # an excess below the least double is still one: without it the guarantee would be called pure
+        return left, max(passed, math.ulp(0.0)) if influence.values[model, k] > left and losses is not None else passed

@@ -151,6 +151,38 @@ def test_a_delta_that_is_left_out_fails() -> None:
     assert bp.verify(edited(calibration, lambda r: r["guarantee"].update(delta=0.1))).status == "fails"
 
 
+def test_an_excess_below_the_least_double_is_not_pure() -> None:
+    """Row 8: with delta a quilt passes epsilon by 1e-400; the guarantee was called pure."""
+    tables = {"v": [0.5, 0.5], "w": [[1.0, 1.0], [0.0, 1e-200]], "x": [[1.0, 1.0], [0.0, 1e-200]]}
+    network = bp.DiscreteNetwork.from_tables(
+        tables, states={name: ["0", "1"] for name in tables}, parents={"w": ["v"], "x": ["w"]}
+    )
+    schema = bp.Schema(records=2, columns={"x": bp.Integer(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(network, schema, "v", source="a test")
+    mechanism = bp.MarkovQuiltMechanism(large_delta=True)
+    calibration = mechanism.calibrate(framework, bp.total("x"), epsilon=1.0, delta=0.1)
+    assert (calibration.scale, calibration.guarantee.delta) == (0.0, 0.1)
+    assert bp.verify(calibration).status == "holds"
+
+
+def test_the_law_of_a_normal_column_is_exact() -> None:
+    """N(0, 1) against N(20, 1) in a cell of width 1e-17: 200 nats a record, tails of 50 deviations included."""
+    scipy_stats = pytest.importorskip("scipy.stats")
+    network = bp.DiscreteNetwork.from_tables({"x": [0.5, 0.5]}, states={"x": ["a", "b"]})
+    schema = bp.Schema(records=5, columns={"x": bp.Real(-100.0, 200.0)})
+    for other, text, nats in ((20, "count(x >= 0 & x < 1e-17)", 1000.0), (1, "count(x > 50)", 247.6)):
+        laws = {"x": {"a": scipy_stats.norm(0, 1), "b": scipy_stats.norm(other, 1)}}
+        framework = bp.DistributionalAttributePrivacy(network, schema, "x", source="a test", laws=laws)
+        calibration = bp.TightMechanism().calibrate(framework, bp.parse_query(text), epsilon=1.0)
+
+        def no_noise(record) -> None:
+            record["noise"].update(law="NoNoise", scale=0.0, exact_scale="0x0p+0")
+
+        told = bp.verify(edited(calibration, no_noise)).text
+        assert told.startswith("epsilon is ")
+        assert float(told.split()[2]) == pytest.approx(nats, rel=1e-4)
+
+
 def test_the_last_digit_of_an_answer_counts() -> None:
     """Row 8 and theory of released doubles: .3 and .1 + .2 are two answers."""
     pair = (Atoms([0.3], [1.0]), Atoms([0.1 + 0.2], [1.0]))
