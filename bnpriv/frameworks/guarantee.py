@@ -47,6 +47,10 @@ class Guarantee:
         A sentence on models that were left out, if any is known to be.
     confidence : float, optional
         With which confidence over draws from the model it holds; None where it rests on no draws, or is an estimate.
+
+    Notes
+    -----
+    docs/claims/guarantee.md.
     """
 
     epsilon: float
