@@ -346,6 +346,8 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
 
 
 def _read(path: Path) -> str:
+    if not path.is_file():  # a pipe might never end
+        raise OSError(f"{path.name} is no regular file")
     with open(path, "rb") as file:
         return file.read(MOST_BYTES).decode("utf-8-sig")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,17 @@ def test_init_starts_a_framework_that_says_what_is_missing(shell, tmp_path: Path
     code, _, err = shell("report", str(started))
     assert code == 2
     assert "source" in err
+
+
+def test_row_46_verify_waits_for_no_pipe(shell, tmp_path: Path) -> None:
+    stored, pipe = tmp_path / "calibration.json", tmp_path / "pipe.toml"
+    made = bp.ColumnMechanism().calibrate(bp.example("student"), bp.parse_query("count(height > 180)"), epsilon=1.0)
+    stored.write_text(made.to_json(), encoding="utf-8")
+    os.mkfifo(pipe)
+    for path in (pipe, "x" * 300, "/dev/zero"):
+        code, out, _ = shell("verify", str(stored), "--framework", str(path))
+        assert code == 2
+        assert "not covered" in out
 
 
 def test_help_has_examples(shell) -> None:
