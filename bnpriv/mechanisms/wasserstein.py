@@ -11,9 +11,10 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, up, weakest
 from bnpriv.divergences import gaussian_mu
-from bnpriv.errors import ParameterError, Refusal
+from bnpriv.errors import ParameterError, Refusal, SizeError
 from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
 from bnpriv.frameworks import Framework
+from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.from_draws import confidence_of, draws_refusal, missed_by, moved_by
@@ -23,7 +24,7 @@ from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
-from bnpriv.transport import closeness, tolerance, w_infinity, w_infinity_bounds
+from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity, w_infinity_bounds
 
 Law = Literal["laplace", "gaussian"]
 
@@ -87,8 +88,9 @@ class WassersteinMechanism(Mechanism):
         if refusal is not None:
             return refusal
         for constraint in evidence.constraints():
-            if constraint.record is None and isinstance(constraint.pairs, Refusal):
-                return constraint.pairs
+            pairs = _of_size(constraint.pairs)
+            if constraint.record is None and isinstance(pairs, Refusal):
+                return pairs
         return None
 
     def _calibrated(
@@ -134,8 +136,9 @@ class _Search:
     def decide(self, constraint: Constraint) -> LawDecision:
         """Return what one constraint needs."""
         found: list[LawDecision] = []
-        if not isinstance(constraint.pairs, Refusal):
-            found.append(self._by_laws(constraint, constraint.pairs))
+        pairs = _of_size(constraint.pairs)
+        if not isinstance(pairs, Refusal):
+            found.append(self._by_laws(constraint, pairs))
         if constraint.record is not None:
             found.append(self._by_record(constraint, constraint.record))
         return min(found, key=lambda decision: decision.scale)
@@ -217,3 +220,16 @@ class _Search:
             return 0.0
         per_unit = 1 / epsilon if self.noise == "laplace" else 1 / gaussian_mu(float(epsilon), self.delta * (1 - slack))
         return float((far + rounding) * per_unit * (1 + 8 * UNIT_ROUNDOFF))
+
+
+def _of_size(pairs: Sequence[LawPair] | Refusal) -> Sequence[LawPair] | Refusal:
+    """Return the pairs of laws, or why there are too many distances to compare one of them."""
+    if isinstance(pairs, Refusal):
+        return pairs
+    try:
+        for pair in pairs:
+            if isinstance(pair.first, Atoms) and isinstance(pair.second, Atoms):
+                check_pairs(pair.first, pair.second)
+    except SizeError as error:
+        return Refusal.of(error)
+    return pairs

@@ -35,6 +35,22 @@ MOST_SIGNS = 6
 """Diagonal projections are taken in up to this many dimensions: there are 2^(d-1)."""
 
 
+def check_pairs(f: Atoms, g: Atoms) -> None:
+    """Refuse two laws in space whose distances are too many to be computed; laws on a line are never too large.
+
+    Raises
+    ------
+    SizeError
+        If there are too many pairs of atoms.
+    """
+    if f.dimension > 1 and f.size * g.size > MOST_PAIRS:
+        raise SizeError(
+            f"two laws in space may have at most {MOST_PAIRS:,} pairs of atoms",
+            found=f"{f.size * g.size:,}",
+            remedy="Round the answer to a coarser grid, or merge atoms.",
+        )
+
+
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Space:
@@ -71,12 +87,7 @@ class Space:
         SizeError
             If there are too many pairs of atoms.
         """
-        if f.size * g.size > MOST_PAIRS:
-            raise SizeError(
-                f"two laws in space may have at most {MOST_PAIRS:,} pairs of atoms",
-                found=f"{f.size * g.size:,}",
-                remedy="Round the answer to a coarser grid, or merge atoms.",
-            )
+        check_pairs(f, g)
         allowed = slack(f, g)
         distances = lengths((a[:, None] - b[None, :] for a, b in zip(f.points.T, g.points.T, strict=True)), norm)
         low, high = projected(f, g, norm, allowed.band)
