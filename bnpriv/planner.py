@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from bnpriv.errors import Refusal, RefusedError
+from bnpriv.errors import Refusal, RefusedError, SizeError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.pages import comparison_fragment, comparison_page
@@ -140,7 +140,7 @@ def plan(framework: Framework, query: Query, epsilon: float, delta: float = 0.0)
         try:
             # calibrate refuses what supports refuses, and what only the search for noise finds out
             calibrations.append(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
-        except RefusedError as refused:
+        except (RefusedError, SizeError) as refused:
             refusals.append((mechanism, Refusal.of(refused)))
     calibrations.sort(key=lambda calibration: calibration.expected_error)
     return Plan(calibrations=tuple(calibrations), refusals=tuple(refusals))

@@ -15,12 +15,16 @@ from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePr
 from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
+from bnpriv.schema import Schema
 
 CUSTOM = Refusal(
     required="the law of the answer follows from the query",
     found="a custom query",
     remedy="Use a built-in query, or ColumnMechanism.",
 )
+MOST_NUMBERS = 128
+"""Numbers of an answer whose law is worked out: each is tabulated over all values of a record."""
+
 NO_QUERY = Refusal(required="a query is needed", found="none", remedy="Pass the query to be released.")
 
 
@@ -49,7 +53,7 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
 def _(framework: DatasetAttributePrivacy, query: Query | None) -> Laws | Refusal:
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
-    return dataset_laws(framework, query)
+    return _too_many(query, framework.schema) or dataset_laws(framework, query)
 
 
 @laws.register
@@ -62,9 +66,23 @@ def _(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | 
     forward = network.forward if isinstance(network, GaussianNetwork) else network
     if isinstance(forward, DensityNetwork):
         return drawn_laws(framework, forward, query)
-    return parameter_laws(framework, query)
+    return _too_many(query, framework.schema) or parameter_laws(framework, query)
 
 
 @laws.register
 def _(framework: DistributionPrivacy, query: Query | None) -> Laws | Refusal:
-    return CUSTOM if isinstance(query, Custom) else given_laws(framework, query)
+    if isinstance(query, Custom):
+        return CUSTOM
+    refusal = _too_many(query, framework.schema) if framework.of_records and query is not None else None
+    return refusal or given_laws(framework, query)
+
+
+def _too_many(query: Query, schema: Schema | None) -> Refusal | None:
+    numbers = 0 if schema is None else query.dimension(schema)
+    if numbers <= MOST_NUMBERS:
+        return None
+    return Refusal(
+        required=f"the law of an answer is worked out for at most {MOST_NUMBERS} numbers",
+        found=f"{numbers:,}",
+        remedy="Use MarkovQuiltMechanism or ColumnMechanism, or ask for fewer numbers at once.",
+    )

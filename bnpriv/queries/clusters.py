@@ -33,6 +33,7 @@ from bnpriv.queries.diameters import (
 from bnpriv.queries.records import MOST_EXACT_BITS, Part, Problem, Table, holes, scale_of, tabulate
 from bnpriv.schema import Categorical
 
+MOST_ALONE = 256  # outputs whose own largest changes are searched where they are too many to be searched together
 LARGEST_SIDE = 2**400  # in the unit of a cluster; the square of a larger one might overflow
 LEAST_DOUBLE = 2.0**-1060  # rather more than the least double above 0
 CUBIC_ERROR = 1e-12  # of the roots of a cubic, on the largest value of its quartic; relative
@@ -130,11 +131,16 @@ class Cluster:
         return any(holes(self.task, part) for part in self.parts)
 
     def _apart(self, norm: Norm) -> Extent:
-        """Bound the change by those of the single outputs."""
-        alone = [sum_of(clusters(self.task, [output]), 1) for output in self.outputs]
+        """Bound the change by those of the single outputs; of very many outputs most only by their ranges."""
+        alone = [sum_of(clusters(self.task, [output]), 1) for output in self.outputs[:MOST_ALONE]]
         lower = max(extent.lower for extent in alone)
+        alone += [self._range(output) for output in self.outputs[MOST_ALONE:]]
         bounds = [combined(alone, norm).upper, *self._sizes(norm)]
         return Extent(lower, min(bounds))
+
+    def _range(self, output: int) -> Extent:
+        ends = [self.task.outer(part, output) for part in self.task.parts([output])]
+        return Extent(Fraction(0), sum((high - low for low, high in ends), Fraction(0)))
 
     def _sizes(self, norm: Norm) -> list[Fraction]:
         """Bound the change by the sizes of what two records can add: cheap for a histogram of very many bins."""

@@ -21,6 +21,7 @@ MOST_PAIRED = 50_000_000  # numbers looked at when all pairs are compared
 MOST_SIGNED = 1_000_000  # numbers held when all patterns of signs are tried
 MOST_CHANGES = 4_000_000  # numbers held when all changes are listed
 MOST_CUBICS = 20_000
+MOST_SORTED = 500_000  # numbers of points that are sorted to find those that are alike
 BLOCK = 1_000_000
 
 
@@ -175,7 +176,15 @@ def _slices(cloud: Floats) -> Iterator[Floats]:
     flat = slices.reshape(len(slices), -1)
     different = flat if len(flat) == 1 else np.unique(flat, axis=0)
     for row in different:
-        yield np.unique(row.reshape(cloud.shape[0], cloud.shape[2]), axis=0)
+        yield _distinct(row.reshape(cloud.shape[0], cloud.shape[2]))
+
+
+def _distinct(points: Floats) -> Floats:
+    """Return each point once; of long points in no order, because sorting them takes long."""
+    if points.size <= MOST_SORTED:
+        return np.unique(points, axis=0)
+    places = {point.tobytes(): place for place, point in enumerate(points)}
+    return points[sorted(places.values())]
 
 
 def _all_pairs(points: Floats, box: Floats, norm: Norm) -> Reach:

@@ -197,6 +197,8 @@ def tabulate(
         names = (open_column, *(name for name in names if name != open_column))
     leaves = {name: _leaves(task, part, name) for name in names}
     cut = {name: cells(task.schema[name], leaves[name]) for name in names}
+    if max(len(parts.low) for parts in cut.values()) * len(outputs) > 4 * MOST_NUMBERS:
+        return None  # few of the cells are alike, and finding these would take long
     axes: list[Corners] = []
     for name in names:
         corners = every_cell(cut[name]) if name == open_column else _corners(task, part, outputs, name, cut[name])

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import cast, final
 
 import numpy as np
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.bound import Bound
-from bnpriv.errors import ParameterError, QueryError, SchemaError
-from bnpriv.queries.base import Query
+from bnpriv.errors import ParameterError, QueryError, SchemaError, SizeError
+from bnpriv.queries.base import Indicator, Query
+from bnpriv.queries.cells import Leaf, constants
 from bnpriv.queries.clusters import Cluster, Extent, clusters, combined
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.diameters import Norm
@@ -34,6 +36,9 @@ from bnpriv.schema import Column, Schema
 
 EXACT_WITHIN = Fraction(1, 10**9)
 DOUBLE_BITS = 53
+
+MOST_TRUTHS = 2**26
+"""Truth values of all comparisons of a column in all cells between their constants: 64 MiB, or 4,000 bins."""
 
 
 def column_sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
@@ -136,6 +141,13 @@ def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int
         declared = query.declared(moving)
         return declared if share == 1 else Bound(0.0, declared.upper, "certified")
     asked = prepared(query, schema)
+    key = (moving & query.columns, norm, share)
+    if key not in asked.known:
+        asked.known[key] = _searched(asked, *key)
+    return asked.known[key]
+
+
+def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fraction) -> Bound:
     task = replace(asked.whole, moving=moving)
     extents = [_released(asked, cluster, norm, share) for cluster in clusters(task, range(len(asked.form.labels)))]
     total = combined([extent for extent in extents if extent.upper > 0], norm)
@@ -153,11 +165,21 @@ class Prepared:
     form : NormalForm
     whole : Problem
         The query, seen by a change of all columns.
+    known : dict
+        Sensitivities by columns, norm and share of the records.
     """
 
     form: NormalForm
     whole: Problem
+    known: dict[tuple[frozenset[str], int, Fraction], Bound] = field(
+        default_factory=dict[tuple[frozenset[str], int, Fraction], Bound]
+    )
     _outer: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict[int, "tuple[Fraction, Fraction]"])
+
+    @cached_property
+    def ranges(self) -> list[tuple[Fraction, Fraction]]:
+        """Return numbers between which the outputs lie, as close as they are known."""
+        return [_range(self.form, self.whole, output) for output in range(len(self.form.labels))]
 
     def outer(self, output: int) -> tuple[Fraction, Fraction]:
         """Return numbers between which an output lies."""
@@ -181,9 +203,27 @@ def prepared(query: Query, schema: Schema) -> Prepared:
         if known is query and of is schema and len(seen) == len(columns) and all(map(operator.is_, seen, columns)):
             return found
     form = normal_form(query, schema)
+    _check_size(form)
     found = Prepared(form=form, whole=problem(form, frozenset(schema.columns)))
     _recent.appendleft((query, schema, columns, found))
     return found
+
+
+def _check_size(form: NormalForm) -> None:
+    """Refuse so many comparisons of one column that tables of them take too much memory."""
+    leaves: dict[str, set[Leaf]] = {}
+    for term in form.terms:
+        for leaf in term.predicate.comparisons() if isinstance(term, Indicator) else ():
+            leaves.setdefault(leaf.column, set()).add(leaf)
+    for name, compared in leaves.items():
+        cuts = len({value for leaf in compared for value in constants(leaf)})
+        size = len(compared) * (2 * cuts + 1)
+        if size > MOST_TRUTHS:
+            raise SizeError(
+                f"the comparisons of a column, each in every cell between them, may be at most {MOST_TRUTHS:,}",
+                found=f"{size:,}: {len(compared):,} comparisons of {name!r}",
+                remedy="Ask for fewer bins or conditions at once.",
+            )
 
 
 def separate_columns(query: Query, schema: Schema, norm: int = 1) -> tuple[frozenset[str], ...]:
@@ -265,8 +305,7 @@ def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDA
         _check_columns(query, schema)
         low, high = query.span or (-math.inf, math.inf)
         return np.full(query.size, low), np.full(query.size, high)
-    asked = prepared(query, schema)
-    ranges = [_range(asked.form, asked.whole, output) for output in range(len(asked.form.labels))]
+    ranges = prepared(query, schema).ranges
     # released answers are the nearest doubles, and rounding keeps the order
     return np.array([_nearest(low) for low, _ in ranges]), np.array([_nearest(high) for _, high in ranges])
 
