@@ -9,6 +9,7 @@ import numpy as np
 
 from bnpriv.inference import joint_law
 from bnpriv.networks import DiscreteNetwork, State
+from bnpriv.ratios import independent_parts
 from bnpriv.render import number_text
 from bnpriv.render.text import lines_text
 from bnpriv.secrets import SecretPair, side_text
@@ -42,13 +43,16 @@ def path_text(network: DiscreteNetwork, path: tuple[str, ...]) -> str:
 def _probabilities(
     network: DiscreteNetwork, protected: str, pair: SecretPair, model: int, assignment: Mapping[str, State]
 ) -> str:
-    law = joint_law(network, (protected, *assignment))
-    values = np.exp(law.values[min(model, law.values.shape[0] - 1)])
-    cell = tuple(network.states[name].index(state) for name, state in assignment.items())
-    chances: list[float] = []
-    for side in (pair.first, pair.second):
-        inside = [network.states[protected].index(state) for state in side]
-        chances.append(float(values[(inside, *cell)].sum() / values[inside].sum()))
+    # Given a single state the parts are independent, and a table of them all might be too large.
+    parts = independent_parts(network.graph, protected, tuple(assignment)) if pair.is_point else [tuple(assignment)]
+    chances = [1.0, 1.0]
+    for part in parts:
+        law = joint_law(network, (protected, *part))
+        values = np.exp(law.values[min(model, law.values.shape[0] - 1)])
+        cell = tuple(network.states[name].index(assignment[name]) for name in part)
+        for k, side in enumerate((pair.first, pair.second)):
+            inside = [network.states[protected].index(state) for state in side]
+            chances[k] *= float(values[(inside, *cell)].sum() / values[inside].sum())
     seen = ", ".join(f"{name} = {state}" for name, state in assignment.items())
     ratio = "infinitely" if chances[1] == 0 else f"{number_text(chances[0] / chances[1])} times"
     return (

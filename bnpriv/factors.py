@@ -167,7 +167,12 @@ class Size:
         """Return whether it is within the usual limits."""
         return self.largest <= MOST_CELLS and self.work <= MOST_WORK
 
-    def check(self, keep: Sequence[str], most_cells: int = MOST_CELLS) -> None:
+    def text(self, most_work: int) -> str:
+        """Return how many cells there would be, of how many."""
+        found, limit = (self.largest, MOST_CELLS) if self.largest > MOST_CELLS else (self.work, most_work)
+        return f"{found / 1e6:,.3g} of {limit / 1e6:,.3g} million cells"
+
+    def check(self, keep: Sequence[str], most_cells: int | None = None, most_work: int | None = None) -> None:
         """Refuse what would take too much memory or time.
 
         Raises
@@ -175,10 +180,12 @@ class Size:
         SizeError
             With the size.
         """
-        if self.largest > most_cells or self.work > MOST_WORK:
+        cells = MOST_CELLS if most_cells is None else most_cells
+        work = MOST_WORK if most_work is None else most_work
+        if self.largest > cells or self.work > work:
             seconds = min(self.work * CELL_SECONDS, 1e12)
-            limit, found = (most_cells, self.largest) if self.largest > most_cells else (MOST_WORK, self.work)
-            what = "a table" if self.largest > most_cells else "the tables of one joint law"
+            limit, found = (cells, self.largest) if self.largest > cells else (work, self.work)
+            what = "a table" if self.largest > cells else "the tables of one joint law"
             raise SizeError(
                 f"{what} may have at most {limit:,} cells",
                 found=f"{found:,} cells, about {seconds:,.0f} seconds, for the joint law of {listing(keep)}",

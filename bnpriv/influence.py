@@ -15,7 +15,7 @@ from bnpriv.bound import Bound, Kind
 from bnpriv.conditionals import TellsApart, two_conditionals
 from bnpriv.errors import NetworkError, SecretError
 from bnpriv.explanation import explanation
-from bnpriv.factors import FloatArray
+from bnpriv.factors import MOST_WORK, FloatArray
 from bnpriv.inference import joint_size
 from bnpriv.inference.interval import interval_bounds
 from bnpriv.networks import DiscreteNetwork, Graph, IntervalNetwork, Network, State
@@ -63,6 +63,8 @@ class Influence(TellsApart):
         The values of the frontier that attain it; empty where a certified bound stands in.
     network : DiscreteNetwork or IntervalNetwork
         The network that was asked.
+    too_large : str
+        Where a bound stands in for tables that would be too large: their cells, of how many there may be.
     """
 
     columns: frozenset[str]
@@ -76,6 +78,7 @@ class Influence(TellsApart):
     model: int
     assignment: Mapping[str, State]
     network: Network
+    too_large: str = ""
 
     @cached_property
     def bound(self) -> Bound:
@@ -280,13 +283,20 @@ def asked_columns(network: HasAttributes, columns: Iterable[str], protected: str
     return asked
 
 
-def influence_of(network: Network, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
-    """Return the influence for ordered `pairs`; see `max_influence`."""
+def influence_of(
+    network: Network,
+    columns: Iterable[str],
+    protected: str,
+    pairs: Sequence[SecretPair],
+    *,
+    most_work: int = MOST_WORK,
+) -> Influence:
+    """Return the influence for ordered `pairs`, from tables of at most `most_work` cells each; see `max_influence`."""
     asked = asked_columns(network, columns, protected)
     border = frontier(network.graph, protected, asked)
     if isinstance(network, IntervalNetwork):
         return _within(network, asked, protected, border, pairs)
-    tables = RatioTables.of(network, protected, border, pairs)
+    tables = RatioTables.of(network, protected, border, pairs, most_work)
     values = np.stack([np.broadcast_to(tables.ratios(pair), network.models) for pair in pairs], axis=1)
     if border:
         values = np.where(np.isfinite(values), np.maximum(values + tables.error, 0.0), values)
@@ -304,11 +314,16 @@ def influence_of(network: Network, columns: Iterable[str], protected: str, pairs
         model=model,
         assignment=assignment,
         network=network,
+        too_large=tables.too_large,
     )
 
 
 def influence_cells(
-    network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair]
+    network: DiscreteNetwork,
+    border: tuple[str, ...],
+    protected: str,
+    pairs: Sequence[SecretPair],
+    most_work: int = MOST_WORK,
 ) -> int:
     """Return how many cells the tables behind the influence of a frontier have, and what their ratios take.
 
@@ -320,11 +335,11 @@ def influence_cells(
     total = 0
     for part in parts:
         size = joint_size(network, (protected, *part))
-        if size.fits:
+        if size.fits and size.work <= most_work:
             cells = network.models * math.prod(len(network.states[name]) for name in part)
             total += size.work + 2 * len(pairs) * cells
         else:
-            total += MOST_SEPARATOR_WORK
+            total += min(MOST_SEPARATOR_WORK, most_work)
     return total
 
 

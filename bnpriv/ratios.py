@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.errors import SizeError
-from bnpriv.factors import FloatArray, LogTable, log_sum_exp
+from bnpriv.factors import MOST_WORK, FloatArray, LogTable, log_sum_exp
 from bnpriv.inference import joint_law, joint_size
 from bnpriv.networks import DiscreteNetwork, Graph, State
 from bnpriv.quilts import separators_of
 from bnpriv.secrets import SecretPair
 
-MOST_SEPARATORS = 30
+MOST_SEPARATORS = 10
 """Small separators that are weighed up where a part is too large for a table."""
 
 MOST_SEPARATOR_WORK = 2**20
@@ -69,15 +69,20 @@ class PartBound:
         The protected attribute's own table, if its parents lead to the part.
     separators : tuple of RatioTables
         Small separators whose tables are not too large.
+    too_large : str
+        How many cells the part's own tables would have, and how many they may.
     """
 
     children: tuple[LogTable, ...]
     above: LogTable | None
     separators: tuple[RatioTables, ...]
+    too_large: str = ""
 
     @classmethod
-    def of(cls, network: DiscreteNetwork, protected: str, part: tuple[str, ...]) -> PartBound:
-        """Collect the bounds of a part."""
+    def of(
+        cls, network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int = MOST_WORK
+    ) -> PartBound:
+        """Collect the bounds of a part whose tables would have more than `most_work` cells."""
         graph, near = network.graph, network.graph.moral((*part, protected))
         inside = _component(near, protected, part[0])
         children = [name for name in sorted(inside) if protected in graph.parents[name]]
@@ -87,7 +92,13 @@ class PartBound:
             for name, order in zip(children, axes, strict=True)
         )
         above = network.tables[protected] if inside.intersection(graph.parents[protected]) else None
-        return cls(children=tuple(tables), above=above, separators=_separators(network, protected, part))
+        size = joint_size(network, (protected, *part))
+        return cls(
+            children=tuple(tables),
+            above=above,
+            separators=_separators(network, protected, part, most_work),
+            too_large=size.text(most_work),
+        )
 
     def ratios(self, tables: RatioTables, first: int, second: int) -> FloatArray:
         """Return an upper bound per model for two states of the protected attribute; `tables` has its prior."""
@@ -107,14 +118,16 @@ class PartBound:
         return sum(2 * table.error + UNIT_ROUNDOFF * 8 * _finite(table) for table in tables) + 64 * UNIT_ROUNDOFF
 
 
-def _separators(network: DiscreteNetwork, protected: str, part: tuple[str, ...]) -> tuple[RatioTables, ...]:
+def _separators(
+    network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int
+) -> tuple[RatioTables, ...]:
     """Return the tables of the two separators that cost least, if they are cheap enough."""
     costs: list[tuple[int, tuple[str, ...]]] = []
     for names in islice(separators_of(network.graph, protected, part), MOST_SEPARATORS):
         split = independent_parts(network.graph, protected, sorted(names))
         sizes = [joint_size(network, (protected, *each)) for each in split]
         work = sum(size.work for size in sizes)
-        if work <= MOST_SEPARATOR_WORK and all(size.fits for size in sizes):
+        if work <= min(MOST_SEPARATOR_WORK, most_work) and all(size.fits for size in sizes):
             costs.append((work, tuple(sorted(names))))
     return tuple(RatioTables.of(network, protected, names, ()) for _, names in sorted(costs)[:2])
 
@@ -144,9 +157,14 @@ class RatioTables:
 
     @classmethod
     def of(
-        cls, network: DiscreteNetwork, protected: str, border: tuple[str, ...], pairs: Sequence[SecretPair]
+        cls,
+        network: DiscreteNetwork,
+        protected: str,
+        border: tuple[str, ...],
+        pairs: Sequence[SecretPair],
+        most_work: int = MOST_WORK,
     ) -> RatioTables:
-        """Compute the tables of a frontier `border`.
+        """Compute the tables of a frontier `border`, each from tables of at most `most_work` cells.
 
         Raises
         ------
@@ -159,13 +177,13 @@ class RatioTables:
         bounded: list[PartBound] = []
         for part in split:
             try:
-                parts.append(joint_law(network, (protected, *part)))
+                parts.append(_table(network, (protected, *part), most_work))
             except SizeError:
-                bounded.append(PartBound.of(network, protected, part))
+                bounded.append(PartBound.of(network, protected, part, most_work))
         whole: tuple[LogTable, ...] | None = None if bounded else tuple(parts)
         if len(split) > 1 and not bounded and not all(pair.is_point for pair in pairs):
             try:
-                whole = (joint_law(network, (protected, *border)),)
+                whole = (_table(network, (protected, *border), most_work),)
             except SizeError:
                 whole = None
         return cls(
@@ -175,6 +193,11 @@ class RatioTables:
             for_sets=whole,
             bounded=tuple(bounded),
         )
+
+    @property
+    def too_large(self) -> str:
+        """Return how many cells the tables of the bounded parts would have, and how many they may; empty if none."""
+        return " and ".join(dict.fromkeys(part.too_large for part in self.bounded))
 
     def tables(self, pair: SecretPair) -> tuple[LogTable, ...] | None:
         """Return the tables whose log ratios add for `pair`; None if they do not tell everything."""
@@ -229,6 +252,19 @@ class RatioTables:
             total += 2 * (table.error + self.prior.error)
             total += UNIT_ROUNDOFF * (8 * _finite(table) + 8 * table.values.shape[1] + 64)
         return total
+
+
+def _table(network: DiscreteNetwork, names: tuple[str, ...], most_work: int) -> LogTable:
+    """Return a joint law.
+
+    Raises
+    ------
+    SizeError
+        If it takes tables of more than `most_work` cells, or more than the usual limits.
+    """
+    if most_work < MOST_WORK:
+        joint_size(network, names).check(names, most_work=most_work)
+    return joint_law(network, names)
 
 
 def _finite(table: LogTable) -> float:

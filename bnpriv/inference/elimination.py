@@ -14,7 +14,11 @@ MOST_KEPT = 2**14
 MOST_LAWS = 1024
 """Joint laws that are kept with a network."""
 
+MOST_SIZES = 2**14
+"""Sizes of joint laws that are kept with a network."""
+
 _kept: WeakKeyDictionary[DiscreteNetwork, dict[tuple[str, ...], LogTable]] = WeakKeyDictionary()
+_sizes: WeakKeyDictionary[DiscreteNetwork, dict[tuple[str, ...], Size]] = WeakKeyDictionary()
 
 
 def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells: int = MOST_CELLS) -> LogTable:
@@ -40,7 +44,13 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
 
 def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
     """Return how large the tables on the way to log P(attributes) are, without making them."""
-    return elimination(_needed(network, attributes), attributes)[1]
+    sizes, names = _sizes.setdefault(network, {}), tuple(attributes)
+    if names not in sizes:
+        found = elimination(_needed(network, names), names)[1]
+        if len(sizes) >= MOST_SIZES:
+            return found
+        sizes[names] = found
+    return sizes[names]
 
 
 def _needed(network: DiscreteNetwork, attributes: Sequence[str]) -> list[LogTable]:

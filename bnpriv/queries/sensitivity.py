@@ -150,7 +150,7 @@ def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int
 def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fraction) -> Bound:
     task = replace(asked.whole, moving=moving)
     extents = [_released(asked, cluster, norm, share) for cluster in clusters(task, range(len(asked.form.labels)))]
-    total = combined([extent for extent in extents if extent.upper > 0], norm)
+    total = combined([extent for extent in extents if extent.upper > 0], cast("Norm", norm))
     close = total.upper - total.lower <= EXACT_WITHIN * total.upper
     return Bound(_double(total.lower, -math.inf), _double(total.upper, math.inf), "exact" if close else "certified")
 

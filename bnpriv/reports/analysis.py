@@ -10,6 +10,7 @@ from typing import final
 from bnpriv import odds
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import discrete_influences
+from bnpriv.factors import MOST_WORK
 from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief
 from bnpriv.influence import Influence, influence_of
 from bnpriv.losses import losses_of
@@ -22,6 +23,7 @@ from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.quilts import MarkovQuilt, markov_quilts
 from bnpriv.reports.edges import edge_effects, leak_path
 from bnpriv.reports.values import AttributeReport, Belief, NoiseOfQuilt, RankedQuilt, decision_for
+from bnpriv.reports.work import Work
 from bnpriv.secrets import SecretPair
 
 MOST_DROPPED = 6
@@ -48,14 +50,21 @@ def attribute_report(
     limit: int,
     question: Question | None = None,
     asked: Influence | None = None,
+    share: int = 1,
 ) -> AttributeReport:
-    """Return what is known about one protected attribute; `asked` is what the query's columns tell about it."""
-    alone = [influence_of(network, (name,), protected, pairs) for name in network.attributes if name != protected]
+    """Return what is known about one protected attribute; `asked` is what the query's columns tell about it.
+
+    It is one of so many (`share`) that share the work of a report.
+    """
+    work = Work(left=MOST_WORK // share)
+    others = [name for name in network.attributes if name != protected]
+    left = range(2 * len(others), 0, -1)  # half of the work is for quilts and edges
+    alone = [work.influence(network, (name,), protected, pairs, n) for name, n in zip(others, left, strict=False)]
     alone.sort(key=lambda influence: (-float(influence), sorted(influence.columns)))
-    rows, more = _ranked(network, protected, pairs, limit, question)
+    rows, more = _ranked(network, protected, pairs, limit, question, work)
     asked = asked or (alone[0] if alone else None)
-    silent = asked is None or float(asked) == 0 or isinstance(network, IntervalNetwork)
-    edges, more_edges = ((), 0) if silent or asked is None else edge_effects(asked)
+    silent = asked is None or float(asked) == 0 or bool(asked.too_large) or isinstance(network, IntervalNetwork)
+    edges, more_edges = ((), 0) if silent or asked is None else edge_effects(asked, work)
     return AttributeReport(
         protected=protected,
         pairs=pairs,
@@ -155,18 +164,26 @@ def model_assumptions(network: Network) -> tuple[str, ...]:
 
 
 def _ranked(
-    network: Network, protected: str, pairs: tuple[SecretPair, ...], limit: int, question: Question | None
+    network: Network,
+    protected: str,
+    pairs: tuple[SecretPair, ...],
+    limit: int,
+    question: Question | None,
+    work: Work,
 ) -> tuple[tuple[RankedQuilt, ...], int | None]:
     """Return the quilts to be shown, the least telling first, and how many there are besides."""
     found = list(islice(markov_quilts(network, protected), MOST_QUILTS + 1))
     counted = len(found) <= MOST_QUILTS
-    rows = [RankedQuilt(quilt=quilt, influence=_influence(network, quilt, pairs)) for quilt in found[:MOST_QUILTS]]
+    rows = [
+        RankedQuilt(quilt=quilt, influence=_influence(network, quilt, pairs, work, 2 * (len(found) - place)))
+        for place, quilt in enumerate(found[:MOST_QUILTS])
+    ]
     rows.sort(key=lambda row: (row.nats, len(row.quilt.quilt), sorted(row.quilt.quilt)))
     shown = rows[:limit]
     decision = None if question is None else decision_for(question.calibration, protected)
     if decision is not None and all(row.quilt != decision.quilt for row in shown):
         # The quilt that the mechanism uses is always shown; it need not be a minimal separator.
-        shown.append(RankedQuilt(quilt=decision.quilt, influence=_influence(network, decision.quilt, pairs)))
+        shown.append(RankedQuilt(quilt=decision.quilt, influence=_influence(network, decision.quilt, pairs, work, 2)))
         shown.sort(key=lambda row: row.nats)
     left = sum(row.quilt not in {line.quilt for line in shown} for row in rows)
     if question is not None:
@@ -174,9 +191,11 @@ def _ranked(
     return tuple(shown), left if counted else None
 
 
-def _influence(network: Network, quilt: MarkovQuilt, pairs: tuple[SecretPair, ...]) -> Influence | None:
+def _influence(
+    network: Network, quilt: MarkovQuilt, pairs: tuple[SecretPair, ...], work: Work, rows: int
+) -> Influence | None:
     try:
-        return influence_of(network, quilt.quilt, quilt.protected, pairs)
+        return work.influence(network, quilt.quilt, quilt.protected, pairs, rows)
     except SizeError:
         return None
 

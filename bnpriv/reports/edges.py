@@ -8,9 +8,10 @@ from typing import cast
 
 from bnpriv.errors import SizeError
 from bnpriv.inference import without_edge
-from bnpriv.influence import Influence, influence_of
+from bnpriv.influence import Influence
 from bnpriv.networks import DiscreteNetwork, Graph, exact_tables
 from bnpriv.reports.values import Edge, EdgeEffect
+from bnpriv.reports.work import Work
 
 MOST_EDGES = 60
 """Edges that are tried; each needs the influence in a network of its own."""
@@ -58,14 +59,18 @@ def leak_path(influence: Influence) -> tuple[Edge, ...]:
     return tuple(steps)
 
 
-def edge_effects(influence: Influence) -> tuple[tuple[EdgeEffect, ...], int]:
+def edge_effects(influence: Influence, work: Work) -> tuple[tuple[EdgeEffect, ...], int]:
     """Return what would be left of an influence without each edge, and how many edges were not tried.
 
     The edge without which most would change comes first.
     """
     network = exact_tables(influence.network, "the effect of an edge")
     every = edges_between(network.graph, influence.protected, influence.frontier)
-    effects = [EdgeEffect(edge=edge, influence=_without(network, edge, influence)) for edge in every[:MOST_EDGES]]
+    tried = every[:MOST_EDGES]
+    effects = [
+        EdgeEffect(edge=edge, influence=_without(network, edge, influence, work, len(tried) - place))
+        for place, edge in enumerate(tried)
+    ]
     effects.sort(key=lambda effect: -_change(float(influence), effect.nats))
     return tuple(effects), len(every) - len(effects)
 
@@ -74,8 +79,10 @@ def _change(now: float, then: float) -> float:
     return 0.0 if now == then else abs(now - then)
 
 
-def _without(network: DiscreteNetwork, edge: Edge, influence: Influence) -> Influence | None:
+def _without(network: DiscreteNetwork, edge: Edge, influence: Influence, work: Work, rows: int) -> Influence | None:
     try:
-        return influence_of(without_edge(network, *edge), influence.columns, influence.protected, influence.pairs)
+        cut = without_edge(network, *edge)
+        found = work.influence(cut, influence.columns, influence.protected, influence.pairs, rows)
     except SizeError:
         return None
+    return None if found.too_large else found  # an upper bound would not be comparable

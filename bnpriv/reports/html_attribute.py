@@ -59,10 +59,11 @@ def _cell(influence: Influence | None, epsilon: float | None) -> Cell:
         level = "zero"
     elif math.isinf(value):
         level = "top"
+    bound = f" ({witness_text(influence)})" if influence.too_large else ""
     return Cell(
         text="∞" if math.isinf(value) else number_text(value, 3),
         level=level,
-        title=f"{some_text(influence.columns)}: the odds move by at most a factor {odds.factor_text(value)}",
+        title=f"{some_text(influence.columns)}: the odds move by at most a factor {odds.factor_text(value)}{bound}",
         marked=epsilon is not None and value > epsilon,
     )
 
@@ -161,7 +162,8 @@ def _quilt(row: RankedQuilt, noisy: bool) -> list[str]:
         ]
     told = "too large to compute" if row.influence is None else "∞" if math.isinf(row.nats) else number_text(row.nats)
     reached = "" if row.influence is None else witness_text(row.influence)
-    witness = element("div", f"reached at {reached}", class_="small soft witness") if reached else Html()
+    reached = f"reached at {reached}" if reached and row.influence and not row.influence.too_large else reached
+    witness = element("div", reached, class_="small soft witness") if reached else Html()
     return [
         join(names(row.quilt.quilt, nothing="no column at all"), witness),
         told,

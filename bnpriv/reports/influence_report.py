@@ -280,7 +280,7 @@ def _network_report(
         return gaussian_report(network, list(continuous_secrets_of(network.attributes, protect).items()), limit=limit)
     secrets = secrets_of(network, cast(Protect, protect))
     require_possible(network, secrets)
-    found = tuple(attribute_report(network, name, pairs, limit) for name, pairs in secrets.items())
+    found = tuple(attribute_report(network, name, pairs, limit, share=len(secrets)) for name, pairs in secrets.items())
     drawn = network.drawn if isinstance(network, DiscreteNetwork) else None
     return InfluenceReport(
         network=network,
@@ -317,7 +317,7 @@ def _value_report(
     )
     found = tuple(
         replace(
-            attribute_report(framework.model, name, pairs, limit, asked=asked.get(name)),
+            attribute_report(framework.model, name, pairs, limit, asked=asked.get(name), share=len(framework.secrets)),
             is_queried=query is not None and name in query.columns,
         )
         for name, pairs in framework.secrets.items()
@@ -348,7 +348,7 @@ def _framework_report(
         None if query is None else Question(framework=framework, query=query, calibration=quilt_calibration(made))
     )
     found = tuple(
-        attribute_report(framework.discrete, name, pairs, limit, question, asked.get(name))
+        attribute_report(framework.discrete, name, pairs, limit, question, asked.get(name), len(framework.secrets))
         for name, pairs in framework.secrets.items()
     )
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()

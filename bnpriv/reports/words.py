@@ -54,6 +54,9 @@ def headline(report: InfluenceReport) -> tuple[str, str]:
         return "No other column", f"tells anything by itself about {_protected(report)}"
     (column,) = most.columns[0].columns
     moved = move_text(_most(most), bounds_belief=most.bounds_belief)
+    if most.columns[0].too_large:
+        bound = "by a bound, because its tables are too large"
+        return f"{column}", f"may tell most about {name_text(most.protected)}, {bound}: {moved} at most"
     return f"{column}", f"tells most about {name_text(most.protected)}: {moved}"
 
 
@@ -117,7 +120,9 @@ def influence_text(influence: Influence) -> str:
 
 
 def witness_text(influence: Influence) -> str:
-    """Return the assignment, the pair of secrets and the model that attain an influence."""
+    """Return the assignment, the pair of secrets and the model that attain an influence, or that a bound stands in."""
+    if influence.too_large:
+        return f"a bound; too large: {influence.too_large}"
     if influence.pair is None or not influence.assignment:
         return ""
     seen = ", ".join(f"{name} = {state}" for name, state in influence.assignment.items())
