@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bnpriv as bp
+from bnpriv.frameworks import Framework
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 EPSILON = 1.0
 TARGET = 2.0  # seconds
 
 
-def shipped() -> Iterator[tuple[str, str, bp.Framework, bp.Query]]:
+def shipped() -> Iterator[tuple[str, str, Framework, bp.Query]]:
     """Yield every model's name, its query's name, its framework and the query."""
     for path in sorted(MODELS.glob("*/framework.toml")):
         framework = bp.read_framework(path)
