@@ -12,8 +12,14 @@ import scipy.stats
 from bnpriv.adapters.framework_file import read_framework
 from bnpriv.column_laws import FiniteLaw, NormalDistribution, NumberLaw, column_law
 from bnpriv.errors import BnprivError, DeclarationError, FrameworkError, LawError
+from bnpriv.evidence.records import law_cells, record_law
+from bnpriv.factors import LogTable
 from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.interval_masses import UNKNOWN_ERROR
 from bnpriv.networks import DiscreteNetwork
+from bnpriv.queries import col, count
+from bnpriv.queries.normal_form import normal_form
+from bnpriv.queries.predicates import Predicate
 from bnpriv.schema import Categorical, Integer, Real, Schema
 
 DRAWS = 200_000
@@ -308,3 +314,45 @@ def test_far_tails_keep_their_digits_at_both_ends(declared: object) -> None:
         values, masses = law.atoms([cut])
         far = values > cut if cut > 170 else values < cut
         assert float(masses[far].sum()) == pytest.approx(wanted, rel=1e-9)
+
+
+WIDE = Real(-4, 4)
+MIXED = Categorical(["a", "b", "c", "d"])
+
+
+@pytest.mark.parametrize(
+    ("column", "declared", "predicate", "chance"),
+    [
+        (
+            WIDE,
+            [scipy.stats.norm(0, 1), scipy.stats.norm(1, 2)],
+            (col("x") < -1) | (col("x") > 2),
+            [0.181405, 0.467193],
+        ),
+        (WIDE, [scipy.stats.uniform(-4, 8)], ~((col("x") >= -3) & (col("x") < 1)), [0.5]),
+        (Integer(0, 9), [scipy.stats.binom(9, 0.5)], (col("x") <= 1) | (col("x") == 5) | (col("x") > 7), [146 / 512]),
+        (MIXED, [{"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}, {"b": 1}], col("x") == "b", [0.2, 1.0]),
+        (MIXED, [{"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}], col("x").isin(["a", "d"]), [0.5]),
+    ],
+)
+def test_what_a_query_does_not_tell_apart_adds_up_to_its_probability(
+    column: Real | Integer | Categorical, declared: list[object], predicate: Predicate, chance: list[float]
+) -> None:
+    form = normal_form(count(predicate), Schema(records=10, columns={"x": column}))
+    cells = law_cells(form, "x", [column_law(law, column) for law in declared])
+    assert np.exp(cells.logs).sum(axis=1) == pytest.approx(np.ones(len(declared)), rel=1e-12)
+    one = record_law(form, {"x": cells.given(0)}, LogTable(axes=("x",), values=np.zeros((1, 1))))
+    assert one.columns[0].tolist() == [0, 1]
+    counted = [
+        math.exp(record_law(form, {"x": cells.given(k)}, LogTable(axes=("x",), values=np.zeros((1, 1)))).log_mass([1]))
+        for k in range(len(declared))
+    ]
+    assert counted == pytest.approx(chance, rel=3e-6)
+
+
+def test_the_error_of_a_law_goes_into_that_of_its_cells() -> None:
+    """A family whose accuracy is unknown: a rare cell is known badly, and says so."""
+    law = column_law(scipy.stats.skewnorm(2), WIDE)
+    form = normal_form(count(col("x") > 3.5), Schema(records=10, columns={"x": WIDE}))
+    rare = float(scipy.stats.skewnorm(2).sf(3.5))
+    assert law_cells(form, "x", [law, column_law(scipy.stats.norm(), WIDE)]).error >= UNKNOWN_ERROR / rare
