@@ -16,6 +16,7 @@ from bnpriv.evidence.records import law_cells, record_law
 from bnpriv.factors import LogTable
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.interval_masses import UNKNOWN_ERROR
+from bnpriv.mechanisms import Mechanism, TightMechanism, WassersteinMechanism
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries import col, count
 from bnpriv.queries.normal_form import normal_form
@@ -356,3 +357,16 @@ def test_the_error_of_a_law_goes_into_that_of_its_cells() -> None:
     form = normal_form(count(col("x") > 3.5), Schema(records=10, columns={"x": WIDE}))
     rare = float(scipy.stats.skewnorm(2).sf(3.5))
     assert law_cells(form, "x", [law, column_law(scipy.stats.norm(), WIDE)]).error >= UNKNOWN_ERROR / rare
+
+
+@pytest.mark.parametrize("mechanism", [TightMechanism(), WassersteinMechanism()], ids=str)
+@pytest.mark.parametrize(
+    ("law", "kind"), [(scipy.stats.skewnorm(2, 165, 9), "estimate"), (scipy.stats.norm(165, 9), "certified")]
+)
+def test_a_guarantee_says_that_it_rests_on_a_family_that_was_not_tried(
+    mechanism: Mechanism, law: object, kind: str
+) -> None:
+    found = framework({"height": {"tall": scipy.stats.norm(180, 8), "short": law}})
+    calibration = mechanism.calibrate(found, count(col("height") > 180), epsilon=1.0)
+    assert calibration.guarantee.kind == calibration.certificate.kind == kind
+    assert ("an estimate, not on a proof" in calibration.guarantee.sentence) == (kind == "estimate")
