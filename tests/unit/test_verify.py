@@ -191,6 +191,24 @@ def test_the_last_digit_of_an_answer_counts() -> None:
     assert bp.verify(calibration).status == "holds"
 
 
+def test_the_rounding_of_answers_counts_where_their_laws_are_too_large() -> None:
+    """A record moves the mean by 0.064, which rounding to doubles turns into 1."""
+    low, states = 2.0**52, [2.0**52 + k for k in range(65)]
+    network = bp.DiscreteNetwork.from_tables({"x": [1 / 65] * 65}, states={"x": states}, level="records")
+    schema = bp.Schema(records=1000, columns={"x": bp.Real(low, low + 64, steps=64)})
+    framework = bp.ValuePrivacy(network, schema, {"x": bp.pairs((states[0], states[-1]))}, source="a test")
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.mean("x"), epsilon=1.0)
+    assert calibration.scale == pytest.approx(1.064)
+    verdict = bp.verify(calibration)
+    assert verdict.status == "holds"
+    assert "quilt" in verdict.text
+
+    def of_the_exact_answer(record) -> None:
+        record["noise"].update(scale=0.0641, exact_scale=(0.0641).hex())
+
+    assert bp.verify(edited(calibration, of_the_exact_answer)).status == "fails"
+
+
 def test_discrete_noise_for_fractions_fails() -> None:
     calibration = secret_shown(0.9, 0.5, mechanism=bp.TightMechanism(noise="discrete_laplace"))
     assert bp.verify(calibration).status == "holds"
