@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF
 
 Floats = NDArray[np.float64]
 
@@ -112,25 +116,92 @@ def log_masses(distribution: Any, name: str, parameters: Shapes, starts: Floats,
     else:
         starts, ends = np.maximum(starts, low), np.minimum(ends, high)
         first, last, empty = starts, ends, starts >= ends
-    logs, errors = _by_tails(distribution, name, parameters, starts, ends)
+    edges = _Edges(parameters, low, high)
+    logs, errors = _by_tails(distribution, name, edges, starts, ends)
     logs[empty], errors[empty] = -math.inf, 0.0
     for k in np.flatnonzero(~(errors <= SETTLED)):
         found: tuple[float, float] | None = None
         if whole and name in DISCRETE:
             found = _by_numbers(distribution, parameters, float(first[k]), float(last[k]))
         elif name in BENDS:
-            found = _by_density(distribution, name, parameters, float(starts[k]), float(ends[k]))
+            found = _by_density(distribution, name, edges, float(starts[k]), float(ends[k]))
         if found is not None and found[1] < errors[k]:
             logs[k], errors[k] = found
     return logs, errors
 
 
-def _by_tails(distribution: Any, name: str, parameters: Shapes, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+@final
+@dataclass(frozen=True)
+class _Edges:
+    """The finite ends of a support, near which the rounding of (x - loc) / scale counts: where that is not 0.
+
+    Parameters
+    ----------
+    parameters : mapping from str to float
+    low, high : float
+        The ends of the support, as doubles.
+    """
+
+    parameters: Shapes
+    low: float
+    high: float
+
+    def standardized(self, x: Floats, edge: float) -> Floats:
+        """Return how far, of the distance from an edge to `x`, the rounding of `x` in standard units can be."""
+        if self._at_location(edge):
+            return np.zeros_like(x)
+        return self._per_distance(8 * UNIT_ROUNDOFF * np.abs(x - self.parameters["loc"]) + self._moved(edge), x, edge)
+
+    def moved(self, x: Floats, edge: float) -> Floats:
+        """Return how far, of the distance from an edge to `x`, the rounding of the edge itself can be."""
+        return np.zeros_like(x) if self._at_location(edge) else self._per_distance(self._moved(edge), x, edge)
+
+    def _at_location(self, edge: float) -> bool:
+        return "scale" not in self.parameters or math.isinf(edge) or edge == self.parameters["loc"]
+
+    def _moved(self, edge: float) -> float:
+        """Return how far an edge one scale from the location is from the double that stands for it."""
+        exact = Fraction(self.parameters["loc"]) + Fraction(self.parameters["scale"])
+        return float(abs(exact - Fraction(edge)))
+
+    def _per_distance(self, moved: Any, x: Floats, edge: float) -> Floats:
+        with np.errstate(all="ignore"):
+            share = (1 + _size(self.parameters)) * moved / np.abs(x - edge)
+        # beyond the edge, and at it, there is nothing that could be off
+        return np.where((x > self.low) & (x < self.high), share, 0.0)
+
+
+def _by_tails(distribution: Any, name: str, edges: _Edges, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
     """Subtract lower tails, or upper tails: what loses less."""
-    below = _subtracted(*(_tails(distribution.logcdf, name, parameters, x) for x in (ends, starts)))
-    above = _subtracted(*(_tails(distribution.logsf, name, parameters, x) for x in (starts, ends)))
+    # a support ends at the double that stands for its edge, even where the distribution function goes on
+    starts, ends = np.where(starts <= edges.low, -math.inf, starts), np.where(ends >= edges.high, math.inf, ends)
+    lower, upper = (
+        [_tails(tail, name, edges.parameters, x) for x in (starts, ends)] for tail in _functions(distribution)
+    )
+    for k, x in enumerate((starts, ends)):
+        lower[k], upper[k] = _near_edges(edges, x, lower[k], upper[k])
+    below, above = _subtracted(lower[1], lower[0]), _subtracted(upper[0], upper[1])
     better = above[1] < below[1]
     return np.where(better, above[0], below[0]), np.where(better, above[1], below[1])
+
+
+def _functions(distribution: Any) -> tuple[Callable[[Floats], Any], Callable[[Floats], Any]]:
+    return distribution.logcdf, distribution.logsf
+
+
+def _near_edges(
+    edges: _Edges, x: Floats, lower: tuple[Floats, Floats], upper: tuple[Floats, Floats]
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Add to the errors of both tails what rounding next to the edges takes from the smaller one, and so from both."""
+    from_low, from_high = edges.standardized(x, edges.low), edges.standardized(x, edges.high)
+    with np.errstate(all="ignore"):
+        ratio = np.exp(upper[0] - lower[0])
+        below = lower[1] + from_low + np.where(from_high > 0, ratio * from_high, 0.0)
+        above = upper[1] + from_high + np.where(from_low > 0, from_low / ratio, 0.0)
+    return (lower[0], np.where(np.isnan(below), math.inf, below)), (
+        upper[0],
+        np.where(np.isnan(above), math.inf, above),
+    )
 
 
 def _tails(log_tail: Callable[[Floats], Any], name: str, parameters: Shapes, x: Floats) -> tuple[Floats, Floats]:
@@ -163,7 +234,9 @@ def _subtracted(larger: tuple[Floats, Floats], smaller: tuple[Floats, Floats]) -
 
 
 def _size(parameters: Shapes) -> float:
-    return sum(abs(value) for key, value in parameters.items() if key not in ("loc", "scale"))
+    """Return how steep a family can be per unit of its standardized variable, by its shapes."""
+    shapes = (abs(value) for key, value in parameters.items() if key not in ("loc", "scale"))
+    return sum(shapes) + (1 / parameters["s"] if "s" in parameters else 0.0)
 
 
 def _by_numbers(distribution: Any, parameters: Shapes, first: float, last: float) -> tuple[float, float] | None:
@@ -179,10 +252,9 @@ def _by_numbers(distribution: Any, parameters: Shapes, first: float, last: float
     )
 
 
-def _by_density(
-    distribution: Any, name: str, parameters: Shapes, start: float, end: float
-) -> tuple[float, float] | None:
+def _by_density(distribution: Any, name: str, edges: _Edges, start: float, end: float) -> tuple[float, float] | None:
     """Integrate a density between bounds on its log; an infinite interval up to where the rest can be bounded."""
+    parameters = edges.parameters
     cut = [parameters["loc"] + parameters["scale"] * bend for bend in BENDS[name](parameters)]
     ends = [start, *(bend for bend in sorted(cut) if start < bend < end), end]
     parts: list[tuple[float, float]] = []
@@ -192,7 +264,11 @@ def _by_density(
             return None
         parts.append(found)
     logs = np.array([log for log, _ in parts])
-    return float(np.logaddexp.reduce(logs)), max(error for _, error in parts) + 1e-15 * len(parts)
+    both = np.array([start, end])
+    off = max(float(np.max(edges.moved(both, edge))) for edge in (edges.low, edges.high))
+    if name == "beta":  # whose density has a power of the distance from the upper edge
+        off = max(off, float(np.max(edges.standardized(both, edges.high))))
+    return float(np.logaddexp.reduce(logs)), max(error for _, error in parts) + 1e-15 * len(parts) + off
 
 
 def _between(distribution: Any, parameters: Shapes, low: float, high: float) -> tuple[float, float] | None:

@@ -58,11 +58,11 @@ def factor_text(nats: float) -> str:
     """
     if math.isinf(nats):
         return "infinite"
-    return f"exp({nats:g})" if nats > 30 else number_text(rounded_up(math.exp(nats)), DIGITS)
+    return f"exp({rounded_up(nats, 6):g})" if nats > 30 else number_text(rounded_up(math.exp(nats)), DIGITS)
 
 
-def rounded_up(value: float) -> float:
-    """Return a number of at least 0 with three digits, rounded up.
+def rounded_up(value: float, digits: int = DIGITS) -> float:
+    """Return a number of at least 0 with few digits, rounded up.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def rounded_up(value: float) -> float:
     """
     if value == 0:
         return 0.0
-    step = 10.0 ** (math.floor(math.log10(value)) - DIGITS + 1)
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
     if step == 0:
         return value
-    return float(f"{math.ceil(value / step * (1 - SLACK)) * step:.{DIGITS}g}")
+    return float(f"{math.ceil(value / step * (1 - SLACK)) * step:.{digits}g}")

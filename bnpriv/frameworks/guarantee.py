@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import final
 
 from bnpriv import odds
 from bnpriv.bound import Kind
 from bnpriv.frameworks.protected import ProtectedSecret
 from bnpriv.render import Json, number_text
-from bnpriv.render.text import and_text, name_text, percent_text
+from bnpriv.render.text import and_text, full_text, name_text, percent_text
 
 DOUBLED = math.log(2)
 """With delta above 0: odds rise by more than twice exp(epsilon) with probability at most 2 delta."""
@@ -23,8 +24,8 @@ class Guarantee:
 
     With delta 0 the odds between the two secrets of a protected pair move by at most a factor exp(epsilon), whatever
     the answer. With delta above 0 any set of answers that has probability p under one of them has at most
-    p exp(epsilon) + delta under the other; hence the odds rise by more than 2 exp(epsilon) with probability at most
-    2 delta.
+    p exp(epsilon) + delta under the other; hence, if one of the two is true, the odds rise by more than
+    2 exp(epsilon) with probability at most 2 delta.
 
     Parameters
     ----------
@@ -119,7 +120,11 @@ class Guarantee:
     @property
     def odds_text(self) -> str:
         """Return how far odds move, where that is all that is bounded."""
-        rare = f", except with probability {probability_text(self.failure)}" if self.delta else ""
+        rare = (
+            f", except with probability {probability_text(self.failure)} if one of the two is true"
+            if self.delta
+            else ""
+        )
         return (
             "Only some pairs of secrets are protected, so that no belief is bounded: the odds between the two secrets "
             f"of a protected pair rise by at most a factor {odds.factor_text(self.nats)}{rare}."
@@ -146,7 +151,7 @@ class Guarantee:
             "This rests on an estimate, not on a proof." if self.kind == "estimate" else "",
             ""
             if self.confidence is None
-            else f"All of this holds with confidence {100 * self.confidence:g} % over draws from the model.",
+            else f"All of this holds with confidence {_percent(self.confidence)} % over draws from the model.",
             self.beyond_text,
             ""
             if self.single_values
@@ -170,7 +175,10 @@ class Guarantee:
         if self.failure == 1:
             return moved
         rare = f"with probability at most {probability_text(self.failure)}"
-        moved += f"; the odds of one against the other rise by more than a factor {odds.factor_text(self.nats)} {rare}"
+        factor = odds.factor_text(self.nats)
+        moved += (
+            f"; if one of the two is true, the odds of one against the other rise by more than a factor {factor} {rare}"
+        )
         return f"{moved}, and {which} becomes more than {self.moved_text()} {rare}" if names else moved
 
     @property
@@ -194,6 +202,10 @@ class Guarantee:
             "secrets": [secret.to_json() for secret in self.secrets],
             "sentence": self.sentence,
         }
+
+
+def _percent(share: float) -> str:
+    return full_text(float(100 * Decimal(repr(share))))
 
 
 def probability_text(share: float) -> str:

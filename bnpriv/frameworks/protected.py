@@ -14,7 +14,7 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Count, Mean, Proportion
 from bnpriv.queries.predicates import Comparison, Predicate
 from bnpriv.render import Json
-from bnpriv.render.text import and_text, name_text, visible
+from bnpriv.render.text import and_text, full_text, name_text, visible
 from bnpriv.schema import Categorical, Schema
 from bnpriv.secrets import SecretPair
 
@@ -125,7 +125,7 @@ def interval_secret(
         return ProtectedSecret(
             attribute=attribute,
             secret=secret,
-            pairs=f"values at most {first.farthest:g} apart",
+            pairs=f"values at most {full_text(first.farthest)} apart",
             distance=first.farthest,
         )
     points = {frozenset((pair.first.low, pair.second.low)) for pair in pairs if not isinstance(pair, ValuesApart)}
@@ -144,7 +144,7 @@ def property_secret(secret: Secret, schema: Schema) -> ProtectedSecret:
         return ProtectedSecret(
             attribute=secret.column,
             secret=noun,
-            pairs=f"values at most {secret.pairs.at_most:g} apart",
+            pairs=f"values at most {full_text(secret.pairs.at_most)} apart",
             distance=secret.pairs.at_most,
             bounds_belief=secret.pairs.at_most >= _span(secret, schema),
         )

@@ -35,6 +35,18 @@ def number_text(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+def full_text(value: float) -> str:
+    """Return a number with as many digits as it has: one that is part of a claim must not be rounded.
+
+    Examples
+    --------
+    >>> full_text(1.0), full_text(0.25), full_text(1234567.0)
+    ('1', '0.25', '1234567')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value).removesuffix(".0")
+
+
 def percent_text(share: float) -> str:
     """Return a share in percent; what is not quite all or nothing does not look like it.
 

@@ -256,6 +256,42 @@ def test_with_delta_odds_rise_further_than_twice_only_rarely(
     assert "becomes more than" in guarantee.sentence
 
 
+def test_with_delta_the_odds_of_a_pair_are_bounded_where_one_of_the_two_is_true() -> None:
+    """A third law, not paired with the second, gives the answer that tells the two apart too often."""
+    shown = 1 / 32
+    laws = [atoms(1 - p, p, 0.0) for p in (shown, shown / 9, 2 * shown)]
+    framework = bp.DistributionPrivacy([(laws[0], laws[1]), (laws[0], laws[2])], source="a textbook")
+    mechanism = bp.TightMechanism(large_delta=True)
+    found = mechanism.calibrate(framework, epsilon=math.log(4.4), delta=0.52 * shown)
+    assert found.scale == 0
+    assert laws[0].logs[1] - laws[1].logs[1] > found.guarantee.nats
+    assert laws[0].probabilities[1] <= found.guarantee.failure < laws[2].probabilities[1]
+    assert "if one of the two is true, the odds of one against the other rise" in found.guarantee.sentence
+    assert "if one of the two is true" in found.guarantee.odds_text
+
+
+def test_numbers_of_a_claim_are_not_rounded_to_a_stronger_one() -> None:
+    schema = bp.Schema(records=10, columns={"pay": bp.Integer(0, 10**7), "ill": bp.Integer(0, 1)})
+    network = bp.DiscreteNetwork.from_tables(
+        {"pay": [0.5, 0.5], "ill": [[0.5, 0.4], [0.5, 0.6]]},
+        states={"pay": [0, 10**7], "ill": [0, 1]},
+        parents={"ill": ["pay"]},
+        level="records",
+    )
+    secret = bp.Secret(bp.total("pay"), pairs=bp.apart(at_most=12_345_678))
+    framework = bp.DatasetAttributePrivacy(network, schema, {"pay": secret}, source="a test")
+    assert "values at most 12345678 apart" in framework.protected_secrets[0].pairs
+    for nats in (30.000049, 35.12345678, 1234.5678912):
+        assert float(odds.factor_text(nats).removeprefix("exp(").removesuffix(")")) >= nats
+    guarantee = (
+        bp.TightMechanism()
+        .calibrate(bp.DistributionPrivacy([(LAWS[0], LAWS[1])], source="a textbook"), epsilon=1.0)
+        .guarantee
+    )
+    for confidence, words in ((0.95, "95 %"), (0.07, "7 %"), (1 - 1e-9, "99.9999999 %")):
+        assert f"with confidence {words} over draws" in replace(guarantee, confidence=confidence).sentence
+
+
 def test_a_delta_of_a_half_bounds_no_belief() -> None:
     framework = bp.DistributionPrivacy([(LAWS[0], LAWS[1])], source="a textbook")
     guarantee = bp.TightMechanism().calibrate(framework, epsilon=1.0).guarantee

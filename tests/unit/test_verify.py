@@ -311,6 +311,53 @@ def test_a_file_that_cannot_be_read_is_not_covered(tmp_path: Path) -> None:
     assert bp.verify(student().to_json(), tmp_path / "missing.toml").status == "not covered"
 
 
+def quiet(record) -> None:
+    record["noise"].update(law="Laplace", scale=1e-3, exact_scale=(1e-3).hex())
+
+
+@pytest.mark.parametrize("noun", [bp.total, bp.mean], ids=["total", "mean"])
+def test_values_of_a_secret_that_are_nearly_equal_are_told_apart(noun) -> None:
+    """Values of 30,000,000,000 and 6 more are different secrets, however small their relative difference."""
+    low = 10**10
+    network = bp.DiscreteNetwork.from_tables(
+        {"u": [0.3, 0.3, 0.4], "y": [[0.9, 0.5, 0.1], [0.1, 0.5, 0.9]]},
+        states={"u": [low, low + 1, low + 2], "y": ["no", "yes"]},
+        parents={"y": ["u"]},
+        level="records",
+    )
+    schema = bp.Schema(records=3, columns={"u": bp.Integer(low, low + 2), "y": YES_NO})
+    ends = (low, low + 2) if noun is bp.mean else (3 * low, 3 * low + 6)
+    secret = bp.Secret(noun("u"), pairs=bp.pairs(ends))
+    framework = bp.DatasetAttributePrivacy(network, schema, {"u": secret}, source="a test")
+    found = bp.TightMechanism().calibrate(framework, bp.parse_query('count(y == "yes")'), epsilon=1.0)
+    assert bp.verify(found).text.startswith("epsilon in [0.99999")
+    assert bp.verify(edited(found, quiet)).status == "fails"
+
+
+def test_a_secret_of_the_file_that_is_no_state_is_not_passed_over(tmp_path: Path) -> None:
+    """The states are the texts 0 and 1; pairs = [[0, 1]] are numbers, and another attribute has true states."""
+    (tmp_path / "n.bif").write_text(
+        "network n { } variable a { type discrete [ 2 ] { 0, 1 }; } variable b { type discrete [ 2 ] { lo, hi }; }"
+        "variable c { type discrete [ 2 ] { lo, hi }; } probability ( a ) { table 0.5, 0.5; }"
+        "probability ( c ) { table 0.5, 0.5; } probability ( b | a ) { (0) 0.9, 0.1; (1) 0.1, 0.9; }",
+        encoding="utf-8",
+    )
+    yes = 'type = "categorical"\ncategories = ["lo", "hi"]'
+    declared = (
+        'notion = "value"\nsource = "a test"\n[network]\nfile = "n.bif"\n[records]\ncount = 3\n[columns.a]\n'
+        f'type = "integer"\nlower = 0\nupper = 1\n[columns.b]\n{yes}\n[columns.c]\n{yes}\n'
+        '[protect.c]\n[protect.a]\npairs = [["0", "1"]]\n'
+    )
+    good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
+    good.write_text(declared, encoding="utf-8")
+    bad.write_text(declared.replace('["0", "1"]', "[0, 1]"), encoding="utf-8")
+    query = bp.parse_query('count(b == "hi")')
+    found = bp.MarkovQuiltMechanism().calibrate(bp.read_framework(good), query, epsilon=1.0)
+    assert bp.verify(found, good).status == "holds"
+    assert bp.verify(edited(found, quiet), good).status == "fails"
+    assert bp.verify(edited(found, quiet), bad).status == "not covered"
+
+
 def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
     code = "import sys; from bnpriv.cli import main; sys.argv = ['bnpriv', *sys.argv[1:]]; main()"
     return subprocess.run(
