@@ -70,8 +70,12 @@ def gaussian_mixture_delta(f: Atoms, g: Atoms, scale: float, epsilon: float) -> 
     p, q = (_masses_on(atoms, law) for law in (f, g))
     ratio = math.exp(epsilon)
     _check_size(atoms, scale)
-    worst = float(np.max(_excess(atoms, np.stack((p - ratio * q, q - ratio * p), axis=1), scale)))
-    return worst + (1 + ratio) * (math.expm1(max(f.error, g.error)) + 64 * UNIT_ROUNDOFF * (atoms.size + 8))
+    # far from 0 doubles are too coarse for the grid, so it starts at the first atom
+    above = atoms - atoms[0]
+    worst = float(np.max(_excess(above, np.stack((p - ratio * q, q - ratio * p), axis=1), scale)))
+    # a difference of two atoms may be rounded, which moves the normal law around one of them by so much
+    rounding = UNIT_ROUNDOFF * (64 * (atoms.size + 8) + float(above[-1]) / scale)
+    return worst + (1 + ratio) * (math.expm1(max(f.error, g.error)) + rounding)
 
 
 def _masses_on(atoms: FloatArray, law: Atoms) -> FloatArray:

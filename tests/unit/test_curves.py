@@ -226,6 +226,18 @@ def test_gaussian_mixtures_against_integration() -> None:
         assert exact * (1 - 1e-6) - 1e-12 <= found <= exact * (1 + 1e-3) + 1e-10
 
 
+@pytest.mark.parametrize("offset", [2.0**40, -(2.0**52), 2.0**60])
+def test_gaussian_mixtures_far_from_zero(offset: float) -> None:
+    # there the doubles between the atoms are coarser than the grid
+    unit, rare = math.ulp(offset), [1 - 3e-9, 3e-9]
+    for masses in ([[0.5, 0.5], [0.6, 0.4]], [rare, [1 - 1e-12, 1e-12]]):
+        near = [bp.Atoms([0.0, 2 * unit], each) for each in masses]
+        far = [bp.Atoms([offset, offset + 2 * unit], each) for each in masses]
+        for scale in (0.3 * unit, 1.5 * unit, 70 * unit):
+            expected = gaussian_mixture_delta(*near, scale, 0.1)
+            assert gaussian_mixture_delta(*far, scale, 0.1) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
 def test_gaussian_laws_too_far_apart_are_refused() -> None:
     f, g = bp.Atoms([0.0, 1e9], [0.5, 0.5]), bp.Atoms([0.0, 1e9], [0.4, 0.6])
     with pytest.raises(bp.SizeError, match="Laplace noise"):
