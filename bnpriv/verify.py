@@ -103,7 +103,9 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
     >>> bp.verify(calibration).status
     'holds'
     """
-    trusted = ["that the normal forms in the calibration say what the texts of query and secrets say"]
+    trusted = [
+        "that the words of the calibration (query, secrets, guarantee) say what its numbers and normal forms say"
+    ]
     try:
         with localcontext(ARITHMETIC):
             text: Any = calibration if isinstance(calibration, str) else getattr(calibration, "to_json")()  # noqa: B009
@@ -142,6 +144,8 @@ class _Check:
         self.decays, self.joints = dict[Any, Decimal](), dict[Any, Law]()
         self.epsilon, self.delta = Decimal(record["guarantee"]["epsilon"]), Decimal(record["guarantee"]["delta"])
         require(0 < self.epsilon < 10**6 and 0 <= self.delta < 1, "a guarantee out of range")
+        if record["epsilon"] != record["guarantee"]["epsilon"]:
+            raise StopError("fails", "the guarantee has another epsilon than the calibration")
         self.scale = number(record["noise"]["exact_scale"])
         if record["noise"]["scale"] != float(self.scale):
             raise StopError("fails", "the scale is not the exact scale beside it")

@@ -110,6 +110,11 @@ def change_secrets(record) -> None:
     record["model"]["protect"]["income"] = record["model"]["protect"]["income"][:2]
 
 
+def test_an_epsilon_that_is_not_the_guarantees_fails() -> None:
+    text = edited(student(), lambda record: record.update(epsilon=0.5))
+    assert bp.verify(text).status == "fails"
+
+
 @pytest.mark.parametrize("change", [change_table, change_records, change_bounds, change_secrets])
 def test_what_the_framework_file_says_otherwise_fails(change) -> None:
     text = edited(student(), change)
