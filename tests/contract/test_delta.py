@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.evidence.distributional import DistributionalInfluences
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws import Atoms, Normal, add, n_fold
 from bnpriv.mechanisms import STANDARD, Mechanism
 from bnpriv.networks import DensityNetwork, Parameter
 from bnpriv.networks.reading import Reading
@@ -133,3 +134,41 @@ def test_chains() -> None:
     schema = bp.Schema(records=100, columns={"activity": bp.Categorical(["rest", "walk"])})
     framework = bp.ValuePrivacy(chain, schema, "activity", source="a textbook")
     falls(framework, bp.count(bp.col("activity") == "walk"), 1.0, bp.MarkovChainMechanism())
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_discrete_noise_stays_pure(epsilon: float, delta: float) -> None:
+    """The scale that is enough for continuous noise with delta is not for discrete noise: its curve is above."""
+    framework = bp.DistributionPrivacy([(Atoms([0], [1.0]), Atoms([1], [1.0]))], source="a textbook")
+    mechanism = bp.TightMechanism(noise="discrete_laplace", large_delta=True)
+    calibration = mechanism.calibrate(framework, epsilon=epsilon, delta=delta)
+    share = np.exp(-1 / calibration.scale)
+    excess = (1 - np.exp(epsilon) * share) / (1 + share)  # of the event that the answer is at most 0
+    assert excess <= 1e-12
+    assert calibration.guarantee.delta == 0
+    assert calibration.scale == pytest.approx(1 / epsilon)
+
+
+@pytest.mark.parametrize("mechanism", [bp.TightMechanism(large_delta=True), bp.WassersteinMechanism(large_delta=True)])
+def test_delta_is_claimed_if_any_attribute_needs_it(mechanism: Mechanism) -> None:
+    """Two protected columns: the one with more noise takes the rule for records, the other one leaves out mass."""
+    network = bp.DiscreteNetwork.from_tables(
+        {"a": [0.5, 0.5], "b": [0.5, 0.5], "x": [[1.0, 0.0], [0.0, 1.0]], "y": [[1.0, 0.999], [0.0, 0.001]]},
+        states={name: ["0", "1"] for name in "abxy"},
+        parents={"x": ["a"], "y": ["b"]},
+        level="records",
+    )
+    schema = bp.Schema(records=100, columns={name: bp.Integer(0, 1) for name in "abxy"})
+    secrets = {"a": bp.Secret(bp.count(bp.col("a") == 1)), "b": bp.Secret(bp.count(bp.col("b") == 1), bp.pairs((0, 1)))}
+    framework = bp.DatasetAttributePrivacy(network, schema, secrets, source="a textbook")
+    query = bp.linear({"x": 1.0, "y": 1000.0})
+    calibration = mechanism.calibrate(framework, query, epsilon=1.0, delta=0.01)
+    first, second = calibration.certificate.decisions
+    assert (first.protected, second.protected) == ("a", "b")
+    assert "record" in first.rule
+    assert "record" not in second.rule
+    heads = n_fold(Atoms([0, 1], [0.5, 0.5]), 100)
+    moved = add(heads, Atoms([0, 1000], [0.999, 0.001]))
+    spent = LaplacePair.of(heads, moved).delta(calibration.scale, 1.0)
+    assert 1e-4 < spent <= calibration.guarantee.delta == 0.01

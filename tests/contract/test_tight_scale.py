@@ -12,6 +12,7 @@ from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Constraint, LawPair, laws
 from bnpriv.laws import Atoms
+from bnpriv.mechanisms.search import least_scale
 from bnpriv.mechanisms.wasserstein import _Search
 from tests import oracles
 
@@ -100,3 +101,18 @@ def test_ten_thousand_records_are_planned_in_moments() -> None:
     found = bp.plan(framework, query, epsilon=1.0).calibrations
     assert time.process_time() - started < 10  # under 1 s where nothing else runs
     assert {"TightMechanism", "WassersteinMechanism"} <= {type(each.mechanism).__name__ for each in found}
+
+
+@pytest.mark.parametrize("precision", [1e-13, 1e-5, 0.1])
+def test_a_bisection_ends_where_the_loss_is_low_enough(precision: float) -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        least, guess = 10.0 ** rng.uniform(-6, 6, size=2)
+        budget, power = float(rng.uniform(0.01, 5)), float(rng.uniform(0.2, 3))
+
+        def loss(scale: float, least: float = least, budget: float = budget, power: float = power) -> float:
+            return budget * (least / scale) ** power if scale else np.inf
+
+        found = least_scale(loss, budget, guess, precision)
+        assert loss(found) <= budget
+        assert loss(found * (1 - 2 * precision)) > budget
