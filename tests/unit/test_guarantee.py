@@ -16,6 +16,7 @@ from scipy import stats
 import bnpriv as bp
 from bnpriv import odds
 from bnpriv.frameworks import bounds_belief
+from bnpriv.frameworks.protected import property_secret
 from bnpriv.properties import Apart
 from bnpriv.secrets import SecretPairs, all_pairs
 
@@ -341,6 +342,23 @@ def test_a_bounded_belief_is_bounded_for_random_pairs_and_likelihoods() -> None:
         for pair in ordered:
             assert given(pair.first) <= factor * given(frozenset(states) - pair.first) * (1 + ROUNDING)
     assert held > 100
+
+
+@pytest.mark.parametrize(
+    ("value", "span"),
+    [
+        (bp.total("x"), 10.0),
+        (bp.mean("x"), 2.0),
+        (bp.count(bp.col("x") == 1), 5.0),
+        (bp.proportion(bp.col("x") == 1), 1.0),
+    ],
+    ids=str,
+)
+def test_a_distance_bounds_beliefs_if_no_two_values_are_further_apart(value: bp.Query, span: float) -> None:
+    schema = bp.Schema(records=5, columns={"x": bp.Integer(1, 3)})
+    for at_most, whole in ((0.99 * span, False), (0.3 * span, False), (span, True)):
+        found = property_secret(bp.Secret(value, bp.apart(at_most=at_most)), schema)
+        assert (found.bounds_belief, found.distance) == (whole, at_most)
 
 
 def test_all_pairs_bound_every_belief() -> None:

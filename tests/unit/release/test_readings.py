@@ -38,6 +38,8 @@ DECLARED: dict[str, Column] = {
     "integer": Integer(-2, 7, missing=3),
     "number": Categorical([0, 1, 3], missing=3),
     "truth": Categorical([False, True], missing=True),
+    # what is wrongly taken for true would be hidden by a missing value that counts as true
+    "truth or false": Categorical([False, True], missing=False),
     "text": Categorical(["a", "", "1", "-7", "no", "nan"], missing="1"),
 }
 FLOATS = [0.0, -0.0, 1.0, NAN, None, 3.0, INF, -INF, 8.25, -1.5, 0.1, 0.3, 1e300, 5e-324, 0.49999999999999994, 2.5, 7.0]
