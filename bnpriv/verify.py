@@ -197,9 +197,9 @@ class _Check:
         if self.worst > self.epsilon:
             raise StopError("fails", f"epsilon is {self.worst:.9g} where {self.epsilon:.9g} is claimed, {how}")
         require(self.seen, "secrets of which no two are possible")
-        worst = float(self.worst)
+        low, high = float(max(ZERO, self.worst - 2 * SLACK)), float(self.worst)
         excess = f" but for delta {self.delta:.6g}" if self.delta else ""
-        return f"epsilon in [{math.nextafter(worst, 0)!r}, {math.nextafter(worst, math.inf)!r}]{excess}, {how}"
+        return f"epsilon in [{math.nextafter(low, 0)!r}, {math.nextafter(high, math.inf)!r}]{excess}, {how}"
 
     @cached_property
     def added(self) -> dict[tuple[Any, ...], tuple[Fraction, ...]]:
