@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
@@ -11,10 +12,11 @@ import numpy as np
 from bnpriv.errors import SizeError
 from bnpriv.factors import FloatArray
 from bnpriv.losses import MOST_LOSSES, Losses
+from bnpriv.quadrature.agreement import agreement, compared
 from bnpriv.quadrature.axes import Axis, steps
 from bnpriv.quadrature.lattice import Lattice
 from bnpriv.quadrature.part import FACTOR, Part
-from bnpriv.quadrature.refine import impossible, parts_of, points_at, vanishing
+from bnpriv.quadrature.refine import LOOSE, impossible, parts_of, points_at, vanishing
 
 FINEST = {1: 2**13, 2: 2**9, 3: 2**6}
 """Points of every axis that is seen, by the number of axes; `FEWEST` for more."""
@@ -30,6 +32,9 @@ LEVELS = 12
 
 PROBES = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Levels of the privacy curve that are compared between two grids."""
+
+MISSED = 1e-3
+"""By how much log densities may differ from what draws show before the difference counts."""
 
 TOLERANCE = 3e-7
 """Change of the curve at which what is not seen is taken for finely enough cut."""
@@ -83,7 +88,11 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> Curve:
         return _losses(lattice, border, points_at(level), min(round(first * FACTOR**finer), width), width)
 
     # one after the other: what is integrated out, what is seen, and where losses are added up
-    level, change, losses = _until_stable(at, start)
+    first_level, gap = _shown(lattice, border, start)
+    if gap > LOOSE:
+        return Curve(losses=_everything(), change=1.0, settled=False)
+    level, change, losses = _until_stable(at, first_level)
+    change += math.expm1(gap) if gap > MISSED else 0.0  # a share of the mass of the cells
 
     def finer_at(step: int) -> Losses:
         return at(level, step) if step != 0 else losses
@@ -92,6 +101,29 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> Curve:
     third = _moved(losses, at(level, finer, finest // 2))
     total = min(1.0, change + second + third)
     return Curve(losses=_with_lost(losses, total), change=total, settled=max(change, second) <= TOLERANCE)
+
+
+def _shown(lattice: Lattice, border: Sequence[str], start: int) -> tuple[int, float]:
+    """Return the first level from `start` on whose grids hold what draws show, and what they miss of it."""
+    parts = compared(lattice, tuple(parts_of(lattice, border, points_at(0))))
+    level, gap = start, math.inf
+    for finer in range(start, LEVELS):
+        try:
+            gap, level = agreement(parts, points_at(finer), lattice.base).gap, finer
+        except SizeError:
+            if start == 0 and finer == 0:
+                raise
+            break
+        if gap <= MISSED:
+            break
+    return (0, agreement(parts, points_at(0), lattice.base).gap) if math.isinf(gap) and start else (level, gap)
+
+
+def _everything() -> Losses:
+    """Return losses that tell everything."""
+    return Losses(
+        ratios=np.full((1, 2, 1), np.inf), masses=np.ones((1, 2, 1)), possible=np.ones((1, 2), dtype=np.bool_)
+    )
 
 
 def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, Losses]:
@@ -106,7 +138,7 @@ def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, 
             raise
         step, losses = 0, at(0)
     change = 1.0
-    while change > TOLERANCE and step + 1 < LEVELS:
+    while change > TOLERANCE and step + 1 < max(LEVELS, start + 2):
         try:
             finer = at(step + 1)
         except SizeError:
@@ -124,8 +156,7 @@ def _moved(before: Losses, after: Losses) -> float:
 def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int, finest: int) -> Losses:
     """Return the losses on the finest grid, from densities on grids of fewer points."""
     if vanishing(lattice, points, lattice.base):
-        everything = np.full((1, 2, 1), np.inf), np.ones((1, 2, 1))
-        return Losses(ratios=everything[0], masses=everything[1], possible=np.ones((1, 2), dtype=np.bool_))
+        return _everything()
     first = second = np.zeros(1)
     for names in parts_of(lattice, border, points):
         one, other = _densities(Part(lattice=lattice, names=names, points=points, depth=lattice.base), seen, finest)

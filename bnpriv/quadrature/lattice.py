@@ -112,7 +112,7 @@ class Lattice:
         """Return values of the secrets: of an interval those that are probable in it."""
         found: list[float] = []
         for side in (self.pair.first, self.pair.second):
-            axis = self._side(side, COARSE_POINTS)
+            axis = self.side(side, round(4 * math.sqrt(COARSE_POINTS)))
             if axis.points <= 2:
                 found += axis.values.tolist()
                 continue
@@ -237,10 +237,12 @@ class Lattice:
     def sides(self, points: int) -> tuple[Axis, Axis]:
         """Return the points of the two secrets."""
         if points not in self._sides:
-            self._sides[points] = self._side(self.pair.first, points), self._side(self.pair.second, points)
+            count = max(20, round(4 * math.sqrt(points)))
+            self._sides[points] = self.side(self.pair.first, count), self.side(self.pair.second, count)
         return self._sides[points]
 
-    def _side(self, side: Interval, points: int) -> Axis:
+    def side(self, side: Interval, count: int) -> Axis:
+        """Return so many points of a secret; of finitely many states all, and one of a value."""
         parameter = self.parameter(self.protected)
         if parameter.states is not None:
             inside = [k for k, state in enumerate(parameter.states) if side.low <= state <= side.high]
@@ -251,7 +253,7 @@ class Lattice:
         if start == end:
             return Axis(coordinates=np.zeros(1), values=np.array([start]), log_weights=np.zeros(1))
         low, high = self._inside(start, end)
-        return between(self.scale(self.protected), low, high, max(20, round(4 * math.sqrt(points))))
+        return between(self.scale(self.protected), low, high, count)
 
     def _inside(self, start: float, end: float) -> tuple[float, float]:
         """Return the coordinates of the part of an interval where the protected parameter can well be."""

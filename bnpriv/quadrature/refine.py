@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -13,9 +13,10 @@ import numpy as np
 from bnpriv.continuous_secrets import IntervalPair
 from bnpriv.errors import SizeError
 from bnpriv.networks import Parameter
+from bnpriv.quadrature.agreement import Agreement, agreement, compared
 from bnpriv.quadrature.climb import STUBBORN, Look, Top, looks
 from bnpriv.quadrature.lattice import DEEPEST, Lattice, sided
-from bnpriv.quadrature.part import FACTOR, Part
+from bnpriv.quadrature.part import FACTOR, Part, Place
 from bnpriv.ratios import independent_parts
 
 FEWEST_POINTS = 16
@@ -39,6 +40,12 @@ MUCH_COARSE = 1e-2
 
 MUCH_LOST = 1e-3
 """Grids that lose more than this are too coarse to tell growth from chance."""
+
+MISSED = 1e-6
+"""What draws show beyond a grid and is less than this is no more than the grid's own error."""
+
+SLIGHT = 1e-3
+"""The same as a share of the value."""
 
 MOST_REPEATS = 4
 """A value that is stable for so many levels, while grids lose too much, is not looked at further."""
@@ -120,10 +127,12 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
     history: list[Refinement] = []
     tops: list[Top] = []
     both: dict[bool, Top] = {}
+    shown = compared(lattice, tuple(parts_of(lattice, border, FEWEST_POINTS)))
+    places: list[Place] = []
     for level in range(LEVELS):
         points, depth = points_at(level), depth_at(lattice, level, tops)
         try:
-            both = _both(lattice, border, points, depth, both)
+            both = _both(lattice, border, points, depth, both, places)
             lost = lattice.lost(_summed(lattice, border), points, depth)
         except SizeError:
             if not history:
@@ -132,11 +141,33 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
         tops.append(_larger(both))
         history.append(_step(points, depth, lost, tops))
         found = _ended(history, tops)
-        if found is not None:
+        if found is not None and math.isinf(found.value):
             return found
-        if tops[-1].coarse <= COARSE and all(step.change <= _tolerance(tops[-1]) for step in history[-MOST_REPEATS:]):
-            break
-    return _open(history, tops[-1])
+        still = tops[-1].coarse <= COARSE and all(s.change <= _tolerance(tops[-1]) for s in history[-MOST_REPEATS:])
+        if found is not None or still:
+            agreed = agreement(shown, points, depth, tops[-1].value)
+            places += agreed.higher
+            if _agrees(agreed, tops[-1].value):
+                return _beside(found or _open(history, tops[-1]), agreed)
+    found = _open(history, tops[-1])
+    if math.isinf(found.value):
+        return found
+    return _beside(found, agreement(shown, history[-1].points, history[-1].depth, tops[-1].value))
+
+
+def _agrees(agreed: Agreement, value: float) -> bool:
+    """Return whether draws show next to nothing that a grid does not."""
+    return agreed.gap <= max(COARSE, SLIGHT * value) and not agreed.higher
+
+
+def _beside(found: Settled, agreed: Agreement) -> Settled:
+    """Return what was found with what draws say to it: what grids miss is added, or there is no value at all."""
+    missed = 2 * agreed.gap if agreed.gap > max(MISSED, SLIGHT * found.value) else 0.0
+    if _agrees(agreed, found.value):
+        return replace(found, value=found.value + missed, change=found.change + missed)
+    value = found.value + missed if agreed.gap <= LOOSE and not agreed.higher else math.inf
+    reason = "Not settled: forward draws show what lies between the points of every grid."
+    return replace(found, value=value, change=max(found.change, missed), settled=False, reason=reason)
 
 
 def _step(points: int, depth: float, lost: float, tops: Sequence[Top]) -> Refinement:
@@ -217,15 +248,20 @@ def vanishing(lattice: Lattice, points: int, depth: float) -> bool:
 
 
 def _both(
-    lattice: Lattice, border: Sequence[str], points: int, depth: float, before: Mapping[bool, Top]
+    lattice: Lattice,
+    border: Sequence[str],
+    points: int,
+    depth: float,
+    before: Mapping[bool, Top],
+    beside: Sequence[Place],
 ) -> dict[bool, Top]:
-    """Return the tops of both directions, from where they were at the level `before`."""
+    """Return the tops of both directions, from where they were at the level `before` and the places `beside`."""
     if vanishing(lattice, points, depth):
         return {False: Top(value=math.inf)}
     ways: dict[bool, list[Look]] = {False: [], True: []}
     for k, names in enumerate(parts_of(lattice, border, points)):
         part = Part(lattice=lattice, names=names, points=points, depth=depth)
-        for look in looks(part, [top.places[k] for top in before.values() if top.places]):
+        for look in looks(part, [*(top.places[k] for top in before.values() if top.places), *beside]):
             ways[look.reverse].append(look)
     order = sorted(ways, key=lambda way: -sum(look.value for look in ways[way]))
     found: dict[bool, Top] = {}

@@ -149,23 +149,35 @@ def of_parameters(op: Any, parameters: list[Any]) -> Any:
     return cast(Any, type(op)).rv_op(*parameters, rng=rng)
 
 
-def support(rv: Any, constant: Callable[[int], FloatArray | None]) -> tuple[float, float]:
+_ENDS = {"LogTransform": (0.0, math.inf), "LogOddsTransform": (0.0, 1.0), "CircularTransform": (-math.pi, math.pi)}
+
+
+def support(rv: Any, fixed: Callable[[Any], FloatArray | None]) -> tuple[float, float]:
     """Return the ends of the support of a variable's law, as its usual transformation tells; infinite if unknown.
 
     Parameters
     ----------
     rv : TensorVariable
-    constant : callable
-        The value of a parameter, or None if it varies.
+    fixed : callable
+        The value of an expression, or None if it varies.
     """
-    name = type(rv.owner.op).__name__
-    if name == "UniformRV":
-        ends = constant(0), constant(1)
-        if ends[0] is not None and ends[1] is not None:
-            return float(ends[0].min()), float(ends[1].max())
-        return -math.inf, math.inf
-    ends = {"LogTransform": (0.0, math.inf), "LogOddsTransform": (0.0, 1.0), "CircularTransform": (-math.pi, math.pi)}
-    return ends.get(type(usual_transform(rv)).__name__, (-math.inf, math.inf))
+    transform, op = usual_transform(rv), rv.owner.op
+    bounds = getattr(transform, "args_fn", None)
+    if bounds is None:
+        ends = {
+            "LogTransform": (0.0, math.inf),
+            "LogOddsTransform": (0.0, 1.0),
+            "CircularTransform": (-math.pi, math.pi),
+        }
+        return ends.get(type(transform).__name__, (-math.inf, math.inf))
+    low, high = (None if end is None else fixed(end) for end in bounds(*rv.owner.inputs))
+    lower = -math.inf if low is None else float(low.min())
+    upper = math.inf if high is None else float(high.max())
+    if type(op).__name__ == "TruncatedRV":
+        *inputs, _, _ = rv.owner.inputs
+        inner = support(op.base_rv_op.make_node(*inputs).default_output(), fixed)
+        return max(lower, inner[0]), min(upper, inner[1])
+    return lower, upper
 
 
 def usual_transform(rv: Any) -> Any:

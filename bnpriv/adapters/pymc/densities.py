@@ -13,7 +13,7 @@ from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.sets import Element
-from bnpriv.adapters.pymc.structure import Variable, unsupported
+from bnpriv.adapters.pymc.structure import Variable, fixed, unsupported
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.factors import FloatArray
@@ -30,7 +30,7 @@ def density_network(roles: Roles, reading: Reading) -> DensityNetwork:
     parameters: dict[str, Parameter] = {}
     for variable in roles.parameters:
         states = finite_states(variable)
-        lower, upper = support(variable.rv, variable.constant)
+        lower, upper = support(variable.rv, fixed)
         for k, name in enumerate(variable.names):
             above = roles.above((variable.name, k))
             parameters[name] = Parameter(

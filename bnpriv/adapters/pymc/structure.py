@@ -12,7 +12,7 @@ import numpy as np
 
 from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, pymc, usual_transform
 from bnpriv.adapters.pymc.captured import refuse_captured
-from bnpriv.adapters.pymc.expressions import ancestors
+from bnpriv.adapters.pymc.expressions import ancestors, in_double
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.tracing import traced
 from bnpriv.errors import NetworkError
@@ -63,11 +63,7 @@ class Variable:
 
     def constant(self, place: int) -> FloatArray | None:
         """Return a parameter of the law that depends on no random variable, or None if it depends on one."""
-        parameter = self.parameters[place]
-        owners = (each.owner for each in ancestors([parameter], set(), values=True) if each.owner is not None)
-        if any(hasattr(owner.op, "dist_params") for owner in owners):
-            return None
-        return np.asarray(compiled([], parameter)(), dtype=np.float64)
+        return fixed(self.parameters[place])
 
     @property
     def is_plain(self) -> bool:
@@ -78,6 +74,14 @@ class Variable:
     def is_basic(self) -> bool:
         """Return whether many draws of its law, of numbers or vectors, can be had at once."""
         return is_basic(self.rv.owner.op)
+
+
+def fixed(expression: Any) -> FloatArray | None:
+    """Return the value of an expression that depends on no random variable, or None if it depends on one."""
+    owners = (each.owner for each in ancestors([expression], set(), values=True) if each.owner is not None)
+    if any(hasattr(owner.op, "dist_params") for owner in owners):
+        return None
+    return np.asarray(compiled([], in_double([expression], ())[0])(), dtype=np.float64)
 
 
 _REFUSED = {

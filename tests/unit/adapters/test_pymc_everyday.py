@@ -434,3 +434,52 @@ def test_the_identity_tells_names_parts_and_labels_apart() -> None:
     assert of(black_box(1.0)) != of(black_box(2.0))
     assert of(normal) == of(normal)
     assert of(custom(1.0)) == of(custom(1.0))
+
+
+# -- supports
+
+
+def test_laws_between_constant_bounds_have_finite_ends() -> None:
+    with pm.Model() as model:
+        a = pm.TruncatedNormal("a", 0, 1, lower=-1, upper=2.7)
+        pm.TruncatedNormal("b", a, 1, lower=a, upper=5)
+        pm.TruncatedNormal("c", a, [1.0, 2.0], lower=[-3.0, -1.0], upper=[1.0, 4.0])
+        pm.Truncated("d", pm.Gamma.dist(2, 1), upper=3.1)
+        pm.Truncated("e", pm.StudentT.dist(nu=3, mu=a, sigma=1), lower=-0.1)
+        pm.Triangular("f", lower=0, c=0.3, upper=2)
+        pm.Pareto("g", 2.0, 1.5)
+        pm.Truncated("h", pm.Poisson.dist(3.0), upper=7)
+    found = {name: (each.lower, each.upper) for name, each in bp.from_pymc(model).parameters.items()}
+    endless = np.inf
+    assert found == {
+        "a": (-1, 2.7),
+        "b": (-endless, 5),
+        "c[0]": (-3, 4),
+        "c[1]": (-3, 4),
+        "d": (0, 3.1),
+        "e": (-0.1, endless),
+        "f": (0, 2),
+        "g": (1.5, endless),
+        "h": (-endless, endless),
+    }
+
+
+def test_a_truncated_parameter_is_told_exactly_and_secrets_outside_are_no_constraint() -> None:
+    """Edges inside a support that was thought endless kept the value from settling."""
+    with pm.Model() as model:
+        a = pm.TruncatedNormal("a", 0, 1, lower=-1, upper=2)
+        h = pm.TruncatedNormal("h", a, 0.5, lower=-2, upper=3)
+        pm.Logistic("y", h, 1)
+    network = bp.from_pymc(model)
+    found = bp.density_influence(network, {"y"}, "a", bp.intervals((0.0, 1.0)))
+    assert found.settled
+
+    def density(y: float, given: float) -> float:
+        law = stats.truncnorm((-2 - given) / 0.5, (3 - given) / 0.5, given, 0.5)
+        points = np.linspace(-2, 3, 20001)
+        return float(np.trapezoid(law.pdf(points) * stats.logistic.pdf(y, points, 1), points))
+
+    far = max(abs(np.log(density(y, 0.0) / density(y, 1.0))) for y in np.linspace(-40, 40, 81))
+    assert far <= float(found) + 1e-6 <= far + 2e-3
+    outside = bp.density_influence(network, {"y"}, "a", bp.intervals((0.0, 2.5)))
+    assert outside.dropped
