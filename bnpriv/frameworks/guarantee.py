@@ -16,6 +16,12 @@ from bnpriv.render.text import and_text, full_text, name_text, percent_text
 DOUBLED = math.log(2)
 """With delta above 0: odds rise by more than twice exp(epsilon) with probability at most 2 delta."""
 
+CHOSEN = (
+    "That is for an epsilon and a delta fixed beforehand: where they are chosen among several by looking at the noise, "
+    "what the confidence leaves to 100 % counts once for each."
+)
+"""What a confidence over draws does not cover (docs/claims/draws.md)."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +157,7 @@ class Guarantee:
             "This rests on an estimate, not on a proof." if self.kind == "estimate" else "",
             ""
             if self.confidence is None
-            else f"All of this holds with confidence {_percent(self.confidence)} % over draws from the model.",
+            else f"All of this holds with confidence {_percent(self.confidence)} % over draws from the model. {CHOSEN}",
             self.beyond_text,
             ""
             if self.single_values

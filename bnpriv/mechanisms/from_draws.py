@@ -115,5 +115,5 @@ def draws_notes(evidence: Laws) -> tuple[str, ...]:
         return how, "Answers that are rare may be missing among the draws: the noise is an estimate, not a bound."
     return how, (
         f"With confidence {100 * sampling.confidence:g} % over these draws the noise is enough, for all mechanisms "
-        "of a plan at once; what the draws may have missed is taken off delta."
+        "of a plan at once, not for several epsilons or deltas; what the draws may have missed is taken off delta."
     )

@@ -100,7 +100,8 @@ class Sampling:
         Under every secret.
     seed : int
     confidence : float, optional
-        None for an estimate; a number such as 0.95 for bounds that hold with it, which take many draws.
+        None for an estimate; a number such as 0.95 for bounds that hold with it, which take many draws. It is for one
+        epsilon and delta; to choose among k by their noise ask for 1 - 0.05 / k.
     cells : int
         Where an answer has more different values than that, nearby draws are gathered in at most so many cells.
     """

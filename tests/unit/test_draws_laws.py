@@ -426,7 +426,12 @@ def test_a_confidence_is_named_everywhere() -> None:
     framework, query = coins(draws=40_000, confidence=0.975)
     found = WASSERSTEIN.calibrate(framework, query, epsilon=1.0, delta=0.04)
     text, page, record = found.explain(), found.to_html().replace("&nbsp;", " "), json.loads(found.to_json())
-    for words in ("holds with confidence 97.5 % over draws from the model", "certified, with confidence 97.5 %"):
+    for words in (
+        "holds with confidence 97.5 % over draws from the model",
+        "certified, with confidence 97.5 %",
+        "That is for an epsilon and a delta fixed beforehand",
+        "not for several epsilons or deltas",
+    ):
         assert words in text
         assert words in page
     assert "estimate" not in text
