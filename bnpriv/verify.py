@@ -100,7 +100,7 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
     >>> import bnpriv as bp
     >>> query = bp.count(bp.col("height") > 180)
     >>> calibration = bp.MarkovQuiltMechanism().calibrate(bp.example("student"), query, epsilon=1.0)
-    >>> bp.verify(calibration).status
+    >>> verify(calibration).status
     'holds'
     """
     trusted = [
