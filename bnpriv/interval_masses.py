@@ -109,17 +109,19 @@ def log_masses(distribution: Any, name: str, parameters: Shapes, starts: Floats,
     low, high = (float(end) for end in distribution.support())
     if distribution.std() == 0:
         low = high = float(distribution.ppf(0.5))
-    whole = "scale" not in parameters
+    whole, asked = "scale" not in parameters, (starts, ends)
     if whole:
         first, last = np.maximum(np.floor(starts) + 1, low), np.minimum(np.floor(ends), high)
         empty = first > last
     else:
         starts, ends = np.maximum(starts, low), np.minimum(ends, high)
         first, last, empty = starts, ends, starts >= ends
-    edges = _Edges(parameters, low, high)
+    edges = _Edges(parameters, low, high, known=name in BENDS)
     logs, errors = _by_tails(distribution, name, edges, starts, ends)
     logs[empty], errors[empty] = -math.inf, 0.0
-    for k in np.flatnonzero(~(errors <= SETTLED)):
+    unsure = edges.unsure(asked[0]) | edges.unsure(asked[1])
+    errors[unsure] = math.inf
+    for k in np.flatnonzero(~(errors <= SETTLED) & ~unsure):
         found: tuple[float, float] | None = None
         if whole and name in DISCRETE:
             found = _by_numbers(distribution, parameters, float(first[k]), float(last[k]))
@@ -140,11 +142,19 @@ class _Edges:
     parameters : mapping from str to float
     low, high : float
         The ends of the support, as doubles.
+    known : bool
+        Whether an end that is not the location lies one scale above it; otherwise nobody knows how it was rounded.
     """
 
     parameters: Shapes
     low: float
     high: float
+    known: bool
+
+    def unsure(self, x: Floats) -> NDArray[np.bool_]:
+        """Return what lies so near a lower end that is no double that it may be on either side of it."""
+        moved = 0.0 if self._at_location(self.low) else self._moved(self.low)
+        return np.abs(x - self.low) <= moved + math.ulp(self.low) if moved else np.zeros(x.shape, dtype=bool)
 
     def standardized(self, x: Floats, edge: float) -> Floats:
         """Return how far, of the distance from an edge to `x`, the rounding of `x` in standard units can be."""
@@ -160,7 +170,9 @@ class _Edges:
         return "scale" not in self.parameters or math.isinf(edge) or edge == self.parameters["loc"]
 
     def _moved(self, edge: float) -> float:
-        """Return how far an edge one scale from the location is from the double that stands for it."""
+        """Return how far an edge is from the double that stands for it."""
+        if not self.known:
+            return 4 * math.ulp(max(abs(self.parameters["loc"]), self.parameters["scale"], abs(edge)))
         exact = Fraction(self.parameters["loc"]) + Fraction(self.parameters["scale"])
         return float(abs(exact - Fraction(edge)))
 

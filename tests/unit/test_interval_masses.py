@@ -197,3 +197,20 @@ def test_uniform_laws_that_differ_next_to_the_edge_are_never_called_alike() -> N
     query = bp.count((bp.col("x") > math.nextafter(3, 0)) & (bp.col("x") <= 3.0))
     found = bp.TightMechanism().supports(framework, query, epsilon=1.0)
     assert found is not None or bp.TightMechanism().calibrate(framework, query, epsilon=1.0).scale > 0
+
+
+def test_what_lies_at_a_lower_edge_that_is_no_double_is_not_called_impossible() -> None:
+    """1e9 + .1 lies below the double that stands for it, which has a chance of its own of 7e-5."""
+    law, parameters = ss.pareto(300, loc=1e9, scale=0.1), {"b": 300.0, "loc": 1e9, "scale": 0.1}
+    edge = law.support()[0]
+    starts, ends = np.array([-math.inf, edge, -math.inf]), np.array([edge, math.inf, edge - 1])
+    logs, errors = log_masses(law, "pareto", parameters, starts, ends)
+    assert errors.tolist() == [math.inf, math.inf, 0.0]
+    assert logs[2] == -math.inf
+
+
+def test_families_without_a_known_edge_are_still_estimates() -> None:
+    law, parameters = ss.truncnorm(-2, 2, loc=1), {"a": -2.0, "b": 2.0, "loc": 1.0, "scale": 1.0}
+    logs, errors = log_masses(law, "truncnorm", parameters, np.array([-math.inf, 0.5]), np.array([0.5, math.inf]))
+    assert np.all(errors < 1e-9)
+    assert np.exp(logs).sum() == pytest.approx(1)
