@@ -140,7 +140,9 @@ def simulate(
 
 @app.command(epilog="Example: bnpriv verify calibration.json --framework framework.toml")
 def verify(
-    calibration: Annotated[Path, typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json wrote.")],
+    calibration: Annotated[
+        Path, typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json or release --json wrote.")
+    ],
     framework: Annotated[Path | None, typer.Option("--framework", metavar="FILE", help="The framework file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

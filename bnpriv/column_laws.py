@@ -324,7 +324,8 @@ def column_laws(
             raise FrameworkError(
                 "a column with a law must be a node of the network or declared independent",
                 found=repr(name),
-                remedy="Add it to the network or to `independent`.",
+                remedy="Add it to the network, or to `independent`; in a framework file write independent = true in "
+                f"[columns.{name}].",
             )
     return laws
 

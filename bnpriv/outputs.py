@@ -142,6 +142,12 @@ def _refusing(path: Path) -> Generator[None]:
     except FileError:
         raise
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not path.parent.exists():
+            raise FileError(
+                f"{path}: the file must be writable",
+                found="no such folder",
+                remedy="Make the folder, or choose another.",
+            ) from None
         raise _unwritable(path, error.strerror or "an error") from None
     except ValueError:  # a NUL byte
         raise _unwritable(path, "no path") from None

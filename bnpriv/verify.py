@@ -86,7 +86,7 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
     Parameters
     ----------
     calibration : Calibration or str
-        A calibration, or the JSON text that its `to_json` returns.
+        A calibration, or the JSON text that its `to_json` returns, or that of a release.
     framework : str or path, optional
         The framework file: it is then what counts, and what the calibration says of the model is compared with it.
 
@@ -118,7 +118,9 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
 
 
 def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
-    require(record["format"] == "bnpriv calibration 1", "a text that is no calibration")
+    if record["format"] == "bnpriv release 1":
+        record = record["calibration"]
+    require(record["format"] == "bnpriv calibration 1", "a text that is neither a calibration nor a release in JSON")
     model = record["model"]
     if path is None:
         trusted.append("that the model in the calibration is the declared one: no framework file was given")

@@ -326,7 +326,10 @@ def _counts(number: Any, n: int, least: Fraction, unit: Fraction) -> list[int]:
 
 def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     """Return what a framework file declares, in the form of the facts that a calibration stores and must agree with."""
-    toml = tomllib.loads(_read(path))
+    try:
+        toml = tomllib.loads(_read(path))
+    except ValueError:
+        raise StopError("not covered", f"{path.name!r:.80}, which is no TOML in UTF-8") from None
     network, known = toml.get("network", {}), toml["notion"] in NOTIONS and "chain" not in toml
     columns = {name: _column(column) for name, column in toml["columns"].items()}
     found: Any = {**facts, "notion": NOTIONS[toml["notion"]], "records": toml["records"]["count"], "columns": columns}
@@ -351,7 +354,10 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     _same(facts["protect"].keys() == found["protect"].keys(), "protected columns")
     found["independent"] = [name for name, column in toml["columns"].items() if column.get("independent")]
     found["laws"] = {}
+    kept = states.keys() | set(found["independent"])  # nothing that counts depends on a node that was left out
     for name, given in toml.get("laws", {}).items():
+        if name not in kept:
+            continue
         found["laws"][name] = [
             _column_law(given[s] if name in states else given, columns[name]) for s in states.get(name, [0])
         ]
@@ -361,15 +367,14 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
 
 
 def _read(path: Path) -> str:
-    if not path.is_file():  # a pipe might never end
-        raise OSError(f"{path.name} is no regular file")
+    require(path.is_file(), f"{path.name!r:.80}, which is no regular file")  # a pipe might never end
     with open(path, "rb") as file:
         return file.read(MOST_BYTES).decode("utf-8-sig")
 
 
 def _same(condition: object, what: str) -> None:
     if not condition:
-        raise StopError("fails", f"the calibration was made for other {what} than the framework file declares")
+        raise StopError("fails", f"the calibration differs from the framework file in its {what}")
 
 
 def _alike(stored: Mapping[Any, Decimal], declared: Mapping[Any, Decimal]) -> bool:

@@ -66,8 +66,8 @@ def _plain(match: re.Match[str]) -> str:
 def _outside(source: Source, found: str, at: int) -> Exception:
     return source.refusal(
         "a BIF file is made of network, variable and probability blocks",
-        found=clip(found),
-        remedy="Check that the file is whole and that every block and statement is closed.",
+        found=clip(_name(found.replace("\0", "_"))),
+        remedy="Check that the file is whole, that every block and statement is closed, and that no name holds quotes.",
         at=at,
     )
 

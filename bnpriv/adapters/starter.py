@@ -35,7 +35,7 @@ _TAIL = """\
 # pairs = [["low", "high"]]
 
 # [queries]
-# tall = "count(height > 180)"
+# tall = "count(height > 180)"  # a name of other signs stands between backticks: 'mean(`blood-pressure`)'
 """
 
 _BODY: Mapping[str, str] = {

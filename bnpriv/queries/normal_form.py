@@ -233,7 +233,7 @@ def _check_leaf(leaf: Comparison | IsIn, schema: Schema) -> None:
     strange = [value for value in values if not any(value == c and type(value) is type(c) for c in column.categories)]
     if strange:
         raise QueryError(
-            f"{leaf.column!r} is compared with its categories {listing(column.categories)}",
+            f"{leaf.column!r} is compared with its categories {listing(map(repr, column.categories))}",
             found=repr(strange[0]),
-            remedy="Check the spelling; values that are not declared count as missing.",
+            remedy="Check the spelling, and put texts between quotes; values that are not declared count as missing.",
         )

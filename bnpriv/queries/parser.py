@@ -135,7 +135,7 @@ def _skip(text: str, place: int) -> int:
 def _hint(text: str, place: int) -> str:
     hints = {"=": "Compare with ==.", "!": "Negate with ~.", '"': "Close the string.", "'": "Close the string."}
     hints["`"] = "Close the backtick, and put a name between the two."
-    return hints.get(text[place], REMEDY)
+    return hints.get(text[place], f"{REMEDY} A name of other signs stands between backticks.")
 
 
 def _refuse(expected: str, found: str, position: int, remedy: str = REMEDY) -> NoReturn:

@@ -159,6 +159,7 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
     states = framework.discrete.states.get(name)
     if states is None:
         keys = f'laws={{"{name}": {law[0]}}} and declare it independent, or [laws.{name}] {law[1]} in a framework file'
+        keys += f", with independent = true in [columns.{name}]"
     else:
         keys = (
             f'laws={{"{name}": {{{states[0]!r}: {law[0]}, ...}}}} with every state of its node, or '

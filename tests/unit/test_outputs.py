@@ -227,3 +227,8 @@ def test_row_41_pages_of_the_library_too(tmp_path: Path) -> None:
         bp.plan(bp.example("student"), bp.parse_query("count(height > 180)"), 1.0).to_html(path)
     with pytest.raises(FileError, match="no path"):
         outputs.write_text("a\0b", "text")
+
+
+def test_a_missing_folder_is_named_as_such(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"found no such folder\. Make the folder"):
+        outputs.write_text(tmp_path / "missing" / "page.html", "x")

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bnpriv as bp
@@ -384,3 +385,50 @@ def test_the_shell_tells_by_its_exit_code(tmp_path: Path) -> None:
     missing = shell("verify", str(tmp_path / "missing.json"))
     assert missing.returncode == 2
     assert missing.stderr.startswith("refused: ")
+
+
+NETWORK = """<BIF VERSION="0.3"><NETWORK><NAME>x</NAME>
+<VARIABLE TYPE="nature"><NAME>u</NAME><OUTCOME>low</OUTCOME><OUTCOME>high</OUTCOME></VARIABLE>
+<VARIABLE TYPE="nature"><NAME>v</NAME><OUTCOME>low</OUTCOME><OUTCOME>high</OUTCOME></VARIABLE>
+<DEFINITION><FOR>u</FOR><TABLE>0.5 0.5</TABLE></DEFINITION>
+<DEFINITION><FOR>v</FOR><TABLE>0.5 0.5</TABLE></DEFINITION></NETWORK></BIF>"""
+
+DECLARED = """notion = "distributional"
+source = "a test"
+records = {count = 3}
+[network]
+file = "x.xmlbif"
+level = "parameters"
+[columns]
+u = {type = "categorical", categories = ["n", "y"]}
+v = {type = "categorical", categories = ["n", "y"]}
+[protect.u]
+[laws]
+u = {low = {categorical = {n = 0.8, y = 0.2}}, high = {categorical = {n = 0.6, y = 0.4}}}
+v = {low = {categorical = {n = 0.8, y = 0.2}}, high = {categorical = {n = 0.6, y = 0.4}}}
+"""
+
+
+def test_a_release_is_checked_by_its_calibration_and_laws_of_other_columns_do_not_count(tmp_path: Path) -> None:
+    """A calibration keeps the nodes that count; the file, whose network is not read here, declares laws of others."""
+    path = tmp_path / "framework.toml"
+    (tmp_path / "x.xmlbif").write_text(NETWORK, encoding="utf-8")
+    path.write_text(DECLARED, encoding="utf-8")
+    query = bp.parse_query('count(u == "y")')
+    calibration = bp.TightMechanism().calibrate(bp.read_framework(path), query, epsilon=0.5)
+    assert bp.verify(calibration, path).status == "holds"
+    released = bp.release(calibration, pd.DataFrame({"u": ["n", "y", "y"], "v": ["n", "n", "y"]}))
+    assert bp.verify(released.to_json(), path).status == "holds"
+    path.write_text(DECLARED.replace("n = 0.6, y = 0.4", "n = 0.5, y = 0.5"), encoding="utf-8")
+    verdict = bp.verify(calibration, path)
+    assert (verdict.status, verdict.text) == (
+        "fails",
+        "the calibration differs from the framework file in its laws of 'u'",
+    )
+
+
+def test_what_is_wrong_with_a_file_is_told_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "framework.toml"
+    assert bp.verify(student(), path).text == "'framework.toml', which is no regular file"
+    path.write_bytes(b"PAR1\xff")
+    assert bp.verify(student(), path).text == "'framework.toml', which is no TOML in UTF-8"

@@ -349,3 +349,11 @@ def test_reading_a_file_needs_no_other_reader(tmp_path: Path, monkeypatch: pytes
 def test_level_is_checked_first() -> None:
     with pytest.raises(BnprivError, match="level"):
         read_network("missing.bif", "columns")
+
+
+def test_a_quote_in_a_name_is_refused_in_readable_words(tmp_path: Path) -> None:
+    path = tmp_path / "x.bif"
+    path.write_text('variable a"b { type discrete [ 2 ] { x, y }; }\nvariable "c" { type', encoding="utf-8")
+    with pytest.raises(FileError, match="no name holds quotes") as refusal:
+        read_network(path, level="parameters")
+    assert "\\x0" not in str(refusal.value)

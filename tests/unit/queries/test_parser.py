@@ -213,3 +213,8 @@ def test_long_text_is_read_or_refused_at_once(text: str) -> None:
     start = time.perf_counter()
     swallow(text)
     assert time.perf_counter() - start < 2
+
+
+def test_the_refusal_of_an_odd_name_tells_of_backticks() -> None:
+    with pytest.raises(QueryError, match="stands between backticks"):
+        parse_query('count(blood-group == "A")')
