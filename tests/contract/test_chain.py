@@ -121,6 +121,18 @@ def test_spectral_bounds_are_never_below_exact(start: str, published: bool) -> N
                 assert exact.right(step, distance).max() <= bound.right(step, distance).max() + 1e-12
 
 
+@pytest.mark.parametrize("published", [True, False])
+def test_the_spectral_bound_pays_twice_to_the_left_of_a_start_that_is_not_stationary(published: bool) -> None:
+    """Once for the value before, once for the law of the step itself; too rare to be seen in random chains."""
+    matrix = [[0.8, 0.2], [0.3, 0.7]]
+    for start in ([0.9, 0.1], "any", "stationary"):
+        bound = SpectralBound.of(MarkovChain(matrix, start, 40), 0, published=published)  # type: ignore[arg-type]
+        (step,) = bound.steps(40)
+        times = 1 if start == "stationary" and not published else 2
+        assert bound.left(step, 12) == pytest.approx(times * bound.right(step, 12))
+        assert 0 < bound.right(step, 12)[0] < np.inf
+
+
 def output_epsilon(joint: np.ndarray, step: int, scale: float) -> float:
     """Return the largest log ratio of the density of count + Laplace noise given two values of a step."""
     count = sum(np.meshgrid(*[np.arange(joint.shape[0]) == 1] * joint.ndim, indexing="ij"))
