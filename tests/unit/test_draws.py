@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,10 @@ import bnpriv as bp
 import bnpriv.laws.draws as draws_module
 from bnpriv.bound import up
 from bnpriv.divergences.gaussian_mixture import LARGEST_BEND
+from bnpriv.evidence import Drawn, LawPair
 from bnpriv.laws import Draws
 from bnpriv.laws.draws import draws_needed, gathered, missed
+from bnpriv.mechanisms.from_draws import missed_by
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.release import evaluate
@@ -217,3 +220,16 @@ def test_large_weights_are_added_exactly() -> None:
     form = normal_form(bp.linear({"x": 1e30}), schema)
     found = answers(form, {"x": np.array([[0.25, 0.5], [0.5, 0.25]])})
     assert found[0] == found[1] == pytest.approx(0.375e30, rel=1e-15)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999999])
+@pytest.mark.parametrize("ratio", [1.0, 2.7, 20.0])
+def test_the_confidence_is_shared_by_all_calibrations_that_a_plan_chooses_among(
+    confidence: float, ratio: float
+) -> None:
+    """Each of the three may miss its share alone: together they fail no more often than is said."""
+    laws = [draws.empirical() for draws in two_samples(1)]
+    drawn = Drawn(draws=5000, confidence=confidence, moved=0.0, variance=0.0, drift=0.0)
+    pair = LawPair(pair="a against b", first=laws[0], second=laws[1], rounding=0.0, kind="certified", drawn=drawn)
+    assert missed_by(pair, ratio) >= missed(5000, (1 - confidence) / 3, ratio)
+    assert missed_by(replace(pair, drawn=replace(drawn, confidence=None)), ratio) == 0
