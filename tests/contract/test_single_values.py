@@ -42,8 +42,13 @@ def column(rng: np.random.Generator) -> bp.Real:
     return bp.Real(low, low + width, steps=steps)
 
 
+def meant(number: float) -> Fraction:
+    """Return what a declared number stands for: itself if it is whole, otherwise its shortest decimal."""
+    return Fraction(number) if number == math.floor(number) else Fraction(repr(number))
+
+
 def ends(column: bp.Real) -> tuple[Fraction, Fraction]:
-    return Fraction(column.lower), Fraction(column.upper)
+    return meant(column.lower), meant(column.upper)
 
 
 def mean_of(table: Table, value: Callable[[Record], Fraction]) -> float:
@@ -75,7 +80,7 @@ def asked(rng: np.random.Generator, names: Sequence[str], high: Mapping[str, Fra
     weights = dict(zip(names, (0.1, 0.2, 0.3), strict=False))
 
     def weighted(record: Record) -> Fraction:
-        return sum((Fraction(weight) * record[each] for each, weight in weights.items()), Fraction(0))
+        return sum((meant(weight) * record[each] for each, weight in weights.items()), Fraction(0))
 
     return Asked(bp.linear(weights), lambda table: (mean_of(table, weighted),))
 
