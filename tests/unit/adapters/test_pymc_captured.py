@@ -261,9 +261,14 @@ def by_operation(s: Any) -> None:
 @hidden
 def by_inner_graph(s: Any) -> None:
     from pytensor.compile.builders import OpFromGraph
+    from pytensor.graph.utils import MissingInputError
 
     inner = pt.dscalar()
-    pm.Normal("x", OpFromGraph([inner], [inner + s])(pm.Normal("a")), 1, observed=ZEROS)
+    try:
+        within = OpFromGraph([inner], [inner + s])
+    except MissingInputError:
+        pytest.skip("later releases of PyTensor do not even make such an operation")
+    pm.Normal("x", within(pm.Normal("a")), 1, observed=ZEROS)
 
 
 @hidden
@@ -309,8 +314,8 @@ def by_variable_named_later(_: Any) -> None:
 
 @pytest.mark.parametrize("make", HIDDEN.values(), ids=HIDDEN)
 def test_a_hidden_dependence_is_refused(make: Callable[[Any], Any]) -> None:
-    """Row 47."""
-    with pytest.raises(NetworkError, match="must take all that it depends on") as error:
+    """Row 47; some releases of PyTensor copy the variable into the operation, where it is a draw without a name."""
+    with pytest.raises(NetworkError, match=r"must take all that it depends on|must be declared in the model") as error:
         bp.from_pymc(model_of(make))
     assert error.value.remedy
 
