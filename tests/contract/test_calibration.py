@@ -150,6 +150,23 @@ def test_a_deterministic_copy_takes_the_trivial_quilt() -> None:
     assert bp.MarkovQuiltMechanism().calibrate(framework, bp.total("y"), epsilon=2.0).scale == pytest.approx(5.0)
 
 
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_copies_of_copies_are_all_near(length: int) -> None:
+    """What is near the secret shields nothing any more: each of the copies alone tells the secret."""
+    names = [f"c{k}" for k in range(length)]
+    above = dict(zip(names, ["s", *names], strict=False))
+    network = bp.DiscreteNetwork.from_tables(
+        {"s": [0.5, 0.5], **{name: np.eye(2) for name in names}},
+        states={name: ["a", "b"] for name in ("s", *names)},
+        parents={name: [parent] for name, parent in above.items()},
+    )
+    schema = bp.Schema(records=10, columns={name: bp.Real(0, 1) for name in names})
+    framework = bp.DistributionalAttributePrivacy(network, schema, "s", source="a fixture")
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.linear(dict.fromkeys(names, 1.0)), epsilon=2.0)
+    assert calibration.scale == pytest.approx(0.5 * length)
+    assert calibration.certificate.decisions[0].queried_near == set(names)
+
+
 def test_secrets_of_probability_zero_are_dropped_by_name_and_refused_when_none_is_left() -> None:
     tables = {"x": [0.4, 0.6, 0.0], "y": [[0.5, 0.4, 0.3], [0.5, 0.6, 0.7]]}
     network = bp.DiscreteNetwork.from_tables(
