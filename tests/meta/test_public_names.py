@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -98,9 +100,10 @@ def test_every_name_has_a_docstring(name: str) -> None:
         assert ">>> " in text.split("\nExamples\n--------\n")[1]
 
 
-def run(program: str) -> str:
+def run(program: str, **environment: str) -> str:
     """Run a program in a fresh interpreter and return what it prints."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    known = {**os.environ, **environment}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=known)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -111,10 +114,12 @@ def test_import_loads_nothing_slow() -> None:
 
 
 @pytest.mark.slow
-def test_import_takes_less_than_half_a_second() -> None:
+def test_import_takes_less_than_half_a_second(tmp_path: Path) -> None:
+    """Compiled once, as an installed package is."""
+    compiled = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
     program = "import time; start = time.perf_counter(); import bnpriv; print(time.perf_counter() - start)"
     seconds = []
     for _ in range(5):
-        seconds.append(float(run(program)))
+        seconds.append(float(run(program, **compiled)))
         time.sleep(0.1)
     assert min(seconds) < 0.5
