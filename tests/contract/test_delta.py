@@ -150,6 +150,16 @@ def test_discrete_noise_stays_pure(epsilon: float, delta: float) -> None:
     assert calibration.scale == pytest.approx(1 / epsilon)
 
 
+@pytest.mark.parametrize("points", [[0.5, 1.0], [0.0, 2.5], [1e-9, 1.0]])
+def test_discrete_noise_is_refused_for_declared_fractions(points: list[float]) -> None:
+    laws = Atoms(points, [0.5, 0.5]), Atoms(points, [0.4, 0.6])
+    framework = bp.DistributionPrivacy([laws], source="a textbook")
+    refusal = bp.TightMechanism(noise="discrete_laplace").supports(framework, epsilon=0.1)
+    assert refusal is not None
+    assert "whole numbers" in refusal.required
+    assert bp.TightMechanism().supports(framework, epsilon=0.1) is None
+
+
 @pytest.mark.parametrize("mechanism", [bp.TightMechanism(large_delta=True), bp.WassersteinMechanism(large_delta=True)])
 def test_delta_is_claimed_if_any_attribute_needs_it(mechanism: Mechanism) -> None:
     """Two protected columns: the one with more noise takes the rule for records, the other one leaves out mass."""
