@@ -399,7 +399,7 @@ def _mechanism(record: Record) -> Mechanism:
     if any(option not in usual or type(value) is not type(usual[option]) for option, value in options.items()):
         raise CertificateError(
             f"the options must be those of {name}",
-            found=checks.listing(sorted(options)),
+            found=checks.listing(sorted(map(repr, options))),
             remedy="Store it again.",
         )
     return known[name](**options)
