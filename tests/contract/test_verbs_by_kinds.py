@@ -1,0 +1,296 @@
+"""What every verb does for every kind of model: one table, to be changed on purpose only."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+import bnpriv as bp
+from tests.kinds import KINDS, Kind
+
+
+def text(value: object) -> None:
+    """Expect words."""
+    assert isinstance(value, str)
+    assert len(value.split()) >= 3
+
+
+def html(value: object) -> None:
+    """Expect markup."""
+    text(value)
+    assert "<" in str(value)
+    assert ">" in str(value)
+
+
+def parsed(value: object) -> None:
+    """Expect a JSON object or list that holds something."""
+    assert isinstance(value, str)
+    assert json.loads(value)
+
+
+def number(value: object) -> None:
+    """Expect a number that is at least 0."""
+    assert isinstance(value, float)
+    assert value >= 0
+
+
+def finite(value: float) -> None:
+    """Expect a number."""
+    assert math.isfinite(value)
+
+
+def rows(value: Any) -> None:
+    """Expect a data frame that holds something."""
+    assert len(value) > 0
+    assert len(value.columns) > 0
+
+
+def some(value: Any) -> None:
+    """Expect something, and no refusal."""
+    assert value is not None
+    assert not isinstance(value, bp.Refusal)
+    assert not hasattr(value, "__len__") or len(value) > 0, "nothing in it"
+
+
+def holds(verdict: Any) -> None:
+    """Expect that a replay agrees; what it does not cover counts as refused."""
+    if verdict.status != "holds":
+        raise bp.RefusedError(verdict.text, found=verdict.status, remedy="")
+
+
+def round_trip(kind: Kind) -> Any:
+    """Write the calibration as JSON and read it back."""
+    again = bp.Calibration.from_json(kind.calibration.to_json(), kind.framework, kind.query)
+    assert again.seal == kind.calibration.seal
+    return again
+
+
+def slider(kind: Kind) -> str:
+    """Return the page, which must have a slider for epsilon."""
+    assert re.search(r'<input[^>]*type="range"', kind.page), "the page has no slider"
+    return kind.page
+
+
+VERBS: dict[str, tuple[Callable[[Kind], object], Callable[[Any], None]]] = {
+    # the model
+    "network._repr_html_": (lambda kind: kind.network._repr_html_(), html),
+    "framework._repr_html_": (lambda kind: kind.framework._repr_html_(), html),
+    "query._repr_html_": (lambda kind: kind.query._repr_html_(), html),
+    "schema._repr_html_": (lambda kind: kind.framework.schema._repr_html_(), html),
+    "framework.secrets": (lambda kind: kind.framework.secrets, some),
+    "framework.fingerprint": (lambda kind: kind.framework.fingerprint(), some),
+    "column_sensitivity": (
+        lambda kind: float(bp.column_sensitivity(kind.query, kind.query.columns, kind.framework.schema)),
+        number,
+    ),
+    "check_model": (lambda kind: str(bp.check_model(kind.network, kind.observations)), text),
+    # what columns tell
+    "max_influence": (lambda kind: bp.max_influence(kind.network, {kind.column}, kind.protected), some),
+    "markov_quilts": (lambda kind: list(bp.markov_quilts(kind.network, kind.protected)), some),
+    "influence_matrix": (lambda kind: bp.influence_matrix(kind.network), rows),
+    "influences": (lambda kind: kind.evidence, some),
+    "influence": (lambda kind: kind.influence, some),
+    "float(influence)": (lambda kind: float(kind.influence), number),
+    "influence.bound": (lambda kind: float(kind.influence.bound), number),
+    "influence.explain": (lambda kind: kind.influence.explain(), text),
+    "influence.conditional": (lambda kind: kind.influence.conditional(), some),
+    "influence.delta": (lambda kind: float(kind.influence.delta(1.0)), number),
+    "influence._repr_html_": (lambda kind: kind.influence._repr_html_(), html),
+    # the report
+    "influence_report": (lambda kind: kind.report, some),
+    "report, no query": (lambda kind: str(bp.influence_report(kind.framework)), text),
+    "report of network": (
+        lambda kind: str(bp.influence_report(kind.network, protect=kind.framework.protect)),
+        text,
+    ),
+    "str(report)": (lambda kind: str(kind.report), text),
+    "report.to_json": (lambda kind: kind.report.to_json(), parsed),
+    "report.to_markdown": (lambda kind: kind.report.to_markdown(), text),
+    "report.to_html": (lambda kind: kind.page, html),
+    "report._repr_html_": (lambda kind: kind.report._repr_html_(), html),
+    "report.to_pandas": (lambda kind: kind.report.to_pandas(), rows),
+    "report.to_csv": (lambda kind: kind.report.to_csv(), text),
+    "report.beliefs": (lambda kind: kind.report.beliefs, some),
+    "report.slider": (slider, html),
+    # analysis
+    "leaks": (lambda kind: str(kind.leaks), text),
+    "leaks of network": (lambda kind: str(bp.leaks(kind.network, kind.query)), text),
+    "leaks.to_pandas": (lambda kind: kind.leaks.to_pandas(), rows),
+    "leaks._repr_html_": (lambda kind: kind.leaks._repr_html_(), html),
+    "compare": (lambda kind: str(kind.comparison), text),
+    "compare.to_pandas": (lambda kind: kind.comparison.to_pandas(), rows),
+    "compare._repr_html_": (lambda kind: kind.comparison._repr_html_(), html),
+    "tradeoff": (lambda kind: str(kind.tradeoff), text),
+    "tradeoff.to_pandas": (lambda kind: kind.tradeoff.to_pandas(), rows),
+    "tradeoff._repr_html_": (lambda kind: kind.tradeoff._repr_html_(), html),
+    "simulate": (lambda kind: bp.simulate(kind.framework), rows),
+    "rehearse": (lambda kind: str(kind.rehearsal), text),
+    "rehearse.to_pandas": (lambda kind: kind.rehearsal.to_pandas(), rows),
+    "rehearse._repr_html_": (lambda kind: kind.rehearsal._repr_html_(), html),
+    # noise
+    "plan": (lambda kind: str(kind.plan), text),
+    "plan.to_json": (lambda kind: kind.plan.to_json(), parsed),
+    "plan.to_pandas": (lambda kind: kind.plan.to_pandas(), rows),
+    "plan.to_html": (lambda kind: kind.plan.to_html(), html),
+    "plan._repr_html_": (lambda kind: kind.plan._repr_html_(), html),
+    "calibration.explain": (lambda kind: kind.calibration.explain(), text),
+    "calibration.to_json": (lambda kind: kind.calibration.to_json(), parsed),
+    "calibration.from_json": (round_trip, some),
+    "calibration.to_html": (lambda kind: kind.calibration.to_html(), html),
+    "calibration._repr_html_": (lambda kind: kind.calibration._repr_html_(), html),
+    "calibration.misspecified": (lambda kind: str(kind.calibration.misspecified(1.1)), text),
+    "verify": (lambda kind: bp.verify(kind.calibration), holds),
+    # release
+    "release": (lambda kind: float(kind.release.value), finite),
+    "str(release)": (lambda kind: str(kind.release), text),
+    "release.to_json": (lambda kind: kind.release.to_json(), parsed),
+    "release.to_html": (lambda kind: kind.release.to_html(), html),
+    "release._repr_html_": (lambda kind: kind.release._repr_html_(), html),
+}
+"""How each verb is called, and what is expected of the value that comes back."""
+
+WORDS = {
+    "works": ("works", ""),
+    # refused
+    "exact": ("refused: ", "needs exact tables"),
+    "finite": ("refused: ", "needs a network whose attributes have finitely many states"),
+    "notion": ("refused: ", "needs a framework of distributional attribute privacy"),
+    "chain": ("refused: ", "found a MarkovChain"),
+    "struct": ("refused: the mechanism needs structural evidence", ""),
+    "protect": ("refused: the report of a framework takes a query", ""),
+    "delta": ("refused: what a factor does is worked out for Laplace noise and delta 0", ""),
+    "other": ("refused: what a factor does is worked out for Markov quilts and for noise that needs no model", ""),
+    "model": ("refused: what a factor does is worked out for parameters of columns with finitely many states", ""),
+    "covered": ("refused: ", "found not covered"),
+    # broken
+    "attr": ("crashes: AttributeError", ""),
+    "type": ("crashes: TypeError", ""),
+    "empty": ("crashes: AssertionError: nothing in it", ""),
+    "slider": ("crashes: AssertionError: the page has no slider", ""),
+}
+"""What a word of the table stands for: how it starts, and what else is said."""
+
+
+def table_of(text: str) -> dict[str, dict[str, str]]:
+    """Read a table whose first line names the kinds, and every other line a verb."""
+    kinds, *lines = text.strip().splitlines()
+    names = kinds.split()
+    rows = (line.rsplit(maxsplit=len(names)) for line in lines)
+    return {verb.strip(): dict(zip(names, words, strict=True)) for verb, *words in rows}
+
+
+TABLE = table_of(
+    """
+                             discrete interval gaussian density  chain    records  dataset  laws     networks
+    network._repr_html_      works    works    works    works    works    works    works    -        -
+    framework._repr_html_    ATTR     ATTR     ATTR     ATTR     ATTR     ATTR     ATTR     ATTR     ATTR
+    query._repr_html_        ATTR     ATTR     ATTR     ATTR     ATTR     ATTR     ATTR     ATTR     ATTR
+    schema._repr_html_       ATTR     ATTR     ATTR     ATTR     ATTR     ATTR     ATTR     ATTR     ATTR
+    framework.secrets        works    works    FINITE   FINITE   EMPTY    works    ATTR     ATTR     ATTR
+    framework.fingerprint    works    works    works    works    works    works    works    works    works
+    column_sensitivity       works    works    works    works    works    works    works    works    works
+    check_model              works    exact    finite   finite   EXACT    works    works    -        -
+    max_influence            works    works    FINITE   FINITE   FINITE   works    works    -        -
+    markov_quilts            works    works    works    works    CHAIN    works    works    -        -
+    influence_matrix         works    works    FINITE   FINITE   FINITE   works    works    -        -
+    influences               works    works    works    works    CHAIN    works    struct   struct   struct
+    influence                works    works    works    works    CHAIN    works    struct   struct   struct
+    float(influence)         works    works    TYPE     works    CHAIN    works    struct   struct   struct
+    influence.bound          works    works    ATTR     works    CHAIN    works    struct   struct   struct
+    influence.explain        works    works    ATTR     works    CHAIN    works    struct   struct   struct
+    influence.conditional    works    exact    works    works    CHAIN    works    struct   struct   struct
+    influence.delta          ATTR     ATTR     works    works    CHAIN    ATTR     struct   struct   struct
+    influence._repr_html_    works    works    ATTR     ATTR     CHAIN    works    struct   struct   struct
+    influence_report         works    works    works    works    works    works    NOTION   NOTION   NOTION
+    report, no query         works    works    works    works    works    works    NOTION   NOTION   NOTION
+    report of network        works    works    works    works    PROTECT  works    -        -        -
+    str(report)              works    works    works    works    works    works    NOTION   NOTION   NOTION
+    report.to_json           works    works    works    works    works    works    NOTION   NOTION   NOTION
+    report.to_markdown       works    works    works    works    works    works    NOTION   NOTION   NOTION
+    report.to_html           works    works    works    works    works    works    NOTION   NOTION   NOTION
+    report._repr_html_       works    works    works    works    works    works    NOTION   NOTION   NOTION
+    report.to_pandas         works    works    ATTR     ATTR     ATTR     works    NOTION   NOTION   NOTION
+    report.to_csv            works    works    ATTR     ATTR     ATTR     works    NOTION   NOTION   NOTION
+    report.beliefs           works    works    ATTR     ATTR     ATTR     works    NOTION   NOTION   NOTION
+    report.slider            works    works    SLIDER   SLIDER   SLIDER   SLIDER   NOTION   NOTION   NOTION
+    leaks                    works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    leaks of network         works    works    NOTION   NOTION   NOTION   works    works    -        -
+    leaks.to_pandas          works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    leaks._repr_html_        works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    compare                  works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    compare.to_pandas        works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    compare._repr_html_      works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    tradeoff                 works    works    works    works    works    works    works    works    works
+    tradeoff.to_pandas       works    works    works    works    works    works    works    works    works
+    tradeoff._repr_html_     works    works    works    works    works    works    works    works    works
+    simulate                 works    exact    FINITE   FINITE   NOTION   NOTION   NOTION   notion   NOTION
+    rehearse                 works    exact    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    rehearse.to_pandas       works    exact    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    rehearse._repr_html_     works    exact    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    plan                     works    works    works    works    works    works    works    works    works
+    plan.to_json             works    works    works    works    works    works    works    works    works
+    plan.to_pandas           works    works    works    works    works    works    works    works    works
+    plan.to_html             works    works    works    works    works    works    works    works    works
+    plan._repr_html_         works    works    works    works    works    works    works    works    works
+    calibration.explain      works    works    works    works    works    works    works    works    works
+    calibration.to_json      works    works    works    works    works    works    works    works    works
+    calibration.from_json    works    works    works    works    works    works    works    works    works
+    calibration.to_html      works    works    works    works    works    works    works    works    works
+    calibration._repr_html_  works    works    works    works    works    works    works    works    works
+    calibration.misspecified works    works    delta    delta    other    model    other    other    other
+    verify                   works    covered  covered  covered  covered  works    works    works    works
+    release                  works    works    works    works    works    works    works    works    works
+    str(release)             works    works    works    works    works    works    works    works    works
+    release.to_json          works    works    works    works    works    works    works    works    works
+    release.to_html          works    works    works    works    works    works    works    works    works
+    release._repr_html_      works    works    works    works    works    works    works    works    works
+    """
+)
+"""What is so today. Small letters: it works, or a refusal has a mathematical reason. CAPITALS: a refusal without such a
+reason, in wrong words, or a crash: TO_FILL, until the cell says "works". A dash: there is nothing to ask."""
+
+
+def attempt(verb: str, kind: Kind) -> str:
+    """Return what a cell of the table is today, in full."""
+    do, expect = VERBS[verb]
+    try:
+        expect(do(kind))
+    except bp.BnprivError as error:
+        return f"refused: {error.required}; found {error.found}"
+    except Exception as error:
+        return f"crashes: {type(error).__name__}: {error}"
+    return "works"
+
+
+@cache
+def built(kind: str) -> Kind:
+    return KINDS[kind]()
+
+
+CELLS = [(verb, kind, word) for verb, row in TABLE.items() for kind, word in row.items() if word != "-"]
+TO_FILL = [(verb, kind) for verb, kind, word in CELLS if word.isupper()]
+
+
+@pytest.mark.parametrize(("verb", "kind", "word"), CELLS, ids=[f"{verb}-{kind}" for verb, kind, _ in CELLS])
+def test_cell(verb: str, kind: str, word: str) -> None:
+    found = attempt(verb, built(kind))
+    start, part = WORDS[word.lower()]
+    assert found.startswith(start), f"the table, to be changed on purpose only, says {word}"
+    assert part in found, f"the table, to be changed on purpose only, says {word}"
+
+
+def test_the_table_is_whole() -> None:
+    assert list(TABLE) == list(VERBS)
+    assert all(list(row) == list(KINDS) for row in TABLE.values())
+    assert {word.lower() for row in TABLE.values() for word in row.values()} == {*WORDS, "-"}
+
+
+def test_what_crashes_is_to_be_filled() -> None:
+    crashes = [cell for cell in CELLS if WORDS[cell[2].lower()][0].startswith("crashes")]
+    assert all((verb, kind) in TO_FILL for verb, kind, _ in crashes)
