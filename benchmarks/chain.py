@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from bnpriv.chains import ExactInfluence, SpectralBound, chain_scale
+from bnpriv.influence.chain import ExactInfluence, SpectralBound, chain_scale
 from bnpriv.networks import MarkovChain
 
 STEPS, STATES, EPSILON, SAMPLE = 1_000_000, 51, 1.0, 20

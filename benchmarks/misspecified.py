@@ -10,8 +10,8 @@ import time
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.influence import influence_of
-from bnpriv.mechanisms.wrong_models import counted_tables, within_factor
+from bnpriv.influence.finite import influence_of
+from bnpriv.mechanisms.robustness import counted_tables, within_factor
 from bnpriv.networks.interval import vertices
 
 DRAWS = 10_000

@@ -64,7 +64,7 @@ def bnpriv(path: Path, rows: int) -> None:
     from bnpriv.queries.constructors import count, mean, stack, total
     from bnpriv.queries.predicates import col
     from bnpriv.release import evaluate
-    from bnpriv.schema import Real, Schema
+    from bnpriv.tables.schema import Real, Schema
 
     schema = Schema(records=rows, columns={"height": Real(120, 220), "sat": Real(400, 1600)})
     evaluate(stack(total("height"), count(col("height") > 170), mean("sat")), schema, path)
@@ -85,7 +85,7 @@ class Cost:
 def run(task: str, path: Path, rows: int) -> Cost:
     """Do a task in this process."""
     # Both roads pay for their imports before the clock starts; duckdb itself imports pandas at the first expression.
-    ours = ("pandas", "bnpriv.release.expressions", "bnpriv.release.tables", "bnpriv.queries.constructors")
+    ours = ("pandas", "bnpriv.release.expressions", "bnpriv.tables.reader", "bnpriv.queries.constructors")
     for module in ("duckdb", *(ours if task == "bnpriv" else ())):
         importlib.import_module(module)
     clock, processor = time.perf_counter(), time.process_time()

@@ -38,8 +38,11 @@ from bnpriv.frameworks import (
 )
 
 # analyse
-from bnpriv.analysis import Comparison, Leaks, Tradeoff, compare, influence_matrix, leaks, tradeoff
-from bnpriv.influence import Influence, max_influence
+from bnpriv.influence.matrix import influence_matrix
+from bnpriv.studies.compare import Comparison, compare
+from bnpriv.studies.leaks import Leaks, leaks
+from bnpriv.studies.tradeoff import Tradeoff, tradeoff
+from bnpriv.influence.finite import Influence, max_influence
 
 # calibrate
 from bnpriv.mechanisms import (
@@ -53,7 +56,7 @@ from bnpriv.mechanisms import (
     TightMechanism,
     WassersteinMechanism,
 )
-from bnpriv.learning import parameters_by_group
+from bnpriv.networks.learning import parameters_by_group
 from bnpriv.networks import (
     DensityNetwork,
     DiscreteNetwork,
@@ -63,8 +66,8 @@ from bnpriv.networks import (
     Posterior,
     model_class,
 )
-from bnpriv.noise import Gaussian, Laplace, NoNoise
-from bnpriv.planner import Plan, plan
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
+from bnpriv.mechanisms.plan import Plan, plan
 
 # ask
 from bnpriv.queries import (
@@ -82,19 +85,20 @@ from bnpriv.queries import (
     stack,
     total,
 )
-from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence
-from bnpriv.continuous_secrets import intervals
-from bnpriv.quadrature import DensityInfluence, density_influence
-from bnpriv.quilts import MarkovQuilt, markov_quilt, markov_quilts
+from bnpriv.influence.gaussian import GaussianInfluence, gaussian_influence
+from bnpriv.secrets.values import intervals
+from bnpriv.influence.density import DensityInfluence, density_influence
+from bnpriv.influence.quilts import MarkovQuilt, markov_quilt, markov_quilts
 
 # release
 from bnpriv.release import Release, release
-from bnpriv.reports import ChainReport, DensityReport, GaussianReport, InfluenceReport, influence_report
-from bnpriv.model_check import ModelCheck, check_model
-from bnpriv.schema import Categorical, Integer, Real, Schema
-from bnpriv.properties import Secret, apart
-from bnpriv.secrets import SecretPair, pairs
-from bnpriv.simulation import Rehearsal, rehearse, simulate
+from bnpriv.report import ChainReport, DensityReport, GaussianReport, InfluenceReport, influence_report
+from bnpriv.studies.check_model import ModelCheck, check_model
+from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from bnpriv.secrets.properties import Secret, apart
+from bnpriv.secrets.states import SecretPair, pairs
+from bnpriv.studies.rehearse import Rehearsal, rehearse
+from bnpriv.studies.simulate import simulate
 
 # check
 from bnpriv.verify import verify

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bnpriv.checks import member
 from bnpriv.errors import ParameterError
 
@@ -14,6 +17,8 @@ Kind = Literal["exact", "certified", "estimate"]
 KINDS: tuple[Kind, ...] = ("exact", "certified", "estimate")
 
 UNIT_ROUNDOFF = 2.0**-53
+
+FloatArray = NDArray[np.float64]
 
 
 @final

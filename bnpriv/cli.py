@@ -18,13 +18,13 @@ from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.starter import starter
 from bnpriv.errors import BnprivError, FileError, QueryError
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePrivacy, of_parameters
-from bnpriv.outputs import Outputs, outputs
-from bnpriv.planner import plan as make_plan
+from bnpriv.mechanisms.plan import plan as make_plan
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
+from bnpriv.render.outputs import Outputs, outputs
 from bnpriv.render.text import lines_text, visible
-from bnpriv.reports import influence_report
-from bnpriv.simulation import simulate as make_up
+from bnpriv.report import influence_report
+from bnpriv.studies.simulate import simulate as make_up
 from bnpriv.verify import verify as replay
 from bnpriv.verify_files import MOST_BYTES
 

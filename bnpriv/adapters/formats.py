@@ -17,9 +17,9 @@ from typing import final
 
 import numpy as np
 
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import FileError, SizeError
-from bnpriv.factors import FloatArray
 
 # Each is several times what the largest networks in common use need. What is larger is built with from_tables.
 MOST_CELLS = 2**20

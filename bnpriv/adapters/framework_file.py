@@ -11,8 +11,6 @@ from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_tab
 from bnpriv.adapters.gaussian_section import gaussian_network, secret_of_continuous
 from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none, parse_toml
 from bnpriv.checks import listing, text
-from bnpriv.column_laws import DeclaredLaw, DeclaredLaws
-from bnpriv.distributions import NormalDistribution
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.networks import GaussianNetwork, MarkovChain
@@ -21,7 +19,9 @@ from bnpriv.networks.interval import IntervalNetwork, Network, exact_tables
 from bnpriv.networks.model_class import model_class
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
-from bnpriv.schema import Categorical, Column, Integer, Real, Schema
+from bnpriv.tables.column_laws import DeclaredLaw, DeclaredLaws
+from bnpriv.tables.distributions import NormalDistribution
+from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
 MOST_BYTES = 2**18
 """Largest framework file, 256 KiB."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none
-from bnpriv.networks.declared import State
-from bnpriv.properties import Apart, Secret, apart
 from bnpriv.queries.parser import parse_query
-from bnpriv.secrets import SecretPairs, Side, pairs
+from bnpriv.secrets.properties import Apart, Secret, apart
+from bnpriv.secrets.states import SecretPairs, Side, pairs
+from bnpriv.tables.schema import State
 
 _STATES = ('pairs = [["low", "high"], ["low", ["middle", "high"]]]', "a state or a list of states", "Name states.")
 _VALUES = ("pairs = [[40, 50], [40, [60, 70]]]", "a value or a list of values", "Name values of the property.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none
-from bnpriv.continuous_secrets import IntervalPairs, intervals
 from bnpriv.networks import GaussianNetwork
-from bnpriv.properties import Apart, apart
+from bnpriv.secrets.properties import Apart, apart
+from bnpriv.secrets.values import IntervalPairs, intervals
 
 _KEYS = ("intercept", "deviation", "coefficients")
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, final, overload
 import numpy as np
 
 from bnpriv.adapters.pgmpy_gaussian import gaussian_from_pgmpy
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member, text, whole
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray
 from bnpriv.networks.discrete import LEVELS, DiscreteNetwork, Level, State
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.interval import exact_tables

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bnpriv.errors import FileError
-from bnpriv.release.files import is_data
+from bnpriv.tables.files import is_data
 
 _HEAD = """\
 # A bnpriv framework: what is public about a table, and what answers about it must not reveal.

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import ParameterError
-from bnpriv.factors import FloatArray
 
 FUNCTION_ERROR = 16 * UNIT_ROUNDOFF
 """Bound on the relative error of the logs of the normal distribution function, with the operations around them."""

@@ -11,9 +11,8 @@ import math
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.factors import FloatArray
 from bnpriv.laws import Atoms
 
 STEPS = 500

@@ -13,8 +13,7 @@ from typing import final
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF
-from bnpriv.factors import FloatArray
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.laws import Atoms
 
 SPAN = 64.0

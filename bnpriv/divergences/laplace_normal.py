@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bnpriv.bound import FloatArray
 from bnpriv.divergences.gaussian import FUNCTION_ERROR
-from bnpriv.factors import FloatArray
 
 NOTHING = -1e6
 """A log whose exponential is 0 in doubles, and no infinity that would spoil a product."""

@@ -11,10 +11,10 @@ from functools import reduce
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.factors import FloatArray, log_sum_exp
 from bnpriv.laws import Atoms
+from bnpriv.laws.base import log_sum_exp
 
 MOST_CELLS = 2**24
 """Grid points times atoms."""

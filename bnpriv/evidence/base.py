@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
-from bnpriv.bound import Bound, Kind
-from bnpriv.continuous_secrets import ContinuousPair
+from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import Refusal
-from bnpriv.factors import FloatArray
-from bnpriv.losses import Law
+from bnpriv.influence.losses import Law
+from bnpriv.influence.quilts import HasGraph
 from bnpriv.networks.reading import Reading
 from bnpriv.queries.base import Query
-from bnpriv.quilts import HasGraph
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.values import ContinuousPair
 
 Pair = SecretPair | ContinuousPair
 """A pair of secrets of a discrete or of a continuous parameter."""

@@ -10,9 +10,9 @@ from typing import final
 
 from bnpriv.errors import SecretError
 from bnpriv.networks import State
-from bnpriv.properties import Apart, Secret
 from bnpriv.queries.normal_form import Wholes
-from bnpriv.secrets import side_text
+from bnpriv.secrets.properties import Apart, Secret
+from bnpriv.secrets.states import side_text
 
 MOST_PAIRS = 2000
 """Pairs of secrets whose exact laws are compared; more of them are served by the per-record rule."""

@@ -13,24 +13,24 @@ import numpy as np
 
 from bnpriv.bound import Kind
 from bnpriv.checks import listing
-from bnpriv.column_laws import ColumnLaw, law_kind
 from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.counts import MOST_PAIRS, CountPairs, Counts, impossible, meant, reach
 from bnpriv.evidence.records import MOST_STEPS, law_cells, record_law, state_cells, summed_exactly
 from bnpriv.evidence.sums import mixture_of, normalized, record_pair, released, rounding_of, too_large
-from bnpriv.factors import LogTable
 from bnpriv.frameworks import DatasetAttributePrivacy
-from bnpriv.inference import joint_law
+from bnpriv.influence.elimination import joint_law
 from bnpriv.laws import Atoms, WholeLaw, summed
 from bnpriv.laws.binomial import binomial_logs
 from bnpriv.networks import DiscreteNetwork, State
-from bnpriv.properties import Apart, Secret
+from bnpriv.networks.factors import LogTable
 from bnpriv.queries.base import Query
 from bnpriv.queries.constructors import stack
 from bnpriv.queries.normal_form import NormalForm, Wholes, normal_form
-from bnpriv.schema import Schema
-from bnpriv.secrets import SecretPairs, side_text
+from bnpriv.secrets.properties import Apart, Secret
+from bnpriv.secrets.states import SecretPairs, side_text
+from bnpriv.tables.column_laws import ColumnLaw, law_kind
+from bnpriv.tables.schema import Schema
 
 INDEPENDENT_RECORDS = "The records are independent draws from the declared model."
 

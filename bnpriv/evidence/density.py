@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Literal, cast, final
 
 from bnpriv.bound import Bound
-from bnpriv.continuous_secrets import IntervalPair
 from bnpriv.errors import Refusal
 from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence import frontier
+from bnpriv.influence.density import DensityInfluence, density_influence_of, unknown_influence
+from bnpriv.influence.finite import frontier
 from bnpriv.networks import DensityNetwork, drivers
-from bnpriv.quadrature import DensityInfluence, density_influence_of, unknown_influence
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
+from bnpriv.secrets.values import IntervalPair
 
 
 @final

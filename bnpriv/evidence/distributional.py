@@ -15,12 +15,12 @@ from bnpriv.evidence.gaussian import GaussianInfluences
 from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.evidence.possible import impossibility
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence import Influence, frontier, influence_cells, influence_of
-from bnpriv.losses import Losses, loss_cells, losses_of
+from bnpriv.influence.finite import Influence, frontier, influence_cells, influence_of
+from bnpriv.influence.losses import Losses, loss_cells, losses_of
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, drivers, exact_tables
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.states import SecretPair
 
 
 @final

@@ -9,7 +9,6 @@ from typing import final
 from weakref import WeakKeyDictionary
 
 from bnpriv.checks import listing
-from bnpriv.continuous_secrets import ContinuousPair, Interval, IntervalPair
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.constraints import Constraint, Drawn, LawPair
 from bnpriv.evidence.forward import Forward
@@ -19,7 +18,8 @@ from bnpriv.laws.draws import Draws, gathered
 from bnpriv.networks import DensityNetwork, Parameter, Sampling, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
-from bnpriv.schema import Categorical, Schema
+from bnpriv.secrets.values import ContinuousPair, Interval, IntervalPair
+from bnpriv.tables.schema import Categorical, Schema
 
 WHOLE_TABLES = (
     "The table is drawn from the declared model as a whole, with the declared number of records; pseudo-random draws "

@@ -10,13 +10,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.column_laws import ColumnLaw
-from bnpriv.continuous_secrets import Interval
 from bnpriv.errors import RefusedError
 from bnpriv.laws import Draws
 from bnpriv.networks import DensityNetwork, Parameter
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm
+from bnpriv.secrets.values import Interval
+from bnpriv.tables.column_laws import ColumnLaw
 
 TRIED = 20_000
 """Draws of a parameter alone, which tell how often a secret comes up."""

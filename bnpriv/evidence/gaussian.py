@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Literal, final
 
 from bnpriv.bound import Bound
-from bnpriv.continuous_secrets import ContinuousPair
 from bnpriv.errors import Refusal
 from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence import frontier
-from bnpriv.linear_gaussian import GaussianInfluence, gaussian_influence_of
+from bnpriv.influence.finite import frontier
+from bnpriv.influence.gaussian import GaussianInfluence, gaussian_influence_of
 from bnpriv.networks import GaussianNetwork, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
+from bnpriv.secrets.values import ContinuousPair
 
 
 @final

@@ -9,11 +9,11 @@ from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence import Influence, frontier, influence_of
+from bnpriv.influence.finite import Influence, frontier, influence_of
 from bnpriv.networks import Network, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.states import SecretPair
 
 INTERVALS_ASSUMPTION = "The law of the parameters is that of some model within the declared intervals."
 NO_LOSSES = Refusal(

@@ -15,7 +15,7 @@ from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePr
 from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
-from bnpriv.schema import Schema
+from bnpriv.tables.schema import Schema
 
 CUSTOM = Refusal(
     required="the law of the answer follows from the query",

@@ -11,19 +11,19 @@ from typing import final
 import numpy as np
 
 from bnpriv.checks import listing
-from bnpriv.column_laws import law_kind
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.records import MOST_STEPS, Cells, law_cells, record_law, summed_exactly
 from bnpriv.evidence.sums import mixture_of, normalized, released, rounding_of, too_large
-from bnpriv.factors import LogTable, sum_out
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.inference import joint_law
+from bnpriv.influence.elimination import joint_law
 from bnpriv.laws import Atoms, summed
 from bnpriv.networks import DiscreteNetwork, State, drivers, exact_tables
+from bnpriv.networks.factors import LogTable, sum_out
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.states import SecretPair
+from bnpriv.tables.column_laws import law_kind
 
 MOST_CONFIGURATIONS = 10_000
 """Configurations of the queried parameters over which the law of the answer is mixed."""

@@ -9,15 +9,15 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.continuous_secrets import IntervalPair
 from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
 from bnpriv.evidence.base import Pair
 from bnpriv.evidence.dataset import can_vary
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
-from bnpriv.influence import impossible_secrets, influence_of
+from bnpriv.influence.density import density_influence_of
+from bnpriv.influence.finite import impossible_secrets, influence_of
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, Network
-from bnpriv.quadrature import density_influence_of
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.values import IntervalPair
 
 Secrets = Mapping[str, Sequence[SecretPair]] | Mapping[str, Sequence[IntervalPair]] | Mapping[str, Sequence[Pair]]
 """Protected attributes with their pairs."""

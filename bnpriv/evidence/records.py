@@ -12,19 +12,19 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listing
-from bnpriv.column_laws import ColumnLaw, NumberLaw
 from bnpriv.errors import FrameworkError, SizeError
-from bnpriv.factors import FloatArray, LogTable
 from bnpriv.laws import WholeLaw
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
 from bnpriv.laws.whole import LARGEST_WHOLE
 from bnpriv.networks import State
+from bnpriv.networks.factors import LogTable
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, Wholes, numeric
 from bnpriv.queries.predicates import Comparison, IsIn, truth
-from bnpriv.schema import Categorical, Column, Integer, Real, Schema
+from bnpriv.tables.column_laws import ColumnLaw, NumberLaw
+from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
 MOST_CELLS = 10**7
 """Combinations of column values that are tabulated for one record."""

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF, Kind
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import RecordPair
-from bnpriv.factors import FloatArray
 from bnpriv.laws import Atoms, WholeLaw, log_mixture, nearest_doubles, sums_bound
 from bnpriv.laws.base import FUNCTION_ERROR, log_sum, magnitude
 from bnpriv.laws.whole import LARGEST_WHOLE

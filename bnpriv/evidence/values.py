@@ -12,12 +12,12 @@ from bnpriv.evidence.base import Influences
 from bnpriv.evidence.distributional import influences
 from bnpriv.evidence.possible import impossibility
 from bnpriv.frameworks import ValuePrivacy
-from bnpriv.influence import Influence, frontier, influence_cells, influence_of
-from bnpriv.losses import Losses, loss_cells, losses_of
+from bnpriv.influence.finite import Influence, frontier, influence_cells, influence_of
+from bnpriv.influence.losses import Losses, loss_cells, losses_of
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import record_sensitivity
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.states import SecretPair
 
 
 @final

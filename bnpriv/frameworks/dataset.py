@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import final
 
 from bnpriv import checks
-from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_laws
-from bnpriv.digest import digest
 from bnpriv.errors import FrameworkError, SecretError
+from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.networks import DiscreteNetwork, exact_tables
-from bnpriv.properties import Secret
-from bnpriv.schema import Schema
+from bnpriv.secrets.properties import Secret
+from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_laws
+from bnpriv.tables.schema import Schema
 
 
 @final

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import cast, final
 
 from bnpriv import checks
-from bnpriv.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
-from bnpriv.continuous_secrets import ContinuousPair, ProtectValues, continuous_secrets_of, density_secrets_of
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, interval_secret, state_secret
 from bnpriv.networks import ContinuousNetwork, DensityNetwork, IntervalNetwork, Network
 from bnpriv.render.text import name_text
-from bnpriv.schema import Schema
-from bnpriv.secrets import Protect, SecretPair, secrets_of
+from bnpriv.secrets.states import Protect, SecretPair, secrets_of
+from bnpriv.secrets.values import ContinuousPair, ProtectValues, continuous_secrets_of, density_secrets_of
+from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
+from bnpriv.tables.schema import Schema
 
 
 @final
@@ -61,7 +61,7 @@ class DistributionalAttributePrivacy:
     Examples
     --------
     >>> from bnpriv.networks import DiscreteNetwork
-    >>> from bnpriv.schema import Real
+    >>> from bnpriv.tables.schema import Real
     >>> network = DiscreteNetwork.from_tables(
     ...     {"income": [0.6, 0.4], "height": [[0.5, 0.4], [0.5, 0.6]]},
     ...     states={"income": ["low", "high"], "height": ["short", "tall"]},

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import final
 
-from bnpriv import odds
 from bnpriv.bound import Kind
+from bnpriv.frameworks import odds
 from bnpriv.frameworks.protected import ProtectedSecret
 from bnpriv.render import Json, number_text
 from bnpriv.render.text import and_text, full_text, name_text, percent_text

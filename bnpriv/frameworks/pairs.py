@@ -13,7 +13,7 @@ from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
-from bnpriv.schema import Categorical, Schema
+from bnpriv.tables.schema import Categorical, Schema
 
 Side = Atoms | Normal | DiscreteNetwork
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import final
 
-from bnpriv.continuous_secrets import ContinuousPair, ValuesApart
-from bnpriv.properties import Apart, Secret
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Count, Mean, Proportion
 from bnpriv.queries.predicates import Comparison, Predicate
 from bnpriv.render import Json
 from bnpriv.render.text import and_text, full_text, name_text, visible
-from bnpriv.schema import Categorical, Schema
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.properties import Apart, Secret
+from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.values import ContinuousPair, ValuesApart
+from bnpriv.tables.schema import Categorical, Schema
 
 MOST_PAIRS = 6
 """Pairs of secrets that are named."""

@@ -12,8 +12,8 @@ from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, state_secret
 from bnpriv.networks import DiscreteNetwork, MarkovChain
 from bnpriv.render.text import name_text
-from bnpriv.schema import Categorical, Column, Schema
-from bnpriv.secrets import Protect, SecretPair, all_pairs, secrets_of
+from bnpriv.secrets.states import Protect, SecretPair, all_pairs, secrets_of
+from bnpriv.tables.schema import Categorical, Column, Schema
 
 
 @final
@@ -49,7 +49,7 @@ class ValuePrivacy:
 
     Examples
     --------
-    >>> from bnpriv.schema import Categorical
+    >>> from bnpriv.tables.schema import Categorical
     >>> day = MarkovChain([[0.9, 0.1], [0.2, 0.8]], "stationary", 1440, states=["rest", "walk"])
     >>> schema = Schema(records=1440, columns={"activity": Categorical(["rest", "walk"])})
     >>> ValuePrivacy(day, schema, "activity", source="a study of other people").protected

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bnpriv import checks
+from bnpriv.bound import FloatArray
 from bnpriv.errors import LawError, SizeError
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 SUM_TOLERANCE = 1e-9
@@ -66,3 +66,14 @@ def log_sum(logs: FloatArray) -> float:
     """Return the log of the sum of exponentials of finite numbers or -inf, at least one of them finite."""
     top = float(np.max(logs))
     return top + math.log(float(np.sum(np.exp(logs - top))))
+
+
+def log_sum_exp(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+    """Return the log of the sum of exponentials along `axis`; -inf where every entry is."""
+    top = np.max(values, axis=axis, keepdims=True)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    shifted = values - shift
+    np.exp(shifted, out=shifted)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.sum(shifted, axis=axis))
+    return total + np.squeeze(shift, axis=axis)

@@ -94,7 +94,7 @@ class WholeLaw:
 def _rounding(logs: FloatArray) -> float:
     """Bound the rounding of the log of a sum of masses, and of its difference from the log of each of them."""
     terms = len(logs)
-    # as in `bnpriv.factors.sum_out`: 2 per term, and FUNCTION_ERROR for the exponentials and the log of their sum
+    # 2 per term, and FUNCTION_ERROR for the exponentials and the log of their sum (as in `networks.factors.sum_out`)
     return UNIT_ROUNDOFF * (2 * terms + FUNCTION_ERROR * (1 + math.log(terms)) + 3 * magnitude(logs))
 
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, cast, final
 
 from bnpriv import checks
 from bnpriv.bound import Bound
-from bnpriv.digest import digest
-from bnpriv.discrete_noise import DiscreteLaplace
 from bnpriv.errors import CertificateError, QueryError, Refusal
 from bnpriv.evidence import impossibility
 from bnpriv.frameworks import (
@@ -22,13 +20,15 @@ from bnpriv.frameworks import (
     Guarantee,
     ValuePrivacy,
 )
+from bnpriv.frameworks.digest import digest
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.drawn import posterior_of, with_draws
 from bnpriv.mechanisms.facts import model_facts, query_facts
 from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
-from bnpriv.noise import Gaussian, Laplace, Noise
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise
+from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.parser import parse_query

@@ -7,9 +7,9 @@ from typing import final
 
 from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.evidence import Pair
+from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.law_decision import LawDecision
-from bnpriv.quilts import MarkovQuilt
 from bnpriv.render import Json, number_text, set_text
 
 MOST_REASONS = 20

@@ -7,15 +7,15 @@ from typing import ClassVar, Literal, final
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF
-from bnpriv.chains import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal
 from bnpriv.checks import listing
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.frameworks import Framework, ValuePrivacy
+from bnpriv.influence.chain import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.networks import MarkovChain
-from bnpriv.noise import Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import record_sensitivity
 

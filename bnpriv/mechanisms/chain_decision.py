@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.bound import Kind
-from bnpriv.chains import ChainQuilt
+from bnpriv.influence.chain import ChainQuilt
 from bnpriv.render import Json, number_text
 
 

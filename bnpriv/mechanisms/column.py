@@ -12,7 +12,7 @@ from bnpriv.errors import ParameterError, Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import column_sensitivity

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from bnpriv.continuous_secrets import ContinuousPair
+from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import influences
-from bnpriv.factors import FloatArray
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -18,11 +17,12 @@ from bnpriv.frameworks import (
     Framework,
     ValuePrivacy,
 )
-from bnpriv.influence import Influence, draw_points
+from bnpriv.influence.finite import Influence, draw_points
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.networks import DiscreteNetwork, GaussianNetwork, Posterior, drivers
 from bnpriv.queries.base import Query
 from bnpriv.render import number_text
+from bnpriv.secrets.values import ContinuousPair
 
 
 def posterior_of(framework: Framework) -> Posterior | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from bnpriv.column_laws import ColumnLaw, FiniteLaw
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -18,15 +17,16 @@ from bnpriv.frameworks import (
 )
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork
-from bnpriv.properties import Apart, Secret
 from bnpriv.queries.base import Indicator, Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import IntegerTerm, normal_form
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.render import Json
-from bnpriv.schema import Categorical, Column, Real, Schema
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.properties import Apart, Secret
+from bnpriv.secrets.states import SecretPair
+from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw
+from bnpriv.tables.schema import Categorical, Column, Real, Schema
 
 MOST_NUMBERS = 2**13
 """Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""

@@ -14,7 +14,7 @@ from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.from_draws import moved_by
 from bnpriv.mechanisms.tight import TightMechanism, record_loss
 from bnpriv.mechanisms.wasserstein import WassersteinMechanism
-from bnpriv.noise import Laplace
+from bnpriv.noise.continuous import Laplace
 
 
 def least_epsilon(calibration: Calibration, scale: float) -> float:

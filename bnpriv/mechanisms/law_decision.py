@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from bnpriv.bound import Bound, Kind
+from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import LawError
 from bnpriv.evidence import Law
-from bnpriv.factors import FloatArray
 from bnpriv.laws import Atoms
-from bnpriv.plotting import axes
 from bnpriv.render import Json, number_text
+from bnpriv.render.plotting import axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

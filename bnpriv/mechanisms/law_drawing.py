@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnpriv.factors import FloatArray
+from bnpriv.bound import FloatArray
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.render.html import Html, element, join

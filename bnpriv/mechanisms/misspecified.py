@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, Kind, up, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, up, weakest
 from bnpriv.errors import ParameterError, Refusal, SizeError
 from bnpriv.evidence import DistributionalInfluences, IntervalInfluences, discrete_influences
-from bnpriv.factors import FloatArray
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.inference.interval import interval_bounds
-from bnpriv.influence import Influence
+from bnpriv.influence.finite import Influence
+from bnpriv.influence.interval import interval_bounds
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.column import ColumnMechanism
-from bnpriv.mechanisms.wrong_models import counted_tables, within_factor
+from bnpriv.mechanisms.robustness import counted_tables, within_factor
 from bnpriv.networks import GaussianNetwork, Network
-from bnpriv.noise import Laplace, NoNoise
+from bnpriv.noise.continuous import Laplace, NoNoise
 from bnpriv.render import number_text, set_text
 from bnpriv.render.html import fragment, items
 from bnpriv.render.text import lines_text

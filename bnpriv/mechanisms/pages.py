@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bnpriv import odds
-from bnpriv.frameworks import Guarantee
+from bnpriv.frameworks import Guarantee, odds
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import law_drawing

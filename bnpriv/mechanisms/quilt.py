@@ -9,13 +9,13 @@ from bnpriv import checks
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence import Influences, IntervalInfluences, influences
 from bnpriv.frameworks import Framework
-from bnpriv.losses import Law
+from bnpriv.influence.losses import Law
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.quilt_search import MOST_WORK, QuiltSearch
 from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.tight import noise_refusal
-from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import separate_columns
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF
-from bnpriv.factors import FloatArray
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 
 LEAST_MARGIN = 1e-9
 """A quilt whose influence comes closer than this to epsilon is not used."""

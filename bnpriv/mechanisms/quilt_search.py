@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bnpriv.bound import Bound
+from bnpriv.bound import Bound, FloatArray
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Influences, PrivacyLosses, Told
-from bnpriv.factors import CELL_SECONDS, FloatArray
-from bnpriv.losses import STEPS, Law, largest_shift
+from bnpriv.influence.losses import STEPS, Law, largest_shift
+from bnpriv.influence.quilts import markov_quilt
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
 from bnpriv.mechanisms.quilt_scales import Best, approximate_scales, pure_shifts, scales
 from bnpriv.networks import drivers
-from bnpriv.quilts import markov_quilt
-from bnpriv.secrets import SecretPair
+from bnpriv.networks.factors import CELL_SECONDS
+from bnpriv.secrets.states import SecretPair
 
 MOST_WORK = 2**26
 """Cells of tables that a search may fill, over all protected attributes: about two seconds."""

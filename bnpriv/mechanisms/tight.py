@@ -12,7 +12,6 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
-from bnpriv.discrete_noise import DiscreteLaplace
 from bnpriv.divergences import gaussian_mu
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta, too_many_atoms
 from bnpriv.divergences.laplace import LaplacePair
@@ -28,7 +27,8 @@ from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, m
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
-from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
 from bnpriv.transport import tolerance, w_infinity
 

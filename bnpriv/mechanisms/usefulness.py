@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from bnpriv.noise import Noise
+from bnpriv.noise.continuous import Noise
 from bnpriv.render import number_text
 
 Verdict = Literal["exact", "sharp", "useful", "coarse", "drowned", "unknown"]

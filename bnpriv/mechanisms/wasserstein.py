@@ -22,7 +22,7 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.tight import noise_refusal
-from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity, w_infinity_bounds
 

@@ -1,7 +1,6 @@
 """Bayesian networks as frozen values."""
 
 from bnpriv.networks.chain import MarkovChain
-from bnpriv.networks.declared import State
 from bnpriv.networks.density import DensityNetwork, Parameter, Sampling
 from bnpriv.networks.discrete import DiscreteNetwork, Level, from_weights
 from bnpriv.networks.gaussian import GaussianNetwork
@@ -10,6 +9,7 @@ from bnpriv.networks.interval import ContinuousNetwork, IntervalNetwork, Network
 from bnpriv.networks.model_class import model_class
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NodeReading, Reading, drivers
+from bnpriv.tables.schema import State
 
 __all__ = [
     "ContinuousNetwork",

@@ -10,11 +10,12 @@ from typing import Literal, cast, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member, whole
 from bnpriv.errors import NetworkError, SizeError
-from bnpriv.factors import FloatArray
-from bnpriv.networks.declared import SUM_TOLERANCE, State
+from bnpriv.networks.declared import SUM_TOLERANCE
 from bnpriv.render import html
+from bnpriv.tables.schema import State
 
 Start = Literal["given", "stationary", "any"]
 

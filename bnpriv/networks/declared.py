@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray
 from bnpriv.networks.graph import Graph
-
-State = str | int | float | bool
+from bnpriv.tables.schema import State
 
 SUM_TOLERANCE = 1e-9
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Protocol, final
 
 from bnpriv import checks
+from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError, Refusal
-from bnpriv.factors import FloatArray
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.render.graph import network_html

@@ -10,28 +10,29 @@ from typing import TYPE_CHECKING, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member, text
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray, LogTable
 from bnpriv.networks.declared import (
     FEW_DECIMALS,
     SUM_TOLERANCE,
-    State,
     check_columns,
     models_of,
     named_parents,
     named_states,
     table_of,
 )
+from bnpriv.networks.factors import LogTable
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
+from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
-    from bnpriv.learning.network import Prior
     from bnpriv.networks.interval import IntervalNetwork
+    from bnpriv.networks.learning.network import Prior
 
 Level = Literal["parameters", "records"]
 
@@ -228,7 +229,7 @@ class DiscreteNetwork:
         >>> DiscreteNetwork.posterior({"smokes": ["ill"]}, census, public="made up", prior="uniform", seed=1)
         DiscreteNetwork(attributes=2, edges=1, models=1000, level='records')
         """
-        from bnpriv.learning.network import posterior_network
+        from bnpriv.networks.learning.network import posterior_network
 
         return posterior_network(
             graph,

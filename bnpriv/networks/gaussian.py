@@ -10,10 +10,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listing, member, subset, text
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray
 from bnpriv.networks.density import DensityNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior

@@ -11,11 +11,10 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listing, member, number
 from bnpriv.errors import NetworkError, SizeError
-from bnpriv.factors import FloatArray
-from bnpriv.networks.declared import SUM_TOLERANCE, State
+from bnpriv.networks.declared import SUM_TOLERANCE
 from bnpriv.networks.density import DensityNetwork
 from bnpriv.networks.discrete import DiscreteNetwork, Level, from_weights
 from bnpriv.networks.gaussian import GaussianNetwork
@@ -23,6 +22,7 @@ from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
+from bnpriv.tables.schema import State
 
 MOST_VERTICES = 2**12
 """Vertices of one column's polytope that are ever listed."""

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray, LogTable
-from bnpriv.networks.declared import State
 from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.factors import LogTable
 from bnpriv.networks.interval import exact_tables
+from bnpriv.tables.schema import State
 
 _REMEDY = "A model class is one graph with several sets of tables."
 

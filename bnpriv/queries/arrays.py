@@ -13,7 +13,7 @@ from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Truths, holds_category, holds_number
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, Wholes
 from bnpriv.queries.predicates import Comparison, IsIn, truth
-from bnpriv.schema import Categorical, Column, Integer, Schema
+from bnpriv.tables.schema import Categorical, Column, Integer, Schema
 
 Tables = Mapping[str, NDArray[Any]]
 
@@ -39,7 +39,7 @@ def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
     --------
     >>> from bnpriv.queries import col, count
     >>> from bnpriv.queries.normal_form import normal_form
-    >>> from bnpriv.schema import Real
+    >>> from bnpriv.tables.schema import Real
     >>> schema = Schema(records=3, columns={"height": Real(120, 220)})
     >>> answers(normal_form(count(col("height") > 165), schema), {"height": np.array([[150.0, 170.0, 999.0]])})
     array([2.])

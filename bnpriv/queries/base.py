@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import final
 
 from bnpriv.queries.predicates import Predicate
-from bnpriv.schema import Schema
+from bnpriv.tables.schema import Schema
 
 
 @final

@@ -17,7 +17,7 @@ from bnpriv.errors import QueryError
 from bnpriv.queries.base import Indicator, Output, Power, Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.predicates import And, Comparison, Constant, Predicate, constant, literal, quoted
-from bnpriv.schema import Categorical, Schema, decimal
+from bnpriv.tables.schema import Categorical, Schema, decimal
 
 ONE = Fraction(1)
 MOST_BITS = 4096  # of a weight's numerator and denominator: more than any double needs

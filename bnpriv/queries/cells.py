@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.queries.predicates import Comparison, Constant, IsIn
-from bnpriv.schema import Categorical, Column, Integer, Real
+from bnpriv.tables.schema import Categorical, Column, Integer, Real
 
 Leaf = Comparison | IsIn
 Truths = NDArray[np.bool_]

@@ -31,7 +31,7 @@ from bnpriv.queries.diameters import (
     together,
 )
 from bnpriv.queries.records import MOST_EXACT_BITS, Part, Problem, Table, holes, scale_of, tabulate
-from bnpriv.schema import Categorical
+from bnpriv.tables.schema import Categorical
 
 MOST_ALONE = 256  # outputs whose own largest changes are searched where they are too many to be searched together
 LARGEST_SIDE = 2**400  # in the unit of a cluster; the square of a larger one might overflow

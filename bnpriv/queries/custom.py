@@ -11,7 +11,7 @@ from bnpriv import checks
 from bnpriv.bound import Bound, up
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Output, Query
-from bnpriv.schema import Schema
+from bnpriv.tables.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import final
 
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Output, Query
-from bnpriv.schema import Schema
+from bnpriv.tables.schema import Schema
 
 
 @final

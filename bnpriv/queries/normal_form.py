@@ -18,7 +18,7 @@ from bnpriv.checks import listing
 from bnpriv.errors import QueryError, SizeError
 from bnpriv.queries.base import Indicator, Output, Query, Term
 from bnpriv.queries.predicates import Comparison, IsIn
-from bnpriv.schema import Categorical, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 
 LARGEST_SUM = 2**63 - 1
 

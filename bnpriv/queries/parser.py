@@ -42,7 +42,7 @@ from bnpriv.queries.predicates import (
     Or,
     Predicate,
 )
-from bnpriv.schema import decimal
+from bnpriv.tables.schema import decimal
 
 MOST_CHARACTERS = 10_000
 MOST_OPEN = 2 * MOST_NESTED + 4  # a nested condition prints as "~(", and a query adds its own parenthesis

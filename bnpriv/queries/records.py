@@ -22,7 +22,7 @@ from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Cells, Corners, Leaf, Truths, cells, ends, every_cell, has_holes, patterns, turns
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
-from bnpriv.schema import Categorical, Schema
+from bnpriv.tables.schema import Categorical, Schema
 
 MOST_NUMBERS = 4_000_000  # of a table, before it is allocated
 MOST_SIGNED = 10  # outputs whose signs are enumerated: 2^9 patterns

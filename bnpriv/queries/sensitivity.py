@@ -32,7 +32,7 @@ from bnpriv.queries.diameters import Norm
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.queries.records import Problem, problem, scale_of, tabulate
-from bnpriv.schema import Column, Schema
+from bnpriv.tables.schema import Column, Schema
 
 EXACT_WITHIN = Fraction(1, 10**9)
 DOUBLE_BITS = 53
@@ -77,7 +77,7 @@ def column_sensitivity(query: Query, columns: Iterable[str], schema: Schema, nor
     Examples
     --------
     >>> from bnpriv.queries.constructors import mean
-    >>> from bnpriv.schema import Real
+    >>> from bnpriv.tables.schema import Real
     >>> schema = Schema(records=1000, columns={"height": Real(120, 220), "sat": Real(400, 1600)})
     >>> float(column_sensitivity(mean("height"), {"height"}, schema))
     100.0
@@ -121,7 +121,7 @@ def record_sensitivity(query: Query, columns: Iterable[str], schema: Schema, nor
     Examples
     --------
     >>> from bnpriv.queries.constructors import mean
-    >>> from bnpriv.schema import Real
+    >>> from bnpriv.tables.schema import Real
     >>> schema = Schema(records=1000, columns={"age": Real(0, 64), "stamp": Real(2.0**52, 2.0**52 + 64)})
     >>> round(float(record_sensitivity(mean("age"), {"age"}, schema)), 9)
     0.064
@@ -247,7 +247,7 @@ def separate_columns(query: Query, schema: Schema, norm: int = 1) -> tuple[froze
     Examples
     --------
     >>> from bnpriv.queries.constructors import linear
-    >>> from bnpriv.schema import Real
+    >>> from bnpriv.tables.schema import Real
     >>> schema = Schema(records=1000, columns={"height": Real(120, 220), "sat": Real(400, 1600)})
     >>> sorted(map(sorted, separate_columns(linear({"height": 1.0, "sat": 0.5}), schema)))
     [['height'], ['sat']]
@@ -294,7 +294,7 @@ def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDA
     Examples
     --------
     >>> from bnpriv.queries.constructors import moments
-    >>> from bnpriv.schema import Real
+    >>> from bnpriv.tables.schema import Real
     >>> lower, upper = answer_range(moments(["x"]), Schema(records=10, columns={"x": Real(-1, 1)}))
     >>> lower.tolist(), upper.tolist()
     ([-1.0, 0.0], [1.0, 1.0])

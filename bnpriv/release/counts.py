@@ -17,8 +17,8 @@ from bnpriv.queries.cells import Leaf, Truths, constants, holds_category, holds_
 from bnpriv.queries.normal_form import IntegerTerm
 from bnpriv.queries.predicates import truth
 from bnpriv.release.expressions import Frame, Keys
-from bnpriv.release.tables import collected
-from bnpriv.schema import Categorical, Category
+from bnpriv.tables.reader import collected
+from bnpriv.tables.schema import Categorical, Category
 
 FEW = 32
 """So many conditions on one column are summed one by one, by the engine."""

@@ -22,7 +22,7 @@ from bnpriv.errors import BnprivError, DataError, QueryError
 from bnpriv.queries.base import Indicator, Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, normal_form
-from bnpriv.schema import Categorical, Column, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -128,7 +128,7 @@ def _guarded(work: Callable[[], T]) -> T:
 
 def _totals(form: NormalForm, columns: Mapping[str, Column], data: object) -> tuple[int, tuple[int, ...]]:
     """Return the number of rows and the sum of every term."""
-    from bnpriv.release.partitions import over_partitions
+    from bnpriv.tables.partitions import over_partitions
 
     parts = over_partitions(data, partial(_part_totals, form, columns))
     sums = zip(*(totals for _, totals in parts), strict=True)
@@ -139,7 +139,7 @@ def _part_totals(form: NormalForm, columns: Mapping[str, Column], data: object) 
     """Return the same of a table or partition: terms one by one, or together where many read one column."""
     from bnpriv.release.counts import wide_columns
     from bnpriv.release.expressions import cleaned
-    from bnpriv.release.tables import opened
+    from bnpriv.tables.reader import opened
 
     wide = wide_columns(form.terms)
     together = {place for places in wide.values() for place in places}
@@ -185,7 +185,7 @@ def _counts(
 
 
 def _only_row(frame: nw.LazyFrame[Any]) -> tuple[int, ...]:
-    from bnpriv.release.tables import collected
+    from bnpriv.tables.reader import collected
 
     if frame.implementation.is_duckdb():
         # sums come as HUGEINT: whole numbers of Python this way, doubles in a data frame
@@ -238,7 +238,7 @@ def _canonical(columns: Mapping[str, Column], data: object) -> pd.DataFrame:
     import pandas as pd
 
     from bnpriv.release.expressions import cleaned, grid_steps, keys_in
-    from bnpriv.release.tables import collected, opened
+    from bnpriv.tables.reader import collected, opened
 
     with opened(data, columns) as frame:
         selected = [

@@ -1,4 +1,4 @@
-"""Columns and the terms of a normal form as narwhals expressions: one road for every engine.
+"""The terms of a normal form as narwhals expressions: one road for every engine.
 
 NaN becomes null before anything is compared: engines order it differently, and DuckDB answers comparisons of a column
 from the least and the largest value that a Parquet file declares, in which NaN does not count. A term never yields
@@ -18,58 +18,12 @@ import narwhals as nw
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
-from bnpriv.release import readings
-from bnpriv.schema import Categorical, Category, Column, Integer, Real
+from bnpriv.tables import readings
+from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real
 
 Frame = nw.LazyFrame[Any]
 Type = nw.dtypes.DType
 Keys = Mapping[Category | float, Category]
-
-
-def reading(value: nw.Expr, declared: Column, dtype: Type) -> nw.Expr:
-    """Return a column as Float64, Boolean or String, null where it is missing; see `bnpriv.release.readings`."""
-    kind = type(declared.categories[0]) if isinstance(declared, Categorical) else float
-    if kind is not str:
-        return _truth(value, dtype) if kind is bool else _numeric(value, dtype)
-    if dtype == nw.Boolean:
-        return value
-    return value.cast(nw.String) if _is_text(dtype) else _numeric(value, dtype)
-
-
-def _is_text(dtype: Type) -> bool:
-    return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
-
-
-def _numeric(value: nw.Expr, dtype: Type) -> nw.Expr:
-    if _is_text(dtype):
-        text = value.cast(nw.String)
-        # some engines let a line end follow the end
-        writes = text.str.contains(readings.NUMBER) & ~text.str.contains("\n", literal=True)
-        word = text.str.strip_chars(" ")
-        number = nw.when(writes).then(word).cast(nw.Float64)
-        number = nw.when(word.is_in(readings.BOTH)).then(word.is_in(readings.TRUE).cast(nw.Float64)).otherwise(number)
-    elif isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
-        # through its digits: from the stored whole number engines round twice
-        number = value.cast(nw.String).cast(nw.Float64)
-    elif dtype.is_numeric() or dtype == nw.Boolean:
-        number = value.cast(nw.Float64)
-    else:
-        return nw.when(value.is_null() & ~value.is_null()).then(nw.lit(0.0))
-    plain = nw.when(~number.is_nan()).then(number)
-    # Arrow tells -0.0 from 0.0 when it looks values up
-    return nw.when(plain == 0).then(nw.lit(0.0)).otherwise(plain)
-
-
-def _truth(value: nw.Expr, dtype: Type) -> nw.Expr:
-    if dtype == nw.Boolean:
-        return value
-    number = _numeric(value, dtype)
-    found = nw.when(number == 1).then(nw.lit(True)).otherwise(nw.when(number == 0).then(nw.lit(False)))
-    if not _is_text(dtype):
-        return found
-    word = value.cast(nw.String).str.strip_chars(" ")
-    said = nw.when(word.is_in(readings.FALSE)).then(nw.lit(False)).otherwise(found)
-    return nw.when(word.is_in(readings.TRUE)).then(nw.lit(True)).otherwise(said)
 
 
 def cleaned(frame: Frame, columns: Mapping[str, Column]) -> Frame:

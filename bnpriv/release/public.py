@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from bnpriv.errors import DataError
 from bnpriv.frameworks import Framework
-from bnpriv.learning.table import Values, fingerprint_of
 from bnpriv.mechanisms.drawn import posteriors_of
+from bnpriv.networks.learning.table import Values, fingerprint_of
 from bnpriv.networks.posterior import Posterior, TableFingerprint
-from bnpriv.schema import Schema
+from bnpriv.tables.schema import Schema
 
 
 def refuse_learned(framework: Framework, schema: Schema, data: object) -> None:
@@ -48,7 +48,7 @@ def _watched(posteriors: Iterable[Posterior], schema: Schema) -> Iterator[TableF
 
 def _read(names: Iterable[str], schema: Schema, data: object) -> Mapping[str, Values]:
     """Return those of the columns that can be read; a query only needs some of the columns of a schema."""
-    from bnpriv.release.tables import collected, opened
+    from bnpriv.tables.reader import collected, opened
 
     found: dict[str, Values] = {}
     for name in names:

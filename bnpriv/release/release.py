@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import QueryError, RefusedError
+from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import normal_form
@@ -18,8 +19,7 @@ from bnpriv.release.pages import ShownNumber, release_fragment, release_page
 from bnpriv.release.public import refuse_learned
 from bnpriv.render.html import write
 from bnpriv.render.text import lines_text, visible
-from bnpriv.sampling import Sampler, SecureSampler
-from bnpriv.schema import Categorical, Column, Schema
+from bnpriv.tables.schema import Categorical, Column, Schema
 
 if TYPE_CHECKING:
     from bnpriv.frameworks import Guarantee

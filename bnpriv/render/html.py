@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import final
 
-from bnpriv.outputs import write_text
+from bnpriv.render.outputs import write_text
 from bnpriv.render.text import Json, shorten, visible
 
 VOID = frozenset({"br", "hr", "input", "meta"})

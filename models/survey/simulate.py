@@ -13,7 +13,7 @@ import duckdb
 import pandas as pd
 
 import bnpriv as bp
-from bnpriv.simulation import simulate
+from bnpriv.studies.simulate import simulate
 
 HERE = Path(__file__).resolve().parent
 SEED = 1

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.frameworks.odds import belief_text
 from bnpriv.networks import DiscreteNetwork
-from bnpriv.odds import belief_text
 from bnpriv.render.text import number_text
 from tests import oracles
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.losses import Losses, losses_of
+from bnpriv.influence.losses import Losses, losses_of
 from tests import oracles
 
 INTEGRATION = 1e-6

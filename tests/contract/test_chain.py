@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.chains import ExactInfluence, SpectralBound, chain_scale
+from bnpriv.influence.chain import ExactInfluence, SpectralBound, chain_scale
 from bnpriv.networks.chain import MarkovChain
 
 Starts = ("given", "stationary", "any")
@@ -318,7 +318,7 @@ def test_other_queries_and_frameworks_are_refused() -> None:
 
 def test_a_law_that_settles_early_is_never_below_all_paths(monkeypatch) -> None:
     """Also where the first steps visit states to which the chain never comes back."""
-    from bnpriv.chains import steps
+    from bnpriv.influence.chain import steps
 
     monkeypatch.setattr(steps, "SETTLED", 50.0)
     rng = np.random.default_rng(7)

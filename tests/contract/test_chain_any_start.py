@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.chains import ExactInfluence, chain_scale, steps, together
+from bnpriv.influence.chain import ExactInfluence, chain_scale, steps, together
 from bnpriv.networks import MarkovChain
 from tests.contract.test_chain import brute_force, output_epsilon, paths, quilts, told
 

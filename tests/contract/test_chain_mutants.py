@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.chains import ExactInfluence, chain_scale
-from bnpriv.chains.factors import Factors
-from bnpriv.chains.search import ChainQuilt, _StepSearch
-from bnpriv.chains.steps import Step
+from bnpriv.influence.chain import ExactInfluence, chain_scale
+from bnpriv.influence.chain.factors import Factors
+from bnpriv.influence.chain.search import ChainQuilt, _StepSearch
+from bnpriv.influence.chain.steps import Step
 from tests.contract.test_chain import brute_force, random_chain
 from tests.contract.test_gaussian_network import mahalanobis, random_network
 
@@ -82,7 +82,7 @@ def test_the_sound_network_survives() -> None:
 
 
 def test_columns_one_by_one(monkeypatch) -> None:
-    import bnpriv.linear_gaussian as module
+    import bnpriv.influence.gaussian as module
 
     real = module._unit_distance
     monkeypatch.setattr(
@@ -96,7 +96,7 @@ def test_columns_one_by_one(monkeypatch) -> None:
 
 
 def test_variance_for_deviation(monkeypatch) -> None:
-    import bnpriv.linear_gaussian as module
+    import bnpriv.influence.gaussian as module
 
     real = module._unit_distance
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.influence import influence_of
+from bnpriv.influence.finite import influence_of
 from bnpriv.mechanisms import misspecified as module
-from bnpriv.mechanisms.wrong_models import counted_tables, within_factor
+from bnpriv.mechanisms.robustness import counted_tables, within_factor
 from tests import oracles
 from tests.members import member
 

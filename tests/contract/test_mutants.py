@@ -10,10 +10,10 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.evidence.distributional as evidence_module
+import bnpriv.influence.ratios as ratios_module
 import bnpriv.mechanisms.quilt_search as quilt_module
-import bnpriv.ratios as ratios_module
 from bnpriv.networks import Graph
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.states import SecretPair
 from tests import oracles
 from tests.contract.test_output_law import cases, claim_holds
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.factors as factors_module
 import bnpriv.mechanisms.quilt as quilt_module
+import bnpriv.networks.factors as factors_module
+from bnpriv.influence.ratios import PartBound, RatioTables
 from bnpriv.networks import Graph
-from bnpriv.ratios import PartBound, RatioTables
-from bnpriv.secrets import SecretPair
+from bnpriv.secrets.states import SecretPair
 from tests import oracles
 
 

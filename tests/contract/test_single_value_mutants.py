@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bnpriv.bound import Bound
-from bnpriv.chains import search, steps
-from bnpriv.chains.factors import Factors
 from bnpriv.evidence import values
+from bnpriv.influence.chain import search, steps
+from bnpriv.influence.chain.factors import Factors
 from bnpriv.mechanisms import chain
 from bnpriv.queries import sensitivity
 from tests.contract import test_chain_any_start as any_start

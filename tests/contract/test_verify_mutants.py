@@ -14,7 +14,7 @@ import bnpriv.mechanisms.quilt_search as quilt_module
 import bnpriv.mechanisms.search as search_module
 import bnpriv.mechanisms.tight as tight_module
 import bnpriv.mechanisms.wasserstein as wasserstein_module
-import bnpriv.secrets as secrets_module
+import bnpriv.secrets.states as secrets_module
 from bnpriv.bound import Bound
 from tests import replay
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from bnpriv.bound import FloatArray
 from bnpriv.errors import MissingExtraError
-from bnpriv.factors import FloatArray
 
 
 def pymc() -> Any:

@@ -13,7 +13,7 @@ from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import MOST_ENTRIES, parent_points
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.sets import Element
-from bnpriv.factors import FloatArray
+from bnpriv.bound import FloatArray
 
 
 def record_laws(

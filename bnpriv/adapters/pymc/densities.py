@@ -14,9 +14,9 @@ from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Variable, fixed, unsupported
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray
 from bnpriv.networks import DensityNetwork, Parameter
 from bnpriv.networks.reading import Reading
 

@@ -22,8 +22,8 @@ from bnpriv.adapters.pymc.backend import (
 )
 from bnpriv.adapters.pymc.expressions import in_double
 from bnpriv.adapters.pymc.structure import Variable
+from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray
 
 Points = Mapping[str, FloatArray]
 """Values of variables, each with a leading axis for points."""

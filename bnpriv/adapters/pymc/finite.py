@@ -13,8 +13,8 @@ from bnpriv.adapters.pymc.evaluation import Evaluation, Points
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Structure, Variable
+from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError, SizeError
-from bnpriv.factors import FloatArray
 from bnpriv.networks import DiscreteNetwork, State
 
 MOST_STATES = 1000

@@ -12,8 +12,8 @@ from bnpriv.adapters.pymc.finite import parent_points
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Variable
+from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray
 from bnpriv.networks import GaussianNetwork
 
 STEP = 2.0**200

@@ -10,11 +10,11 @@ import numpy as np
 from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Structure
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, subset
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray
-from bnpriv.learning.table import fingerprint_of
 from bnpriv.networks import Posterior
+from bnpriv.networks.learning.table import fingerprint_of
 from bnpriv.networks.posterior import TableFingerprint
 
 REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."

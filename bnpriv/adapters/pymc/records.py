@@ -11,9 +11,9 @@ from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import ROUNDING, finite_states, state_names
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Variable
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError, SizeError
-from bnpriv.factors import FloatArray
 from bnpriv.networks import DiscreteNetwork
 
 MOST_CELLS = 2**26

@@ -9,9 +9,9 @@ from typing import cast, final
 
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Structure, Variable
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray
 
 Columns = Mapping[str, str] | Iterable[str] | str | None
 

@@ -15,8 +15,8 @@ from bnpriv.adapters.pymc.captured import refuse_captured
 from bnpriv.adapters.pymc.expressions import ancestors, in_double
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.tracing import traced
+from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError
-from bnpriv.factors import FloatArray
 
 
 @final

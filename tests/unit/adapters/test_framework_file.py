@@ -18,10 +18,10 @@ from bnpriv.frameworks import (
     Framework,
 )
 from bnpriv.networks import DiscreteNetwork
-from bnpriv.properties import Secret, apart
 from bnpriv.queries.parser import parse_query
-from bnpriv.schema import Categorical, Integer, Real
-from bnpriv.secrets import pairs
+from bnpriv.secrets.properties import Secret, apart
+from bnpriv.secrets.states import pairs
+from bnpriv.tables.schema import Categorical, Integer, Real
 
 NETWORK = """
 variable income { type discrete [ 3 ] { low, middle, high }; }

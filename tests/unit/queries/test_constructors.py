@@ -16,7 +16,7 @@ from bnpriv.queries.constructors import count, histogram, linear, mean, moments,
 from bnpriv.queries.custom import custom
 from bnpriv.queries.normal_form import Steps, normal_form
 from bnpriv.queries.predicates import And, Col, Comparison, IsIn, Not, Or, col
-from bnpriv.schema import Categorical, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 
 SCHEMA = Schema(
     records=10,

@@ -25,7 +25,7 @@ from bnpriv.queries.custom import custom
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
 from bnpriv.queries.sensitivity import answer_range, column_sensitivity
-from bnpriv.schema import Categorical, Column, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The oracle: all classes of values of a column, the exact answer of one record, all pairs.

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import bnpriv as bp
-from bnpriv.digest import digest
 from bnpriv.errors import RefusedError
+from bnpriv.frameworks.digest import digest
 
 TABLES = {"s": [0.6, 0.4], "x": [[0.7, 0.2], [0.3, 0.8]]}
 STATES = {"s": ["a", "b"], "x": ["lo", "hi"]}

@@ -19,7 +19,7 @@ from bnpriv.queries.constructors import count, histogram, mean, stack
 from bnpriv.queries.predicates import Col, Predicate, col
 from bnpriv.release import counts, expressions
 from bnpriv.release.evaluate import evaluate
-from bnpriv.schema import Categorical, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 
 ROWS = 6000
 CATEGORIES = [f"c{k}" for k in range(80)]

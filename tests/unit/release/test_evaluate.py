@@ -22,7 +22,7 @@ from bnpriv.queries.constructors import count, histogram, linear, mean, moments,
 from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
 from bnpriv.release.evaluate import evaluate, try_sensitivity
-from bnpriv.schema import Categorical, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 
 Row = Mapping[str, object]
 

@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 from bnpriv.errors import DataError, QueryError, RefusedError
-from bnpriv.noise import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.constructors import count, mean, stack, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import col
 from bnpriv.release import release
-from bnpriv.schema import Categorical, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 
 SCHEMA = Schema(
     records=4,

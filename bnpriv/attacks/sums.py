@@ -1,0 +1,263 @@
+"""The law of a query's integer sums given the laws of its columns, without making up a single record.
+
+Columns are independent given their parameters. So terms that share no column are independent, and one record of the
+others is a choice among few cells: the combinations of comparisons that hold, and of values where a column has few. A
+sum is then a count of cells, multinomial and exact; sums of columns with many values are drawn from the normal law with
+their mean and covariance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.errors import SizeError
+from bnpriv.queries.base import Indicator
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, numeric
+from bnpriv.queries.predicates import Comparison, IsIn, Predicate, truth
+from bnpriv.tables.column_laws import ColumnLaw
+from bnpriv.tables.schema import Categorical, Column, Integer, Schema
+
+Floats = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+Leaf = Comparison | IsIn
+
+MOST_CELLS = 2_000_000
+"""Cells times terms of one group of columns, before they are allocated."""
+
+FEW = 200
+"""A summed column with at most so many values is counted value by value."""
+
+MOST_COUNTED = 5_000
+"""Cells that are drawn from a multinomial law where values are summed."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Terms that share columns, directly or through others.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    places : tuple of int
+        The places of the terms in the normal form.
+    """
+
+    columns: tuple[str, ...]
+    places: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecordLaw:
+    """What one record adds to the terms of a group.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (terms,)
+    covariance : ndarray of shape (terms, terms)
+    most : ndarray of shape (terms,)
+        The most that a record can add; the least is 0.
+    cells : ndarray of shape (terms, cells) or None
+        What each cell adds, if cells determine that.
+    probabilities : ndarray of shape (cells,) or None
+    """
+
+    mean: Floats
+    covariance: Floats
+    most: Floats
+    cells: Floats | None
+    probabilities: Floats | None
+
+    def sums(self, records: int, draws: int, random: np.random.Generator) -> Floats:
+        """Return `draws` sums over `records` independent records, of shape (draws, terms)."""
+        if self.cells is not None and self.probabilities is not None:
+            counts = random.multinomial(records, self.probabilities, size=draws)
+            return counts @ self.cells.T
+        values, vectors = np.linalg.eigh(self.covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        drawn = records * self.mean + math.sqrt(records) * random.standard_normal((draws, len(values))) @ root.T
+        return np.clip(drawn, 0.0, records * self.most)
+
+
+def groups(form: NormalForm) -> tuple[Group, ...]:
+    """Return the terms of a normal form in groups that share no column."""
+    found: list[tuple[set[str], list[int]]] = []
+    for place, term in enumerate(form.terms):
+        columns, places = set(_columns(term)), [place]
+        for group in [group for group in found if group[0] & columns]:
+            found.remove(group)
+            columns, places = columns | group[0], [*group[1], *places]
+        found.append((columns, places))
+    return tuple(Group(columns=tuple(sorted(names)), places=tuple(sorted(places))) for names, places in found)
+
+
+def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) -> RecordLaw:
+    """Return what one record adds to a group of terms, given the laws of its columns.
+
+    Raises
+    ------
+    SizeError
+        If too many combinations of comparisons are possible.
+    """
+    terms = [form.terms[place] for place in group.places]
+    summed = frozenset(term.column for term in terms if isinstance(term, Steps))
+    parts = {
+        name: _column_cells(form.schema[name], _leaves(terms, name), laws[name], summed=name in summed)
+        for name in group.columns
+    }
+    scene = _Scene.of(parts, len(terms))
+    chances = reduce(np.multiply.outer, (part.probabilities for part in parts.values())).ravel()
+    values = np.stack([scene.values(term) for term in terms])
+    mean = values @ chances
+    covariance = (values * chances) @ values.T - np.outer(mean, mean) + _inner(terms, scene, chances)
+    most = np.array([_most(form.schema, term) for term in terms])
+    law = RecordLaw(mean=mean, covariance=covariance, most=most, cells=None, probabilities=None)
+    if not all(parts[name].single for name in summed):
+        return law
+    cells, alike = np.unique(values, axis=1, return_inverse=True)
+    if summed and cells.shape[1] > MOST_COUNTED:
+        return law
+    merged = np.bincount(alike.ravel(), weights=chances)
+    return replace(law, cells=cells, probabilities=merged / merged.sum())
+
+
+def _most(schema: Schema, term: IntegerTerm) -> float:
+    return float(numeric(term.column, schema).steps) ** term.exponent if isinstance(term, Steps) else 1.0
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _ColumnCells:
+    """A column cut into cells by comparisons.
+
+    Parameters
+    ----------
+    truth : mapping from leaf to ndarray of shape (cells,)
+    probabilities : ndarray of shape (cells,)
+    moments : ndarray of shape (5, cells)
+        Means of the powers 0 to 4 of the grid step in each cell; empty for categories.
+    single : bool
+        Whether each cell is a single grid step.
+    """
+
+    truth: Mapping[Leaf, Truths]
+    probabilities: Floats
+    moments: Floats
+    single: bool
+
+
+def _column_cells(column: Column, leaves: Sequence[Leaf], law: ColumnLaw, *, summed: bool) -> _ColumnCells:
+    cuts = [float(value) for leaf in leaves for value in _constants(leaf) if not isinstance(value, str)]
+    values, chances = law.atoms(cuts)
+    values, chances = values[chances > 0], chances[chances > 0]
+    steps = _steps(column, values)
+    single = summed and len(np.unique(steps)) <= FEW
+    marks = [_holds(leaf, values).astype(np.float64) for leaf in leaves] + ([steps] if single else [])
+    patterns, cell = np.zeros((0, 1)), np.zeros(len(values), dtype=np.intp)
+    if marks:
+        patterns, cell = np.unique(np.stack(marks), axis=1, return_inverse=True)
+        cell = cell.ravel()
+    masses: Floats = np.bincount(cell, weights=chances).astype(np.float64)
+    moments = np.stack([np.bincount(cell, weights=chances * steps**power) for power in range(5)]) / masses
+    truth = {leaf: pattern > 0 for leaf, pattern in zip(leaves, patterns, strict=False)}
+    return _ColumnCells(truth=truth, probabilities=masses, moments=moments, single=single)
+
+
+def _steps(column: Column, values: NDArray[Any]) -> Floats:
+    """Return the grid steps of values as the column defines them; 0 for categories."""
+    if isinstance(column, Categorical):
+        return np.zeros(len(values))
+    if isinstance(column, Integer):
+        return np.floor(values + 0.5) - column.lower
+    return np.floor((values - column.lower) * column.rate + 0.5)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Scene:
+    """All combinations of the cells of several columns."""
+
+    parts: Mapping[str, _ColumnCells]
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, parts: Mapping[str, _ColumnCells], terms: int) -> _Scene:
+        """Refuse too many combinations before they are allocated."""
+        shape = tuple(len(part.probabilities) for part in parts.values())
+        if math.prod(shape) * terms > MOST_CELLS:
+            raise SizeError(
+                f"a rehearsal may look at {MOST_CELLS:,} combinations of comparisons",
+                found=f"{math.prod(shape):,} for {terms} terms that share columns",
+                remedy="Rehearse parts of the query.",
+            )
+        return cls(parts=parts, shape=shape)
+
+    def spread(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Return numbers per cell of one column as numbers per combination, of shape (combinations,)."""
+        axis = list(self.parts).index(name)
+        along = [-1 if k == axis else 1 for k in range(len(self.shape))]
+        return np.broadcast_to(values.reshape(along), self.shape).ravel()
+
+    def values(self, term: IntegerTerm) -> Floats:
+        """Return the mean of a term in each combination."""
+        if isinstance(term, Steps):
+            return self.spread(term.column, self.parts[term.column].moments[term.exponent])
+        return self.truth(term.predicate).astype(np.float64)
+
+    def truth(self, predicate: Predicate) -> Truths:
+        """Return where a condition holds."""
+        return truth(predicate, lambda leaf: self.spread(leaf.column, self.parts[leaf.column].truth[leaf]))
+
+
+def _inner(terms: Sequence[IntegerTerm], scene: _Scene, chances: Floats) -> Floats:
+    """Return the mean over combinations of the covariance inside one: only powers of one column vary together."""
+    found = np.zeros((len(terms), len(terms)))
+    for i, one in enumerate(terms):
+        for j, other in enumerate(terms):
+            if isinstance(one, Steps) and isinstance(other, Steps) and one.column == other.column:
+                moments = scene.parts[one.column].moments
+                inside = moments[one.exponent + other.exponent] - moments[one.exponent] * moments[other.exponent]
+                found[i, j] = float(scene.spread(one.column, inside) @ chances)
+    return found
+
+
+def _columns(term: IntegerTerm) -> frozenset[str]:
+    return term.predicate.columns if isinstance(term, Indicator) else frozenset({term.column})
+
+
+def _leaves(terms: Sequence[IntegerTerm], name: str) -> tuple[Leaf, ...]:
+    conditions = [term.predicate for term in terms if isinstance(term, Indicator)]
+    return tuple(
+        dict.fromkeys(leaf for condition in conditions for leaf in condition.comparisons() if leaf.column == name)
+    )
+
+
+def _constants(leaf: Leaf) -> Sequence[Any]:
+    return leaf.values if isinstance(leaf, IsIn) else (leaf.value,)
+
+
+def _holds(leaf: Leaf, values: NDArray[Any]) -> Truths:
+    """Compare values of a column, numbers or categories, with the constants of a comparison."""
+    if isinstance(leaf, IsIn):
+        return np.array([value in leaf.values for value in values.tolist()], dtype=bool)
+    match leaf.operator:
+        case "<":
+            return np.asarray(values < leaf.value)
+        case "<=":
+            return np.asarray(values <= leaf.value)
+        case ">":
+            return np.asarray(values > leaf.value)
+        case ">=":
+            return np.asarray(values >= leaf.value)
+        case "==":
+            return np.asarray(values == leaf.value)
+        case "!=":
+            return np.asarray(values != leaf.value)

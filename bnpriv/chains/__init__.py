@@ -1,6 +1,0 @@
-"""What single values of a Markov chain tell about each other, and the noise that hides any of them."""
-
-from bnpriv.chains.search import ChainQuilt, ExactInfluence, chain_scale, together
-from bnpriv.chains.spectral import SpectralBound, spectral_refusal
-
-__all__ = ["ChainQuilt", "ExactInfluence", "SpectralBound", "chain_scale", "spectral_refusal", "together"]

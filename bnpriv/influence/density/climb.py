@@ -1,0 +1,285 @@
+"""The largest log ratio of what is seen given two secrets: a look over the whole range, then a climb."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from bnpriv.bound import FloatArray
+from bnpriv.influence.density.axes import Axis
+from bnpriv.influence.density.part import Part, Place, log_ratios
+
+WINDOWS = np.linspace(-1.0, 1.0, 9), np.linspace(-1.0, 1.0, 5)
+"""Where a climb looks around the best point, in steps, if tables are small, and if they are large."""
+
+MOST_ROUNDS = 40
+
+FLAT = 1e-9
+"""A climb ends when the points beside the best one are lower by no more than this."""
+
+IDLE_ROUNDS = 8
+"""A climb ends when so many rounds in a row gain nothing, as where the best point is an edge."""
+
+STUBBORN = 0.7
+"""A gain that shrinks by no more than this factor from one doubling of a range to the next has no limit."""
+
+GROWTH = 1e-4
+"""The least gain that counts as growth."""
+
+NEARER: FloatArray = 10.0 ** -np.arange(4.0, 13.0, 4.0)
+"""Distances from a top, in the coordinate, at which a spike is told from a rounded top."""
+
+SPIKE = 0.4
+"""A gain from one such distance to the next that shrinks by no more than this factor has no limit."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Top:
+    """The largest log ratio that was found at one level.
+
+    Parameters
+    ----------
+    value : float
+    growing : bool
+        Whether the ratio grows on as a range widens.
+    spike : bool
+        Whether it grows on as the point is approached where the largest was found.
+    rest : float
+        What may lie beyond the range, if gains go on shrinking as they did.
+    coarse : float
+        By how much the logs of both densities at the top change if integrals are cut less finely.
+    depth : float
+        How far down the top is.
+    places : tuple of tuple of float
+        For every part of a frontier where the top is.
+    """
+
+    value: float
+    growing: bool = False
+    spike: bool = False
+    rest: float = 0.0
+    coarse: float = 0.0
+    depth: float = 0.0
+    places: tuple[Place, ...] = ()
+
+    @property
+    def endless(self) -> bool:
+        """Return whether there is no largest ratio."""
+        return self.growing or self.spike
+
+    def __add__(self, other: Top) -> Top:
+        return Top(
+            value=math.inf if math.inf in (self.value, other.value) else self.value + other.value,
+            growing=self.growing or other.growing,
+            spike=self.spike or other.spike,
+            rest=max(self.rest, other.rest),
+            coarse=max(self.coarse, other.coarse),
+            depth=max(self.depth, other.depth),
+            places=(*self.places, *other.places),
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """A look over the whole range of one part, in one direction of a pair.
+
+    Parameters
+    ----------
+    part : Part
+    axes : list of Axis
+    ratios : ndarray
+        The log ratios at the points of the axes.
+    reverse : bool
+        Whether the second secret comes first.
+    """
+
+    part: Part
+    axes: Sequence[Axis]
+    ratios: FloatArray
+    reverse: bool
+
+    @property
+    def best(self) -> tuple[int, ...]:
+        """Return where the largest ratio is."""
+        return tuple(int(k) for k in np.unravel_index(int(np.argmax(self.ratios)), self.ratios.shape))
+
+    @property
+    def value(self) -> float:
+        """Return the largest ratio."""
+        return float(self.ratios[self.best])
+
+    @property
+    def slack(self) -> float:
+        """Return how much more a climb may well find."""
+        return 2 * drop(self.ratios, self.best) if math.isfinite(self.value) else 0.0
+
+    def top(self, *, climb: bool = True) -> Top:
+        """Return the top near the largest ratio, climbed if that is asked for."""
+        place = tuple(float(axis.coordinates[k]) for axis, k in zip(self.axes, self.best, strict=True))
+        value, growing = self.value, self.growing()
+        if not math.isfinite(value):
+            return Top(value=value, growing=value > 0, places=(place,))
+        if not climb or growing:
+            return Top(value=value, growing=growing, places=(place,))
+        value, place = self._climb(place)
+        depth = max((float(self._depth(k, np.array([place[k]]))[0]) for k in self.part.continuous), default=0.0)
+        before, gain = self._gains(value) if depth > self.part.depth / 2 else (0.0, 0.0)
+        return Top(
+            value=value,
+            growing=_grows(before, gain),
+            spike=self._spike(place),
+            rest=max(_beyond(before, gain), self._rest(place)),
+            coarse=self.part.coarse(self.part.at(place, self.axes)),
+            depth=depth,
+            places=(place,),
+        )
+
+    def _depth(self, k: int, coordinates: FloatArray) -> FloatArray:
+        return self.part.lattice.depth_at(self.part.names[k], coordinates)
+
+    def _at(self, axes: Sequence[Axis]) -> FloatArray:
+        return log_ratios(self.part.densities(axes), reverse=self.reverse)
+
+    def _climb(self, start: Place) -> tuple[float, Place]:
+        """Return the value at the top near a point, and where it is."""
+        value, here, idle = self.value, list(start), 0
+        steps = [self._first_step(k, t) for k, t in enumerate(here)]
+        window = WINDOWS[self.part.large]
+        for _ in range(MOST_ROUNDS):
+            around = [
+                self.part.around(k, t + step * window, self.axes[k])
+                for k, (t, step) in enumerate(zip(here, steps, strict=True))
+            ]
+            ratios = self._at(around)
+            best = tuple(int(k) for k in np.unravel_index(int(np.argmax(ratios)), ratios.shape))
+            idle = 0 if ratios[best] > value else idle + 1
+            value = max(value, float(ratios[best]))
+            for k, axis in enumerate(around):
+                far = abs(axis.coordinates[best[k]] - here[k]) >= 0.9 * steps[k]
+                here[k] = float(axis.coordinates[best[k]])
+                steps[k] *= 2.0 if far else window[1] - window[0]
+            if not math.isfinite(value) or idle == IDLE_ROUNDS or drop(ratios, best) < FLAT:
+                break
+        return value, tuple(here)
+
+    def _first_step(self, k: int, t: float) -> float:
+        if k not in self.part.continuous:
+            return 0.0
+        known = self.axes[k].coordinates
+        place = int(np.searchsorted(known, t))
+        return float(np.min(np.diff(known[max(place - 1, 0) : place + 2])))
+
+    def _spike(self, place: Place) -> bool:
+        """Return whether the ratio grows on as the top is approached along one of the axes."""
+        top = self.part.at(place, self.axes)
+        for k in self.part.continuous:
+            low, high = self.axes[k].coordinates[0], self.axes[k].coordinates[-1]
+            t = np.clip([place[k] - NEARER, place[k] + NEARER], low, high).ravel()
+            values = dict(zip(*self._along(k, t, top), strict=True))
+            far, near, nearest = np.max([[values[x] for x in row] for row in t.reshape(2, -1)], axis=0)
+            if np.isfinite(far) and nearest - near > max(GROWTH, SPIKE * (near - far)):
+                return True
+        return False
+
+    def _along(self, k: int, t: FloatArray, top: Sequence[Axis]) -> tuple[list[float], list[float]]:
+        """Return coordinates of one parameter, and the ratios there with the others fixed."""
+        line = self.part.around(k, t, self.axes[k])
+        ratios = self._at([*top[:k], line, *top[k + 1 :]])
+        return line.coordinates.tolist(), ratios.ravel().tolist()
+
+    def growing(self) -> bool:
+        """Return whether the ratio grows on beyond one of the ends of a range."""
+        return any(_grows(*self._end_gains(k, upper=upper)) for k in self.part.continuous for upper in (False, True))
+
+    def _rest(self, place: Place) -> float:
+        """Return what may lie beyond the ends that the top is near to."""
+        most = 0.0
+        for k in self.part.continuous:
+            t = self.axes[k].coordinates
+            for upper in (False, True):
+                end, here = self._depth(k, np.array([t[-1 if upper else 0], place[k]]))
+                outside = place[k] > np.median(t) if upper else place[k] < np.median(t)
+                if outside and here > end / 2:
+                    most = max(most, _beyond(*self._end_gains(k, upper=upper)))
+        return most
+
+    def _gains(self, value: float) -> tuple[float, float]:
+        """Return what doubling the depth to its half, and to the whole, adds to the top, which is at `value`."""
+        quarter, half = (self._top_within(share * self.part.depth) for share in (0.25, 0.5))
+        return (half - quarter, value - half) if math.isfinite(half - quarter) else (0.0, 0.0)
+
+    def _top_within(self, depth: float) -> float:
+        """Return the top of where no parameter is deeper."""
+        keep = [
+            np.flatnonzero(self._depth(k, axis.coordinates) <= depth)
+            if k in self.part.continuous
+            else range(axis.points)
+            for k, axis in enumerate(self.axes)
+        ]
+        if not all(len(places) for places in keep):
+            return -math.inf
+        axes = [
+            self.part.around(k, axis.coordinates[keep[k]], axis) if k in self.part.continuous else axis
+            for k, axis in enumerate(self.axes)
+        ]
+        look = replace(self, axes=axes, ratios=self.ratios[np.ix_(*keep)])
+        if not math.isfinite(look.value):
+            return look.value
+        start = tuple(float(axis.coordinates[k]) for axis, k in zip(axes, look.best, strict=True))
+        return look._climb(start)[0]
+
+    def _end_gains(self, k: int, *, upper: bool) -> tuple[float, float]:
+        """Return the same for one end of the range of one parameter, per doubling of the depth there."""
+        depths = self._depth(k, self.axes[k].coordinates)
+        along = np.max(self.ratios, axis=tuple(j for j in range(self.ratios.ndim) if j != k))
+        if upper:
+            depths, along = depths[::-1], along[::-1]
+        half, quarter = (int(np.argmin(np.abs(depths - depths[0] / n)[: depths.size // 2 + 1])) for n in (2, 4))
+        if not 0 < half < quarter or not np.all(np.isfinite(along[[0, half, quarter]])) or depths[quarter] <= 0:
+            return 0.0, 0.0
+        gain = (along[0] - along[half]) / math.log2(depths[0] / depths[half])
+        before = (along[half] - along[quarter]) / math.log2(depths[half] / depths[quarter])
+        return float(before), float(gain)
+
+
+def _grows(before: float, gain: float) -> bool:
+    """Return whether gains from doubling a depth hardly shrink."""
+    return gain > GROWTH and gain >= STUBBORN * before
+
+
+def _beyond(before: float, gain: float) -> float:
+    """Return what further doublings of the depth may add if gains shrink a little less from one to the next."""
+    if gain <= 0:
+        return 0.0
+    shrinks = (min(gain / before, STUBBORN) + STUBBORN) / 2 if before > 0 else STUBBORN
+    return gain * shrinks / (1 - shrinks)
+
+
+def looks(part: Part, places: Sequence[Place] = ()) -> tuple[Look, Look]:
+    """Return a look in either direction."""
+    axes = part.axes(places)
+    densities = part.densities(axes)
+    first, second = (
+        Look(part=part, axes=axes, ratios=log_ratios(densities, reverse=reverse), reverse=reverse)
+        for reverse in (False, True)
+    )
+    return first, second
+
+
+def drop(ratios: FloatArray, best: tuple[int, ...]) -> float:
+    """Return by how much the points beside the best one are lower, at most.
+
+    Examples
+    --------
+    >>> drop(np.array([1.0, 4.0, 2.0]), (1,))
+    3.0
+    """
+    beside = [np.take(ratios, [max(k - 1, 0), min(k + 1, ratios.shape[j] - 1)], axis=j) for j, k in enumerate(best)]
+    rows = [near[(*best[:j], slice(None), *best[j + 1 :])] for j, near in enumerate(beside)]
+    return float(ratios[best] - min(float(np.min(row)) for row in rows))

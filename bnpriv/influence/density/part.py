@@ -1,0 +1,122 @@
+"""Log densities of parameters that are seen together, given either secret of a pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from bnpriv.bound import FloatArray
+from bnpriv.influence.density.axes import Axis, bare, listed
+from bnpriv.influence.density.lattice import Lattice, sided
+
+FACTOR = 1.4
+"""Grids have so many times as many points at every level."""
+
+PLACES = {1: 49, 2: 25, 3: 13}
+"""Points of every axis of a first look by the number of axes; `FEWEST` for more."""
+
+FEWEST = 7
+
+LOOKED_AT = 2**21
+"""Cells of a first look, if `FEWEST` points allow it."""
+
+BESIDE = 1e-3
+"""Where to look beside the tops of the level before, in the coordinate."""
+
+Place = tuple[float, ...]
+"""Coordinates of a point of what is seen."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Parameters that are seen together, at one level of a lattice.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    names : tuple of str
+    points : int
+        Of every axis in integrals.
+    depth : float
+        How far down the axes reach.
+    """
+
+    lattice: Lattice
+    names: tuple[str, ...]
+    points: int
+    depth: float
+
+    @cached_property
+    def within(self) -> int:
+        """Return how many points of what is integrated out hang together with a point of what is seen, at most."""
+        network, seen = self.lattice.network, {self.lattice.protected, *self.names}
+        families = [{name, *network.graph.parents[name]} for name in network.graph.ancestral(seen)]
+        hidden = [family - seen for family in families if family.intersection(self.names)]
+        axes = (math.prod(self.lattice.axis(n, self.points, self.depth).points for n in family) for family in hidden)
+        return max(axes, default=1)
+
+    @property
+    def large(self) -> bool:
+        """Return whether few points can be looked at at once."""
+        return self.within > LOOKED_AT / 16
+
+    @property
+    def continuous(self) -> tuple[int, ...]:
+        """Return the positions of the parameters that are not of finitely many states."""
+        return tuple(k for k, name in enumerate(self.names) if self.lattice.parameter(name).states is None)
+
+    def axes(self, places: Sequence[Place] = ()) -> list[Axis]:
+        """Return the points of a first look: over the whole range, where draws are, and about `places`."""
+        most = PLACES.get(len(self.names), FEWEST)
+        number = max(FEWEST, min(most, int((LOOKED_AT / self.within) ** (1 / len(self.names)))))
+        axes = [self.lattice.explored(name, number, self.depth) for name in self.names]
+        for k in self.continuous:
+            near = np.array([place[k] + step for place in places for step in (-BESIDE, 0.0, BESIDE)])
+            axes[k] = self.around(k, np.concatenate((axes[k].coordinates, near)), axes[k])
+        return axes
+
+    def around(self, k: int, coordinates: FloatArray, axis: Axis) -> Axis:
+        """Return points of one parameter within an axis; of finitely many states the first one alone."""
+        if k not in self.continuous:
+            place = round(float(coordinates[0]))
+            return listed(axis.values[place : place + 1], np.array([float(place)]))
+        low, high = axis.coordinates[0], axis.coordinates[-1]
+        return bare(self.lattice.scale(self.names[k]), np.unique(np.clip(coordinates, low, high)))
+
+    def at(self, place: Place, axes: Sequence[Axis]) -> list[Axis]:
+        """Return the axes of a single point."""
+        return [self.around(k, np.array([t]), axes[k]) for k, t in enumerate(place)]
+
+    def densities(self, axes: Sequence[Axis]) -> tuple[FloatArray, FloatArray]:
+        """Return the log densities of what is seen given the first and the second secret."""
+        lattice, special = self.lattice, dict(zip(self.names, axes, strict=True))
+        joint = lattice.joint((lattice.protected, *self.names), self.points, self.depth, special)
+        first, second = sided(joint, lattice.sides(self.points))
+        return first - self.tops[0], second - self.tops[1]
+
+    @cached_property
+    def tops(self) -> tuple[FloatArray, FloatArray]:
+        """Return the log probabilities, or densities, of the secrets."""
+        return sided(self.lattice.prior(self.points, self.depth), self.lattice.sides(self.points))
+
+    def coarse(self, axes: Sequence[Axis]) -> float:
+        """Return by how much the logs behind the densities change if integrals are cut less finely."""
+        coarser = replace(self, points=max(3, round(self.points / FACTOR)))
+        both = [*zip(self.densities(axes), coarser.densities(axes), strict=True)]
+        both += zip(self.tops, coarser.tops, strict=True)
+        with np.errstate(invalid="ignore"):
+            return max(float(np.max(np.abs(fine - rough))) for fine, rough in both)
+
+
+def log_ratios(densities: tuple[FloatArray, FloatArray], *, reverse: bool) -> FloatArray:
+    """Return log ratios of densities; -inf where what is seen is impossible under the secret that comes first."""
+    first, second = densities
+    above, below = (second, first) if reverse else (first, second)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(above), -np.inf, above - below)

@@ -1,0 +1,325 @@
+"""Max-influence by quadrature: finer and wider grids until the value does not move."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from bnpriv.errors import SizeError
+from bnpriv.influence.density.agreement import Agreement, agreement, compared
+from bnpriv.influence.density.climb import STUBBORN, Look, Top, looks
+from bnpriv.influence.density.lattice import DEEPEST, Lattice, sided
+from bnpriv.influence.density.part import FACTOR, Part, Place
+from bnpriv.influence.ratios import independent_parts
+from bnpriv.networks import Parameter
+from bnpriv.secrets.values import IntervalPair
+
+FEWEST_POINTS = 16
+LEVELS = 14
+"""Grids have `FEWEST_POINTS` points per axis, then `FACTOR` times as many at every level."""
+
+LEAST_LEVELS = 3
+"""Levels that are looked at before a value is believed."""
+
+TOLERANCE = 1e-7
+"""Change between two levels at which a value is taken for stable."""
+
+LOST = 1e-5
+"""How much of a density grids may lose without more being asked of the value."""
+
+COARSE = 1e-4
+"""By how much log densities at the top may differ from those on the grids of the level before."""
+
+MUCH_COARSE = 1e-2
+"""The same where it is asked whether a small growth is more than chance."""
+
+MUCH_LOST = 1e-3
+"""Grids that lose more than this are too coarse to tell growth from chance."""
+
+MISSED = 1e-6
+"""What draws show beyond a grid and is less than this is no more than the grid's own error."""
+
+SLIGHT = 1e-3
+"""The same as a share of the value."""
+
+MOST_REPEATS = 4
+"""A value that is stable for so many levels, while grids lose too much, is not looked at further."""
+
+LOOSE = 0.05
+"""What moves by more than this in the last levels has no value at all."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Refinement:
+    """One step of a refinement.
+
+    Parameters
+    ----------
+    points : int
+        Of every axis in integrals.
+    depth : float
+        How much less probable, in logs, the ends of the axes are than the most probable values.
+    influence : float
+        The largest log ratio found.
+    change : float
+        By how much it differs from the step before; infinite at the first.
+    lost : float
+        How far the densities on the grid are from summing to one, at worst.
+    """
+
+    points: int
+    depth: float
+    influence: float
+    change: float
+    lost: float
+
+    def __str__(self) -> str:
+        return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}, change {self.change:.2g}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What refinement led to for one pair of secrets.
+
+    Parameters
+    ----------
+    value : float
+        The influence with its last change added; infinite where it grows on or did not settle; -inf where a secret has
+        probability zero.
+    change : float
+        The last change.
+    settled : bool
+        Whether the value is stable, or known to grow without end.
+    reason : str
+        In words how it ended.
+    history : tuple of Refinement
+    """
+
+    value: float
+    change: float
+    settled: bool
+    reason: str
+    history: tuple[Refinement, ...] = ()
+
+
+def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
+    """Return the max-influence of a frontier for the pair of a lattice, both directions.
+
+    Raises
+    ------
+    SizeError
+        If not even the first grids fit.
+    NetworkError
+        If a density that is needed is missing.
+    """
+    if impossible(lattice):
+        return Settled(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
+    if not lattice.reaches:
+        reason = "Grids do not reach to where the parameters above it are, given a secret so far from what is probable."
+        return Settled(value=math.inf, change=math.inf, settled=False, reason=reason)
+    history: list[Refinement] = []
+    tops: list[Top] = []
+    both: dict[bool, Top] = {}
+    shown = compared(lattice, tuple(parts_of(lattice, border, FEWEST_POINTS)))
+    places: list[Place] = []
+    for level in range(LEVELS):
+        points, depth = points_at(level), depth_at(lattice, level, tops)
+        try:
+            both = _both(lattice, border, points, depth, both, places)
+            lost = lattice.lost(_summed(lattice, border), points, depth)
+        except SizeError:
+            if not history:
+                raise
+            break
+        tops.append(_larger(both))
+        history.append(_step(points, depth, lost, tops))
+        found = _ended(history, tops)
+        if found is not None and math.isinf(found.value):
+            return found
+        still = tops[-1].coarse <= COARSE and all(s.change <= _tolerance(tops[-1]) for s in history[-MOST_REPEATS:])
+        if found is not None or still:
+            agreed = agreement(shown, points, depth, tops[-1].value)
+            places += agreed.higher
+            if _agrees(agreed, tops[-1].value):
+                return _beside(found or _open(history, tops[-1]), agreed)
+    found = _open(history, tops[-1])
+    if math.isinf(found.value):
+        return found
+    return _beside(found, agreement(shown, history[-1].points, history[-1].depth, tops[-1].value))
+
+
+def _agrees(agreed: Agreement, value: float) -> bool:
+    """Return whether draws show next to nothing that a grid does not."""
+    return agreed.gap <= max(COARSE, SLIGHT * value) and not agreed.higher
+
+
+def _beside(found: Settled, agreed: Agreement) -> Settled:
+    """Return what was found with what draws say to it: what grids miss is added, or there is no value at all."""
+    missed = 2 * agreed.gap if agreed.gap > max(MISSED, SLIGHT * found.value) else 0.0
+    if _agrees(agreed, found.value):
+        return replace(found, value=found.value + missed, change=found.change + missed)
+    value = found.value + missed if agreed.gap <= LOOSE and not agreed.higher else math.inf
+    reason = "Not settled: forward draws show what lies between the points of every grid."
+    return replace(found, value=value, change=max(found.change, missed), settled=False, reason=reason)
+
+
+def _step(points: int, depth: float, lost: float, tops: Sequence[Top]) -> Refinement:
+    """Return what happened at the last level."""
+    value, before = tops[-1].value, tops[-2].value if len(tops) > 1 else math.inf
+    change = abs(value - before) if math.isfinite(value) and math.isfinite(before) else math.inf
+    return Refinement(points=points, depth=depth, influence=value, change=change, lost=lost)
+
+
+def _ended(history: Sequence[Refinement], tops: Sequence[Top]) -> Settled | None:
+    """Return the end of a refinement if it has one."""
+    top, step = tops[-1], history[-1]
+    if len(history) < LEAST_LEVELS:
+        return None
+    clear = step.lost <= MUCH_LOST and (top.coarse <= MUCH_COARSE or not step.change <= LOOSE)
+    if clear and ((top.endless and tops[-2].endless) or _faster(history)):
+        return _endless(history, top)
+    if _stable(history, top):
+        value = top.value + step.change
+        return Settled(value=value, change=step.change, settled=True, reason="Stable.", history=tuple(history))
+    return None
+
+
+def _stable(history: Sequence[Refinement], top: Top) -> bool:
+    """Return whether the value does not move, and nothing speaks against it; more lost mass takes more levels."""
+    lost, levels = history[-1].lost, LEAST_LEVELS if history[-1].lost > LOST else 1
+    still = all(step.change <= _tolerance(top) for step in history[-levels:])
+    return still and lost <= MUCH_LOST and top.coarse <= COARSE and top.rest <= _tolerance(top)
+
+
+def _tolerance(top: Top) -> float:
+    return TOLERANCE * (1 + abs(top.value))
+
+
+def points_at(level: int) -> int:
+    """Return the points per axis at a level."""
+    return round(FEWEST_POINTS * FACTOR**level)
+
+
+def depth_at(lattice: Lattice, level: int, tops: Sequence[Top]) -> float:
+    """Return how far down the axes reach at a level.
+
+    First they reach ever deeper, to find out whether ratios grow; if they do not, fewer points go where no top is.
+    """
+    last = tops[-LEAST_LEVELS:]
+    if level > LEAST_LEVELS and all(
+        not top.endless and top.rest <= TOLERANCE / 10 and top.depth <= lattice.base for top in last
+    ):
+        return 2 * lattice.base
+    return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
+
+
+def outside(parameter: Parameter, pair: IntervalPair) -> Settled | None:
+    """Return that a pair is no constraint if one of its secrets lies outside the support, or None."""
+    for side in (pair.first, pair.second):
+        states = parameter.states
+        empty = side.high < parameter.lower or side.low > parameter.upper
+        if empty or (states is not None and not any(side.low <= state <= side.high for state in states)):
+            return Settled(value=-math.inf, change=0.0, settled=True, reason=f"{side} has probability zero.")
+    return None
+
+
+def impossible(lattice: Lattice) -> bool:
+    """Return whether a secret surely has probability zero: by the support, or by the density of a root at a value."""
+    parameter = lattice.parameter(lattice.protected)
+    if outside(parameter, lattice.pair) is not None:
+        return True
+    if parameter.parents:
+        return False  # a sum over a grid may miss what is narrow
+    sides = lattice.sides(FEWEST_POINTS)
+    totals = sided(lattice.prior(FEWEST_POINTS, lattice.base), sides)
+    return any(side.points == 1 and np.isneginf(total) for side, total in zip(sides, totals, strict=True))
+
+
+def vanishing(lattice: Lattice, points: int, depth: float) -> bool:
+    """Return whether nothing is left of a secret on a grid, so that it says nothing."""
+    return any(bool(np.isneginf(total)) for total in sided(lattice.prior(points, depth), lattice.sides(points)))
+
+
+def _both(
+    lattice: Lattice,
+    border: Sequence[str],
+    points: int,
+    depth: float,
+    before: Mapping[bool, Top],
+    beside: Sequence[Place],
+) -> dict[bool, Top]:
+    """Return the tops of both directions, from where they were at the level `before` and the places `beside`."""
+    if vanishing(lattice, points, depth):
+        return {False: Top(value=math.inf)}
+    ways: dict[bool, list[Look]] = {False: [], True: []}
+    for k, names in enumerate(parts_of(lattice, border, points)):
+        part = Part(lattice=lattice, names=names, points=points, depth=depth)
+        for look in looks(part, [*(top.places[k] for top in before.values() if top.places), *beside]):
+            ways[look.reverse].append(look)
+    order = sorted(ways, key=lambda way: -sum(look.value for look in ways[way]))
+    found: dict[bool, Top] = {}
+    for way in order:
+        # what cannot well become the larger direction is not climbed
+        reach = sum(look.value + look.slack for look in ways[way])
+        climb = all(reach >= top.value for top in found.values())
+        tops = [look.top(climb=climb) for look in ways[way]]
+        found[way] = sum(tops[1:], tops[0])
+    return found
+
+
+def _larger(found: Mapping[bool, Top]) -> Top:
+    """Return the larger of both directions; an endless one is."""
+    tops = sorted(found.values(), key=lambda top: -top.value)
+    return next((top for top in tops if top.endless), tops[0])
+
+
+def parts_of(lattice: Lattice, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
+    """Return the parts of a frontier whose log ratios add."""
+    if all(side.points == 1 for side in lattice.sides(points)):
+        return independent_parts(lattice.network.graph, lattice.protected, border)
+    return [tuple(border)]
+
+
+def _summed(lattice: Lattice, border: Sequence[str]) -> frozenset[str]:
+    """Return the parameters that are integrated out somewhere."""
+    graph, protected = lattice.network.graph, lattice.protected
+    found = graph.ancestral((protected,))
+    for names in parts_of(lattice, border, FEWEST_POINTS):
+        found |= graph.ancestral((protected, *names)) - set(names)
+    return found - {protected}
+
+
+def _faster(history: Sequence[Refinement]) -> bool:
+    """Return whether the value grew with every doubling of the depth, and no less each time."""
+    wider = [step for k, step in enumerate(history) if k == 0 or step.depth > history[k - 1].depth]
+    gains = [after.influence - before.influence for before, after in itertools.pairwise(wider)]
+    if len(gains) < LEAST_LEVELS or len(wider) < len(history) or not all(gain > LOOSE for gain in gains):
+        return False
+    return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
+
+
+def _endless(history: Sequence[Refinement], top: Top) -> Settled:
+    last = history[-1].influence
+    where = "one point is approached" if top.spike else "the range widens"
+    how = f"It was {last:.4g} at the last step, and seems to grow on as {where}."
+    if math.isinf(last):
+        how = "One of the secrets rules out what is possible under the other."
+    return Settled(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
+
+
+def _open(history: Sequence[Refinement], top: Top) -> Settled:
+    """Return a value that did not settle: with a small change it is still worth telling."""
+    last = history[-LEAST_LEVELS:]
+    changes = [step.change for step in last if step is not history[0]] or [math.inf]
+    change = max(top.rest, top.coarse, history[-1].lost, *changes)
+    known = change <= LOOSE and not top.endless
+    value = max(step.influence for step in last) + change if known else math.inf
+    reason = f"Not stable: it is known to about {change:.2g}." if change < math.inf else "Not stable."
+    return Settled(value=value, change=change, settled=False, reason=reason, history=tuple(history))

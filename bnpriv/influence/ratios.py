@@ -1,0 +1,273 @@
+"""Tables of a protected attribute with the columns that are seen, and the log ratios between two secrets in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.errors import SizeError
+from bnpriv.influence.elimination import joint_law, joint_size
+from bnpriv.influence.quilts import separators_of
+from bnpriv.laws.base import log_sum_exp
+from bnpriv.networks import DiscreteNetwork, Graph, State
+from bnpriv.networks.factors import MOST_WORK, LogTable
+from bnpriv.secrets.states import SecretPair
+
+MOST_SEPARATORS = 10
+"""Small separators that are weighed up where a part is too large for a table."""
+
+MOST_SEPARATOR_WORK = 2**20
+"""Cells of the tables on the way to what a separator tells."""
+
+
+def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Split `columns` into parts that are independent of each other given `protected`.
+
+    They are the connected components of the moral graph of the ancestors once `protected` is deleted.
+    """
+    near = graph.moral((*columns, protected))
+    left = set(columns)
+    parts: list[tuple[str, ...]] = []
+    while left:
+        reached = _component(near, protected, min(left))
+        parts.append(tuple(sorted(left & reached)))
+        left -= reached
+    return parts
+
+
+def _component(near: Mapping[str, set[str]], protected: str, start: str) -> set[str]:
+    """Return what is connected with `start` in a moral graph without the protected attribute."""
+    reached: set[str] = set()
+    todo = [start]
+    while todo:
+        name = todo.pop()
+        if name not in reached and name != protected:
+            reached.add(name)
+            todo.extend(near[name])
+    return reached
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PartBound:
+    """What bounds a part of the frontier whose own table would be too large, for pairs of single states.
+
+    Whatever separates the part from the protected attribute tells at least as much. Its parents, its children and
+    their other parents do: what they tell is at most the sum of what the entries of their tables tell.
+
+    Parameters
+    ----------
+    children : tuple of LogTable
+        The tables of the children of the protected attribute that lead to the part, its axis first.
+    above : LogTable or None
+        The protected attribute's own table, if its parents lead to the part.
+    separators : tuple of RatioTables
+        Small separators whose tables are not too large.
+    too_large : str
+        How many cells the part's own tables would have, and how many they may.
+    """
+
+    children: tuple[LogTable, ...]
+    above: LogTable | None
+    separators: tuple[RatioTables, ...]
+    too_large: str = ""
+
+    @classmethod
+    def of(
+        cls, network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int = MOST_WORK
+    ) -> PartBound:
+        """Collect the bounds of a part whose tables would have more than `most_work` cells."""
+        graph, near = network.graph, network.graph.moral((*part, protected))
+        inside = _component(near, protected, part[0])
+        children = [name for name in sorted(inside) if protected in graph.parents[name]]
+        axes = [(protected, *(axis for axis in network.tables[name].axes if axis != protected)) for name in children]
+        tables = (
+            LogTable(axes=order, values=network.tables[name].aligned(order), error=network.tables[name].error)
+            for name, order in zip(children, axes, strict=True)
+        )
+        above = network.tables[protected] if inside.intersection(graph.parents[protected]) else None
+        size = joint_size(network, (protected, *part))
+        return cls(
+            children=tuple(tables),
+            above=above,
+            separators=_separators(network, protected, part, most_work),
+            too_large=size.text(most_work),
+        )
+
+    def ratios(self, tables: RatioTables, first: int, second: int) -> FloatArray:
+        """Return an upper bound per model for two states of the protected attribute; `tables` has its prior."""
+        total = sum((_largest(table, first, second) for table in self.children), np.zeros(1))
+        if self.above is not None:
+            with np.errstate(invalid="ignore"):
+                base = tables.prior.values[:, first] - tables.prior.values[:, second]
+                total = total + _largest(self.above, first, second) - base
+        total = np.where(np.isnan(total), np.inf, total)
+        pair = SecretPair(frozenset({tables.states[first]}), frozenset({tables.states[second]}))
+        return np.minimum.reduce([total, *(each.ratios(pair) + each.error for each in self.separators)])
+
+    @property
+    def error(self) -> float:
+        """Return a bound on the rounding error of the sums."""
+        tables = self.children if self.above is None else (*self.children, self.above)
+        return sum(2 * table.error + UNIT_ROUNDOFF * 8 * _finite(table) for table in tables) + 64 * UNIT_ROUNDOFF
+
+
+def _separators(
+    network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int
+) -> tuple[RatioTables, ...]:
+    """Return the tables of the two separators that cost least, if they are cheap enough."""
+    costs: list[tuple[int, tuple[str, ...]]] = []
+    for names in islice(separators_of(network.graph, protected, part), MOST_SEPARATORS):
+        split = independent_parts(network.graph, protected, sorted(names))
+        sizes = [joint_size(network, (protected, *each)) for each in split]
+        work = sum(size.work for size in sizes)
+        if work <= min(MOST_SEPARATOR_WORK, most_work) and all(size.fits for size in sizes):
+            costs.append((work, tuple(sorted(names))))
+    return tuple(RatioTables.of(network, protected, names, ()) for _, names in sorted(costs)[:2])
+
+
+def _largest(table: LogTable, first: int, second: int) -> FloatArray:
+    """Return per model the largest log ratio of two rows of a table, over what the first row allows."""
+    above, below = (table.values[:, state].reshape(table.values.shape[0], -1) for state in (first, second))
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(above), -np.inf, above - below).max(axis=1)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RatioTables:
+    """Log P(protected, part) for the parts of a frontier.
+
+    The parts are independent given a single state of the protected attribute, so that for pairs of single states the
+    log ratios add; given a set of states they are not, and one table of the whole frontier is needed: `for_sets`,
+    None when it would be too large. Parts whose own tables would be too large are bounded.
+    """
+
+    states: tuple[State, ...]
+    prior: LogTable
+    for_points: tuple[LogTable, ...]
+    for_sets: tuple[LogTable, ...] | None
+    bounded: tuple[PartBound, ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls,
+        network: DiscreteNetwork,
+        protected: str,
+        border: tuple[str, ...],
+        pairs: Sequence[SecretPair],
+        most_work: int = MOST_WORK,
+    ) -> RatioTables:
+        """Compute the tables of a frontier `border`, each from tables of at most `most_work` cells.
+
+        Raises
+        ------
+        SizeError
+            If even the law of the protected attribute itself takes a table that is too large.
+        """
+        prior = joint_law(network, (protected,))
+        split = independent_parts(network.graph, protected, border)
+        parts: list[LogTable] = []
+        bounded: list[PartBound] = []
+        for part in split:
+            try:
+                parts.append(_table(network, (protected, *part), most_work))
+            except SizeError:
+                bounded.append(PartBound.of(network, protected, part, most_work))
+        whole: tuple[LogTable, ...] | None = None if bounded else tuple(parts)
+        if len(split) > 1 and not bounded and not all(pair.is_point for pair in pairs):
+            try:
+                whole = (_table(network, (protected, *border), most_work),)
+            except SizeError:
+                whole = None
+        return cls(
+            states=network.states[protected],
+            prior=prior,
+            for_points=tuple(parts),
+            for_sets=whole,
+            bounded=tuple(bounded),
+        )
+
+    @property
+    def too_large(self) -> str:
+        """Return how many cells the tables of the bounded parts would have, and how many they may; empty if none."""
+        return " and ".join(dict.fromkeys(part.too_large for part in self.bounded))
+
+    def tables(self, pair: SecretPair) -> tuple[LogTable, ...] | None:
+        """Return the tables whose log ratios add for `pair`; None if they do not tell everything."""
+        return self.for_points if pair.is_point and not self.bounded else self.for_sets
+
+    def is_exact(self, pairs: Sequence[SecretPair]) -> bool:
+        """Return whether no bound stands in for any of `pairs`."""
+        return all(self.tables(pair) is not None for pair in pairs)
+
+    def ratios(self, pair: SecretPair) -> FloatArray:
+        """Return the influence per model; -inf where a secret has probability zero."""
+        tables = self.for_points if pair.is_point else self.for_sets
+        if tables is None:
+            return self._largest_singleton(pair)
+        first, second = self.side(pair.first), self.side(pair.second)
+        total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
+        for part in self.bounded if pair.is_point else ():
+            total = total + np.maximum(part.ratios(self, int(first[0]), int(second[0])), 0.0)
+        return np.where(self.impossible(first) | self.impossible(second), -np.inf, total)
+
+    def cells(self, table: LogTable, pair: SecretPair) -> FloatArray:
+        """Return log P(q | first) - log P(q | second) of shape (models, cells of q); -inf where P(q | first) = 0."""
+        flat = table.values.reshape(*table.values.shape[:2], -1)
+        above = self.given(flat, self.side(pair.first))
+        below = self.given(flat, self.side(pair.second))
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(above), -np.inf, above - below)
+
+    def side(self, secret: frozenset[State]) -> NDArray[np.intp]:
+        """Return the positions of the states of a secret."""
+        return np.array([k for k, state in enumerate(self.states) if state in secret], dtype=np.intp)
+
+    def given(self, flat: FloatArray, side: NDArray[np.intp]) -> FloatArray:
+        """Return log P(cell | secret) of shape (models, cells) from a table of shape (models, states, cells)."""
+        with np.errstate(invalid="ignore"):
+            return log_sum_exp(flat[:, side], 1) - log_sum_exp(self.prior.values[:, side], 1)[:, np.newaxis]
+
+    def impossible(self, side: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return for every model whether a secret has probability zero."""
+        return np.asarray(np.isneginf(self.prior.values[:, side]).all(axis=1))
+
+    def _largest_singleton(self, pair: SecretPair) -> FloatArray:
+        """Return the bound that a mixture is never more telling than the most telling pair of its members."""
+        singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
+        return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
+
+    @cached_property
+    def error(self) -> float:
+        """Return a bound on the rounding error of a sum of log ratios."""
+        total = sum(part.error + 2 * self.prior.error for part in self.bounded)
+        for table in dict.fromkeys((*self.for_points, *(self.for_sets or ()))):
+            total += 2 * (table.error + self.prior.error)
+            total += UNIT_ROUNDOFF * (8 * _finite(table) + 8 * table.values.shape[1] + 64)
+        return total
+
+
+def _table(network: DiscreteNetwork, names: tuple[str, ...], most_work: int) -> LogTable:
+    """Return a joint law.
+
+    Raises
+    ------
+    SizeError
+        If it takes tables of more than `most_work` cells, or more than the usual limits.
+    """
+    if most_work < MOST_WORK:
+        joint_size(network, names).check(names, most_work=most_work)
+    return joint_law(network, names)
+
+
+def _finite(table: LogTable) -> float:
+    """Return the largest size of a finite entry."""
+    return float(np.max(np.abs(table.values[np.isfinite(table.values)]), initial=0.0))

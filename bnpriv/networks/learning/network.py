@@ -1,0 +1,167 @@
+"""Record networks learned from a public table: conjugate Dirichlet draws of every table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.bound import FloatArray
+from bnpriv.errors import DataError, NetworkError, SizeError
+from bnpriv.networks.discrete import DiscreteNetwork, Level, from_weights
+from bnpriv.networks.factors import MOST_CELLS, LogTable
+from bnpriv.networks.graph import Graph
+from bnpriv.networks.learning.table import Values, fingerprint_of, public_columns
+from bnpriv.networks.posterior import Posterior
+from bnpriv.tables.schema import State
+
+Prior = Literal["bdeu", "jeffreys", "uniform"]
+Codes = NDArray[np.intp]
+Parents = Mapping[str, Sequence[str]]
+
+
+def posterior_network(
+    graph: object,
+    table: object,
+    *,
+    public: str,
+    states: Mapping[str, Sequence[State]] | None = None,
+    prior: Prior = "bdeu",
+    equivalent_sample_size: float = 10.0,
+    draws: int = 1000,
+    seed: int | None = None,
+    same_table_is_public: bool = False,
+) -> DiscreteNetwork:
+    """Draw record networks from the posterior that a public table yields; see `DiscreteNetwork.posterior`."""
+    above, known = _declared(graph)
+    columns = public_columns(table, above)
+    named = {name: _states(name, columns[name], {**known, **(states or {})}) for name in above}
+    codes = {name: _codes(name, columns[name], named[name]) for name in above}
+    facts = Posterior(
+        source=checks.text("public", public, error=NetworkError),
+        draws=checks.whole("draws", draws, error=NetworkError),
+        seed=seed_or_new(seed),
+        prior=prior_text(prior, equivalent_sample_size),
+        table=fingerprint_of(columns),
+        same_table_is_public=same_table_is_public,
+    )
+    return drawn_network(above, named, codes, facts, "records", prior, equivalent_sample_size)
+
+
+def drawn_network(
+    parents: Parents,
+    states: Mapping[str, Sequence[State]],
+    codes: Mapping[str, Codes],
+    facts: Posterior,
+    level: Level,
+    prior: Prior,
+    equivalent_sample_size: float,
+) -> DiscreteNetwork:
+    """Return the network whose models are draws, given the position of every record's state."""
+    flat = {name: np.full((len(states[name]), *(len(states[p]) for p in parents[name])), 1.0) for name in parents}
+    shape = from_weights(flat, states=states, parents=parents, level=level)
+    cells = facts.draws * max(table.size for table in flat.values())
+    if cells > MOST_CELLS:
+        raise SizeError(
+            f"a table may have at most {MOST_CELLS:,} cells", found=f"{cells:,} in all draws", remedy="Draw fewer."
+        )
+    generator = np.random.default_rng(facts.seed)
+    tables: dict[str, LogTable] = {}
+    for name in shape.attributes:
+        axes = (name, *parents[name])
+        counts = np.zeros(flat[name].shape)
+        np.add.at(counts, tuple(codes[axis] for axis in axes), 1.0)
+        weights = counts + _pseudocount(prior, equivalent_sample_size, counts.shape)
+        tables[name] = LogTable.from_logs(axes, log_gamma_draws(weights, facts.draws, generator))
+    return DiscreteNetwork(
+        graph=shape.graph, states=shape.states, tables=tables, level=level, models=facts.draws, drawn=facts
+    )
+
+
+def log_gamma_draws(shape: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
+    """Return logs of independent gamma draws, which are never -inf.
+
+    Notes
+    -----
+    If G is gamma(a + 1) and U uniform on (0, 1], G U^(1/a) is gamma(a). In logs a small `a` makes no false zero, which
+    a draw of gamma(a) itself would be below 1e-308.
+
+    Examples
+    --------
+    >>> logs = log_gamma_draws(np.array([1e-3]), 1000, np.random.default_rng(0))
+    >>> bool(np.isfinite(logs).all()), bool((logs < -1000).any())
+    (True, True)
+    """
+    size = (draws, *shape.shape)
+    return np.log(generator.standard_gamma(shape + 1, size)) - generator.standard_exponential(size) / shape
+
+
+def _pseudocount(prior: Prior, equivalent_sample_size: float, shape: Sequence[int]) -> float:
+    """Return the parameter of the Dirichlet prior of every cell of a table."""
+    if prior == "bdeu":
+        return equivalent_sample_size / float(np.prod(shape))
+    return {"jeffreys": 0.5, "uniform": 1.0}[prior]
+
+
+def prior_text(prior: str, equivalent_sample_size: float) -> str:
+    """Return a prior in words, once it is known to be one."""
+    checks.member("prior", prior, get_args(Prior), error=NetworkError)
+    size = checks.positive("equivalent_sample_size", equivalent_sample_size, error=NetworkError)
+    return f"bdeu with an equivalent sample size of {size:g}" if prior == "bdeu" else prior
+
+
+def seed_or_new(seed: int | None) -> int:
+    """Return a declared seed, or a random one."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    return checks.whole("seed", seed, least=0, error=NetworkError)
+
+
+def _declared(graph: object) -> tuple[dict[str, tuple[str, ...]], dict[str, Sequence[State]]]:
+    """Return the parents of every attribute, and states where they are declared with the graph."""
+    if isinstance(graph, DiscreteNetwork):
+        return dict(graph.graph.parents), dict(graph.states)
+    if isinstance(graph, Graph):
+        return dict(graph.parents), {}
+    if isinstance(graph, Mapping):
+        given = cast(Mapping[str, Sequence[str]], graph)
+        named = {name: (above,) if isinstance(above, str) else tuple(above) for name, above in given.items()}
+        roots = {name: () for above in named.values() for name in above if name not in named}
+        return dict(Graph({**named, **roots}).parents), {}
+    model: Any = graph
+    if hasattr(model, "nodes") and hasattr(model, "predecessors"):  # a pgmpy model, or another networkx graph
+        return {str(name): tuple(map(str, model.predecessors(name))) for name in model.nodes}, {}
+    raise NetworkError(
+        "a graph is a mapping from attributes to parents, a network or a pgmpy model",
+        found=f"a {type(graph).__name__}",
+        remedy='Write {"sat": ["income"]}.',
+    )
+
+
+def _states(name: str, values: Values, declared: Mapping[str, Sequence[State]]) -> tuple[State, ...]:
+    """Return the declared states, or those of the public table in their order."""
+    if name in declared:
+        return tuple(declared[name])
+    found = set(values)
+    kinds = {isinstance(value, str) for value in found}
+    if len(kinds) > 1:
+        raise NetworkError(
+            f"the states of {name!r} must be strings or numbers", found="both", remedy="Declare states={...}."
+        )
+    return tuple(sorted(found))
+
+
+def _codes(name: str, values: Values, states: Sequence[State]) -> Codes:
+    places = {state: k for k, state in enumerate(states)}
+    try:
+        return np.array([places[value] for value in values], dtype=np.intp)
+    except KeyError:
+        missing = sum(value not in places for value in values)
+    raise DataError(
+        f"the values of {name!r} in the public table must be among its states",
+        found=f"{missing:,} records with others",
+        remedy="Declare all its states, spelt as in the table.",
+    )

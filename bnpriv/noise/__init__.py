@@ -1,0 +1,6 @@
+"""Noise: laws, and where its random numbers come from."""
+
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.discrete import DiscreteLaplace
+
+__all__ = ["DiscreteLaplace", "Gaussian", "Laplace", "NoNoise", "Noise"]

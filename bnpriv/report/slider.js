@@ -1,0 +1,123 @@
+"use strict";
+// Recomputes the noise of the Markov quilt mechanism: for every pair of secrets the least of its candidates, then the
+// largest of these. Everything is shown as text, so that no name can become markup.
+(() => {
+  const data = JSON.parse(document.getElementById("slider-data").textContent);
+  const range = document.getElementById("epsilon");
+  const number = document.getElementById("epsilon-number");
+  const show = (id, text) => { document.getElementById("out-" + id).textContent = text; };
+
+  // As Python's format with "g".
+  const general = (value, digits) => {
+    if (value === 0) return "0";
+    const short = value.toExponential(digits - 1).split("e");
+    const power = Number(short[1]);
+    if (power >= -4 && power < digits) return String(Number(value.toPrecision(digits)));
+    const sign = power < 0 ? "-" : "+";
+    return Number(short[0]) + "e" + sign + String(Math.abs(power)).padStart(2, "0");
+  };
+  const numberText = (value, digits = 4) => {
+    if (value === Infinity) return "infinite";
+    if (Math.abs(value) >= 1000 && Math.abs(value) < 1e15) {
+      return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+    }
+    return general(value, digits);
+  };
+  // As bnpriv.frameworks.odds: three digits, rounded up.
+  const roundedUp = (value) => {
+    const step = 10 ** (Math.floor(Math.log10(value)) - 2);
+    return Number((Math.ceil((value / step) * (1 - 1e-12)) * step).toPrecision(3));
+  };
+  const movedText = (epsilon) => {
+    if (data.prior === null) {
+      return "at most a factor " + (epsilon > 30 ? "exp(" + general(epsilon, 6) + ")" : numberText(roundedUp(Math.exp(epsilon)), 3));
+    }
+    const odds = (data.prior / (1 - data.prior)) * Math.exp(epsilon);
+    return "at most " + general(roundedUp(100 / (1 + 1 / odds)), 3) + " %";
+  };
+
+  const scaleOf = (row, epsilon) => {
+    const [sensitivity, told] = row;
+    if (sensitivity === 0) return told <= epsilon ? 0 : Infinity;
+    const margin = epsilon - told;
+    return margin >= data.margin ? sensitivity / margin : Infinity;
+  };
+  const decide = (epsilon) => {
+    let worst = null;
+    for (const curve of data.curves) {
+      let best = null;
+      for (const row of curve.rows) {
+        const scale = scaleOf(row, epsilon);
+        if (best === null || scale < best.scale) best = { scale, row, curve };
+      }
+      // Among equals the one that tells most.
+      const more = worst === null || best.scale > worst.scale || (best.scale === worst.scale && best.row[1] > worst.row[1]);
+      if (more) worst = best;
+    }
+    return worst;
+  };
+  const verdictOf = (reach) => {
+    if (reach === 0) return ["exact", 0];
+    if (data.width === null) return ["unknown", 0];
+    const share = reach / data.width;
+    for (const [limit, name] of data.limits) if (share <= limit) return [name, share];
+    return ["drowned", share];
+  };
+  const reasonText = ({ scale, row, curve }) => {
+    const [sensitivity, told, near] = row;
+    const who = curve.who + " (" + curve.pair + (data.models > 1 ? ", model " + curve.model : "") + "): ";
+    const rest = told === 0 ? "" : "; the rest of the query tells " + numberText(told) + " nats";
+    if (scale === 0) return who + "nothing has to be hidden" + rest;
+    return who + "the noise hides " + near + ", which can move the answer by " + numberText(sensitivity) + rest;
+  };
+  const drawBar = (reach) => {
+    const span = document.getElementById("bar-span");
+    if (span === null) return;
+    const whole = Math.max(data.width, 2 * reach) / 0.96;
+    const place = (box, share) => {
+      box.setAttribute("x", String(500 * (1 - share)));
+      box.setAttribute("width", String(1000 * share));
+    };
+    place(span, data.width / whole);
+    place(document.getElementById("bar-reach"), (2 * reach) / whole);
+    document.getElementById("bar-reach-text").textContent =
+      reach === 0 ? "no noise" : "19 of 20 releases err by at most " + numberText(reach);
+  };
+
+  const update = (epsilon) => {
+    const found = decide(epsilon);
+    const reach = found.scale * data.quantile;
+    const [verdict, share] = verdictOf(reach);
+    const words = data.words[verdict];
+    show("scale", numberText(found.scale));
+    show("reason", reasonText(found));
+    show("error", reach === 0 ? "none" : numberText(found.scale * data.mean) + " in the mean, 19 of 20 releases at most "
+      + numberText(reach));
+    show("belief", movedText(epsilon));
+    show("verdict", words.length === 1 ? words[0] : words[0] + numberText(100 * share, 3) + " %" + words[1]);
+    drawBar(reach);
+  };
+  range.addEventListener("input", () => {
+    const epsilon = data.epsilons[Number(range.value)];
+    number.value = String(epsilon);
+    range.setAttribute("aria-valuetext", "epsilon " + epsilon);
+    update(epsilon);
+  });
+  number.addEventListener("input", () => {
+    const epsilon = Number(number.value);
+    if (!(epsilon > 0 && epsilon <= 1000)) return;
+    let nearest = 0;
+    data.epsilons.forEach((value, k) => {
+      if (Math.abs(Math.log(value / epsilon)) < Math.abs(Math.log(data.epsilons[nearest] / epsilon))) nearest = k;
+    });
+    range.value = String(nearest);
+    update(epsilon);
+  });
+  document.getElementById("slider").hidden = false;
+  number.value = String(data.asked);
+  number.dispatchEvent(new Event("input"));
+  // On paper everything that can be unfolded is.
+  window.addEventListener("beforeprint", () => {
+    document.querySelectorAll("details").forEach((part) => { part.open = true; });
+  });
+})();

@@ -1,0 +1,216 @@
+"""Secrets of a parameter that may be any number: values at most so far apart, or chosen intervals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import cast, final
+
+from bnpriv import checks
+from bnpriv.errors import SecretError
+from bnpriv.networks import Parameter
+from bnpriv.secrets.properties import Apart
+from bnpriv.secrets.states import SecretPairs
+
+
+@final
+@dataclass(frozen=True)
+class Interval:
+    """The secret that a parameter lies between two numbers.
+
+    Parameters
+    ----------
+    low, high : float
+        Both finite; equal for a single value.
+    """
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:g}" if self.low == self.high else f"[{self.low:g}, {self.high:g}]"
+
+
+@final
+@dataclass(frozen=True)
+class IntervalPair:
+    """Two intervals that must not be told apart; both directions count.
+
+    Parameters
+    ----------
+    first, second : Interval
+        Disjoint.
+    """
+
+    first: Interval
+    second: Interval
+
+    @property
+    def farthest(self) -> float:
+        """Return the largest distance of a value in the first from one in the second."""
+        return max(self.first.high - self.second.low, self.second.high - self.first.low)
+
+    @property
+    def is_point(self) -> bool:
+        """Return whether both are single values."""
+        return self.first.low == self.first.high and self.second.low == self.second.high
+
+    def __str__(self) -> str:
+        return f"{self.first} against {self.second}"
+
+
+@final
+@dataclass(frozen=True)
+class ValuesApart:
+    """Any two values that are at most this far apart.
+
+    Parameters
+    ----------
+    farthest : float
+    """
+
+    farthest: float
+    is_point = True
+
+    def __str__(self) -> str:
+        return f"two values at most {self.farthest:g} apart"
+
+
+ContinuousPair = ValuesApart | IntervalPair
+"""A pair of secrets of a continuous parameter."""
+
+
+@final
+@dataclass(frozen=True)
+class IntervalPairs:
+    """The pairs of intervals that were chosen for one parameter; made by `intervals`."""
+
+    chosen: tuple[IntervalPair, ...]
+
+
+Bounds = tuple[float, float] | float
+
+
+def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
+    """Choose which pairs of intervals of a continuous parameter must not be told apart; both directions count.
+
+    Parameters
+    ----------
+    *chosen : tuple of two sides
+        A side is ``(low, high)``, or a single value.
+
+    Returns
+    -------
+    IntervalPairs
+
+    Raises
+    ------
+    SecretError
+        If there is no pair, a side is no finite interval, or the sides of a pair meet.
+
+    Examples
+    --------
+    >>> [str(pair) for pair in intervals(((30, 40), (50, 60)), (35, 55)).chosen]
+    ['[30, 40] against [50, 60]', '35 against 55']
+    """
+    if not chosen:
+        raise SecretError("at least one pair of secrets is needed", found="none", remedy="Give pairs of intervals.")
+    return IntervalPairs(tuple(_pair(pair) for pair in chosen))
+
+
+ProtectValues = Mapping[str, Apart | IntervalPairs]
+"""The protected continuous parameters with what must not be told apart."""
+
+
+def continuous_secrets_of(attributes: Iterable[str], protect: object) -> dict[str, tuple[ContinuousPair, ...]]:
+    """Return the protected parameters with their pairs of secrets.
+
+    Raises
+    ------
+    SecretError
+        If nothing is protected, a parameter is unknown, or it has neither a distance nor intervals.
+    """
+    return {name: _chosen(name, given) for name, given in _wanted(attributes, protect).items()}
+
+
+def _wanted(attributes: Iterable[str], protect: object) -> dict[str, object]:
+    """Return the protected parameters with what was declared for them, if all are known."""
+    known = tuple(attributes)
+    wanted: Mapping[str, object] = {}
+    if isinstance(protect, Mapping):
+        wanted = cast(Mapping[str, object], protect)
+    elif isinstance(protect, (str, Iterable)):
+        names = [protect] if isinstance(protect, str) else list(cast("Iterable[str]", protect))
+        wanted = dict.fromkeys(names)
+    if not wanted:
+        raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
+    return {
+        checks.member("a protected attribute", name, known, error=SecretError): given for name, given in wanted.items()
+    }
+
+
+def _chosen(name: str, given: object) -> tuple[ContinuousPair, ...]:
+    if isinstance(given, Apart):
+        return (ValuesApart(given.at_most),)
+    if isinstance(given, IntervalPairs):
+        return tuple(dict.fromkeys(given.chosen))
+    raise SecretError(
+        f"the secrets of the continuous parameter {name!r} need a distance: any two of its values cannot be hidden",
+        found="none" if given is None else f"a {type(given).__name__}",
+        remedy=f"Protect {{{name!r}: bnpriv.apart(at_most=5)}}, or bnpriv.intervals(((30, 40), (50, 60))).",
+    )
+
+
+def density_secrets_of(parameters: Mapping[str, Parameter], protect: object) -> dict[str, tuple[IntervalPair, ...]]:
+    """Return the protected parameters of a network of densities with their pairs of secrets.
+
+    Raises
+    ------
+    SecretError
+        If nothing is protected, a parameter is unknown, or it has no pairs of intervals or states.
+    """
+    return {name: _stated(parameters[name], given) for name, given in _wanted(parameters, protect).items()}
+
+
+def _stated(parameter: Parameter, given: object) -> tuple[IntervalPair, ...]:
+    """Return the pairs of one parameter: the declared ones, or all pairs of its states."""
+    states = parameter.states or ()
+    if isinstance(given, IntervalPairs):
+        return tuple(dict.fromkeys(given.chosen))
+    if isinstance(given, SecretPairs) and states:
+        single = [(*pair.first, *pair.second) for pair in given.chosen if pair.is_point]
+        if len(single) == len(given.chosen):
+            return intervals(*(cast("tuple[float, float]", pair) for pair in single)).chosen
+    if given is None and len(states) > 1:
+        return tuple(_pair(pair) for pair in itertools.combinations(states, 2))
+    raise SecretError(
+        f"the secrets of the parameter {parameter.name!r} of a network of densities must be intervals or values",
+        found="none" if given is None else f"a {type(given).__name__}",
+        remedy=f"Protect {{{parameter.name!r}: bnpriv.intervals(((30, 40), (50, 60)), (35, 55))}}.",
+    )
+
+
+def _pair(given: object) -> IntervalPair:
+    sides = list(cast("Iterable[object]", given)) if isinstance(given, (tuple, list)) else []
+    if len(sides) != 2:
+        raise SecretError(
+            "a pair has two sides", found="another number", remedy="Write intervals(((30, 40), (50, 60)))."
+        )
+    first, second = (_interval(side) for side in sides)
+    if first.low <= second.high and second.low <= first.high:
+        raise SecretError(
+            "the two secrets of a pair must be disjoint", found=f"{first} and {second}", remedy="Choose others."
+        )
+    return IntervalPair(first, second)
+
+
+def _interval(given: object) -> Interval:
+    ends = list(cast("Iterable[object]", given)) if isinstance(given, (tuple, list)) else [given, given]
+    if len(ends) != 2:
+        raise SecretError("an interval has two ends", found=str(len(ends)), remedy="Write (30, 40).")
+    low, high = (checks.number("an end", end, error=SecretError) for end in ends)
+    if not low <= high or not math.isfinite(high - low):
+        raise SecretError("an interval needs low <= high", found=f"{low:g} and {high:g}", remedy="Turn it round.")
+    return Interval(low, high)

@@ -1,0 +1,369 @@
+"""Does public data contradict the model? Every row of every table tested, with the level held over all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.errors import ParameterError
+from bnpriv.networks import DiscreteNetwork, State, exact_tables
+from bnpriv.render.plotting import axes, label
+from bnpriv.render.sheet import Sheet
+from bnpriv.render.text import number_text, percent_text
+from bnpriv.studies.goodness import fit
+from bnpriv.studies.observations import Observations
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+MOST_SHOWN = 20
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RowCheck:
+    """One row of a conditional probability table against the public data, under one model.
+
+    Parameters
+    ----------
+    attribute : str
+    given : mapping from str to state
+        The states of the parents.
+    model : int
+        Index in Theta.
+    observations : int
+        How many rows of the data have these parents.
+    p_value : float
+        How often data of the model deviate at least as much; 0 if a state of probability zero was seen.
+    adjusted : float
+        The same, corrected for the number of rows (Holm).
+    impossible : tuple of states
+        States that were seen although the model gives them probability zero.
+    farthest : state
+        The state whose share is farthest from its probability, in standard deviations.
+    expected, observed : float
+        Its probability, and its share in the data.
+    test : str
+        Which test gave the p-value.
+    """
+
+    attribute: str
+    given: Mapping[str, State]
+    model: int
+    observations: int
+    p_value: float
+    adjusted: float
+    impossible: tuple[State, ...]
+    farthest: State
+    expected: float
+    observed: float
+    test: str
+
+    @property
+    def row(self) -> str:
+        """Return what the row is about."""
+        given = ", ".join(f"{name} = {state}" for name, state in self.given.items())
+        return f"{self.attribute} given {given}" if given else self.attribute
+
+    @property
+    def finding(self) -> str:
+        """Return in words what deviates most."""
+        if self.impossible:
+            return f"seen, though impossible in the model: {checks.listing(self.impossible)}"
+        return f"{self.farthest}: {percent_text(self.observed)} seen, {percent_text(self.expected)} in the model"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ModelCheck:
+    """What public data say against a network; print it.
+
+    Parameters
+    ----------
+    level : float
+        The probability that a true model is contradicted in any row is at most this.
+    rows : tuple of RowCheck
+        One per model and row with data: contradicted ones first, then by p-value.
+    log_likelihoods : tuple of float
+        One per model.
+    left_out : mapping from str to int
+        For every tested attribute how many observations have a missing or unknown state in it or in a parent.
+    untested : tuple of str
+        Attributes that are not in the data, or of whose parents one is not, or without an observation.
+    observations : int
+        Rows of the data.
+    """
+
+    level: float
+    rows: tuple[RowCheck, ...]
+    log_likelihoods: tuple[float, ...]
+    left_out: Mapping[str, int]
+    untested: tuple[str, ...]
+    observations: int
+
+    @property
+    def models(self) -> int:
+        """Return the number of models in Theta."""
+        return len(self.log_likelihoods)
+
+    def contradicted(self, model: int) -> tuple[RowCheck, ...]:
+        """Return the rows that the data contradict under one model."""
+        return tuple(row for row in self.rows if row.model == model and row.adjusted <= self.level)
+
+    @property
+    def best_model(self) -> int:
+        """Return the model with the fewest contradicted rows; among equals the one with the largest likelihood."""
+        return min(range(self.models), key=lambda k: (len(self.contradicted(k)), -self.log_likelihoods[k], k))
+
+    @property
+    def surviving(self) -> tuple[int, ...]:
+        """Return the models that no row contradicts; the class Theta is contradicted when there is none."""
+        return tuple(k for k in range(self.models) if not self.contradicted(k))
+
+    @property
+    def always_contradicted(self) -> tuple[str, ...]:
+        """Return the rows that are contradicted under every model: no member of Theta explains them."""
+        named = [[row.row for row in self.contradicted(k)] for k in range(self.models)]
+        return tuple(name for name in named[0] if all(name in other for other in named[1:]))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per model and table row, in the order of `rows`."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "attribute": [row.attribute for row in self.rows],
+                "row": [row.row for row in self.rows],
+                "model": [row.model for row in self.rows],
+                "observations": [row.observations for row in self.rows],
+                "p_value": [row.p_value for row in self.rows],
+                "adjusted": [row.adjusted for row in self.rows],
+                "contradicted": [row.adjusted <= self.level for row in self.rows],
+                "finding": [row.finding for row in self.rows],
+                "test": [row.test for row in self.rows],
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the adjusted p-values under the best model against the level, the least at the top.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        drawn = axes(ax)
+        shown = [row for row in self.rows if row.model == self.best_model][:MOST_SHOWN][::-1]
+        least = 1e-12  # a p-value of zero has no place on a logarithmic axis
+        colors = ["tab:red" if row.adjusted <= self.level else "tab:blue" for row in shown]
+        drawn.scatter([max(row.adjusted, least) for row in shown], range(len(shown)), c=colors)
+        drawn.set_yticks(range(len(shown)), [label(row.row) for row in shown])
+        drawn.set_xscale("log")
+        drawn.axvline(self.level, color="black", linestyle=":")
+        drawn.set_xlabel("adjusted p-value (left of the line: contradicted)")
+        return drawn
+
+    @property
+    def _sheet(self) -> Sheet:
+        shown = [row for row in self.rows if row.model == self.best_model]
+        rows = [
+            [
+                row.row,
+                f"{row.observations:,}",
+                number_text(row.adjusted, 2),
+                "contradicted" if row.adjusted <= self.level else "",
+                row.finding,
+            ]
+            for row in shown[:MOST_SHOWN]
+        ]
+        return Sheet(
+            caption=self._verdict(),
+            header=("row", "observations", "adjusted p", "", "farthest"),
+            rows=rows,
+            notes=tuple(self._notes(len(shown))),
+            numbers=(1, 2),
+        )
+
+    def _verdict(self) -> str:
+        if not self.rows:
+            return "The data test no row of the network."
+        tested = len(self.rows) // self.models
+        if self.models == 1:
+            wrong = len(self.contradicted(0))
+            found = f"contradict {wrong}" if wrong else "contradict none"
+            return f"The data {found} of {tested} tested rows of the network, at level {self.level:g} over all of them."
+        if self.surviving:
+            kept = f"{len(self.surviving)} of {self.models} models stand: {checks.listing(self.surviving)}"
+        else:
+            kept = f"All {self.models} models are contradicted, so the truth is hardly among them"
+        wrong = len(self.contradicted(self.best_model))
+        return f"{kept}. The best one, model {self.best_model}, has {wrong} of {tested} tested rows contradicted."
+
+    def _notes(self, shown: int) -> Iterator[str]:
+        if shown > MOST_SHOWN:
+            yield f"{shown - MOST_SHOWN} more rows; see to_pandas()."
+        if self.models > 1 and self.rows:
+            counts = [f"model {k}: {len(self.contradicted(k))}" for k in range(self.models)]
+            yield f"Contradicted rows by model: {checks.listing(counts)}."
+            if self.always_contradicted:
+                yield f"Contradicted under every model: {checks.listing(self.always_contradicted)}."
+        lost = [f"{name} {count:,}" for name, count in self.left_out.items() if count]
+        if lost:
+            yield f"Left out for a missing or unknown state, of {self.observations:,}: {checks.listing(lost)}."
+        if self.untested:
+            yield f"Not tested, for lack of data: {checks.listing(self.untested)}."
+        yield "Observations are taken as independent. What is not contradicted is not thereby true."
+
+    def __str__(self) -> str:
+        return self._sheet.text
+
+    def _repr_html_(self) -> str:
+        return self._sheet.html
+
+
+def check_model(network: DiscreteNetwork, public_table: object, *, level_of_significance: float = 0.01) -> ModelCheck:
+    """Test every row of a network's tables against public data.
+
+    The table must be public: what this prints is computed from it without any protection. Never pass the table that is
+    to be released.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        One or several models.
+    public_table : table
+        pandas, Polars, PyArrow or whatever else narwhals takes; columns are called like attributes and hold states. One
+        row is one observation of the attributes: a record for a network of level "records", a whole population for one
+        of level "parameters". Attributes without a column are not tested, nor are their children.
+    level_of_significance : float
+        How likely a true model may be contradicted in any of its rows.
+
+    Returns
+    -------
+    ModelCheck
+        Print it; rows that are contradicted come first.
+
+    Raises
+    ------
+    DataError
+        If the table is none, or has none of the attributes as a column.
+    ParameterError
+        If the level is not between 0 and 1.
+    NetworkError
+        If the network is given by intervals.
+
+    Notes
+    -----
+    For every parent configuration with observations: the exact multinomial (for two states binomial) test where its
+    outcomes can be enumerated, else the larger of the chi-square p-values of Pearson's and the likelihood-ratio
+    statistic, after states with an expected count below 5 have been split off and tested among themselves. Holm,
+    "A simple sequentially rejective multiple test procedure" (1979), over all rows of one model. Each model is tested
+    alone, because the truth is one of them: a class is contradicted if every model is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> network = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["head", "tail"]})
+    >>> found = check_model(network, pd.DataFrame({"coin": ["head"] * 30 + ["tail"] * 5 + [None]}))
+    >>> found.rows[0].finding, found.surviving, found.left_out
+    ('head: 86 % seen, 50 % in the model', (), {'coin': 1})
+    """
+    level = checks.number("level_of_significance", level_of_significance)
+    if not 0 < level < 1:
+        raise ParameterError(
+            "level_of_significance must be above 0 and below 1", found=f"{level:g}", remedy="Pass for example 0.01."
+        )
+    network = exact_tables(network, "a check against data")
+    table = Observations.of(network, public_table)
+    families = [name for name in network.attributes if {name, *network.graph.parents[name]} <= table.columns]
+    counts = {name: table.counts(network, (name, *network.graph.parents[name])) for name in families}
+    found = [_rows(network, counts, model) for model in range(network.models)]
+    rows = [row for one in found for row in _holm(one)]
+    rows.sort(key=lambda row: (row.adjusted > level, row.adjusted, row.p_value, row.row, row.model))
+    tested = {row.attribute for row in rows}
+    return ModelCheck(
+        level=level,
+        rows=tuple(rows),
+        log_likelihoods=tuple(_log_likelihood(network, counts, model) for model in range(network.models)),
+        left_out={name: table.rows - int(counts[name].sum()) for name in families},
+        untested=tuple(name for name in network.attributes if name not in tested),
+        observations=table.rows,
+    )
+
+
+def _rows(network: DiscreteNetwork, counts: Mapping[str, NDArray[np.int64]], model: int) -> list[RowCheck]:
+    found: list[RowCheck] = []
+    for name, seen in counts.items():
+        parents = network.graph.parents[name]
+        laws = network.probabilities(name)[model]
+        for places in product(*(range(len(network.states[parent])) for parent in parents)):
+            column = seen[:, *places]
+            if column.sum() > 0:
+                given = {parent: network.states[parent][k] for parent, k in zip(parents, places, strict=True)}
+                found.append(_row(name, given, model, network.states[name], column, laws[:, *places]))
+    return found
+
+
+def _row(
+    name: str,
+    given: Mapping[str, State],
+    model: int,
+    states: Sequence[State],
+    counts: NDArray[np.int64],
+    law: Floats,
+) -> RowCheck:
+    total = int(counts.sum())
+    p_value, test = fit(counts, law)
+    shares = counts / total
+    spread = np.sqrt(np.maximum(law * (1 - law), 1 / total**2) / total)  # of a state that is certain: half a count
+    # rounded, so that of two states that are equally far the first is named
+    place = int(np.argmax(np.round(np.abs(shares - law) / spread, 9)))
+    return RowCheck(
+        attribute=name,
+        given=given,
+        model=model,
+        observations=total,
+        p_value=p_value,
+        adjusted=p_value,
+        impossible=tuple(state for state, k, p in zip(states, counts, law, strict=True) if k > 0 and p == 0),
+        farthest=states[place],
+        expected=float(law[place]),
+        observed=float(shares[place]),
+        test=test,
+    )
+
+
+def _holm(rows: Sequence[RowCheck]) -> list[RowCheck]:
+    """Return the rows of one model with p-values that hold the level over all of them."""
+    adjusted, largest = list[RowCheck](), 0.0
+    for place, row in enumerate(sorted(rows, key=lambda row: row.p_value)):
+        largest = max(largest, min(1.0, (len(rows) - place) * row.p_value))
+        adjusted.append(replace(row, adjusted=largest))
+    return adjusted
+
+
+def _log_likelihood(network: DiscreteNetwork, counts: Mapping[str, NDArray[np.int64]], model: int) -> float:
+    total = 0.0
+    for name, seen in counts.items():
+        logs = network.tables[name].values
+        chosen = logs[min(model, len(logs) - 1)][seen > 0]
+        total += float(np.sum(seen[seen > 0] * chosen))
+    return total

@@ -1,0 +1,341 @@
+"""A release rehearsed on made-up data: what comes out under either secret, before any data are touched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.attacks.guesser import Answers, Guesser, Settings, check_noise, settings
+from bnpriv.errors import Refusal, RefusedError, SecretError
+from bnpriv.evidence import discrete_influences
+from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.frameworks.odds import rounded_up
+from bnpriv.mechanisms import Calibration, Decision
+from bnpriv.networks import exact_tables
+from bnpriv.noise.continuous import Noise
+from bnpriv.queries.normal_form import normal_form
+from bnpriv.render.plotting import axes, label
+from bnpriv.render.sheet import Sheet
+from bnpriv.render.text import number_text, percent_text
+from bnpriv.secrets.states import SecretPair, side_text
+from bnpriv.studies.simulate import require_laws
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+BARS = 40
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rehearsal:
+    """Made-up answers with made-up noise under two secrets, and how well they can be told apart.
+
+    Print it for the summary.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        What was rehearsed.
+    protected : str
+        The protected attribute.
+    pair : SecretPair
+        The secrets that need the most noise.
+    model : int
+        The index in Theta of the model that needs it.
+    labels : tuple of str
+        One per number of the answer.
+    first, second : ndarray of shape (draws, outputs)
+        Released answers under the first and the second secret.
+    errors : ndarray of shape (2 draws,)
+        The largest error of any number in each of them.
+    correct : float
+        How often a guesser who knows both laws names the right secret after one answer.
+    caveats : tuple of str
+        Where the rehearsal is not exact.
+    """
+
+    calibration: Calibration
+    protected: str
+    pair: SecretPair
+    model: int
+    labels: tuple[str, ...]
+    first: Floats
+    second: Floats
+    errors: Floats
+    correct: float
+    caveats: tuple[str, ...]
+
+    @property
+    def values(self) -> Mapping[str, Floats]:
+        """Return the released answers, of shape (draws, outputs), by secret."""
+        return {side_text(self.pair.first): self.first, side_text(self.pair.second): self.second}
+
+    @property
+    def bound(self) -> float:
+        """Return how often any guesser may be right, at even odds: ``(exp(eps) + delta) / (1 + exp(eps))``."""
+        guarantee = self.calibration.guarantee
+        return min(1.0, (1 + guarantee.delta * math.exp(-guarantee.epsilon)) / (1 + math.exp(-guarantee.epsilon)))
+
+    @property
+    def margin(self) -> float:
+        """Return how far `correct` may be off by chance, in 19 rehearsals of 20."""
+        return 1.96 * 0.5 / math.sqrt(len(self.first) + len(self.second))
+
+    @property
+    def summary(self) -> str:
+        """Return what the rehearsal shows, in words."""
+        return self._sheet.text
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per made-up answer: the secret, then the numbers."""
+        import pandas as pd
+
+        rows = np.concatenate([self.first, self.second])
+        secrets = np.repeat(list(self.values), [len(self.first), len(self.second)])
+        columns = ["secret", *(name if name != "secret" else "secret (answer)" for name in self.labels)]
+        return pd.concat([pd.Series(secrets), pd.DataFrame(rows)], axis=1).set_axis(columns, axis=1)
+
+    def plot(self, ax: Axes | None = None, *, output: int = 0) -> Axes:
+        """Draw how one number of the answer spreads under each secret.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        output : int
+            Which number of the answer.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        drawn = axes(ax)
+        both = np.concatenate([self.first[:, output], self.second[:, output]])
+        edges = np.histogram_bin_edges(both, bins=BARS)
+        for secret, values in self.values.items():
+            drawn.hist(values[:, output], bins=edges.tolist(), alpha=0.5, label=label(f"{self.protected} = {secret}"))
+        drawn.locator_params(axis="x", nbins=5)
+        drawn.set_xlabel(label(self.labels[output]))
+        drawn.set_ylabel("made-up releases")
+        drawn.set_title(f"told apart in {percent_text(self.correct)}, allowed {percent_text(self.bound)}")
+        drawn.legend()
+        return drawn
+
+    @property
+    def _sheet(self) -> Sheet:
+        calibration, draws = self.calibration, len(self.first)
+        half, most = np.quantile(self.errors, [0.5, 0.95])
+        size = "no noise" if calibration.scale == 0 else f"noise of scale {number_text(calibration.scale)}"
+        excess = "" if self.correct <= self.bound else " (the excess is chance, if the guarantee holds)"
+        allowed = f"{rounded_up(100 * self.bound):g} %"
+        guess = (
+            f"Somebody who knows both laws and sees one answer names the right secret in {percent_text(self.correct)} "
+            f"of the cases (give or take {percent_text(self.margin)}); a coin does in 50 %, the guarantee allows "
+            f"{allowed}{excess}."
+        )
+        error = (
+            f"Half of the answers err by at most {number_text(float(half))}, 19 of 20 by at most "
+            f"{number_text(float(most))} (calibrated: {number_text(calibration.quantile(0.95))})."
+        )
+        model = "" if calibration.framework.models == 1 else f", model {self.model}"
+        return Sheet(
+            caption=f"Rehearsal of {calibration.query} at epsilon {calibration.epsilon:g}: {draws:,} made-up answers "
+            f"each for {self.protected} {self.pair}{model}; {size}.",
+            header=("number", "secret", "mean", "19 of 20 lie between"),
+            rows=self._rows() if len(self.labels) <= 12 else (),
+            notes=(guess, error, *self.caveats, "No data were touched, and nothing here is protected."),
+            numbers=(2, 3),
+        )
+
+    def _rows(self) -> list[list[str]]:
+        rows: list[list[str]] = []
+        for k, name in enumerate(self.labels):
+            for secret, values in self.values.items():
+                low, high = np.quantile(values[:, k], [0.025, 0.975])
+                ends = f"{number_text(float(low))} and {number_text(float(high))}"
+                rows.append([name, secret, number_text(float(values[:, k].mean())), ends])
+        return rows
+
+    def __str__(self) -> str:
+        return self.summary
+
+    def __repr__(self) -> str:
+        return f"Rehearsal({self.calibration.query}: told apart in {self.correct:.3g}, allowed {self.bound:.3g})"
+
+    def _repr_html_(self) -> str:
+        return self._sheet.html
+
+
+def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> Rehearsal:
+    """Make up releases under the two secrets that need the most noise, and try to tell them apart.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Its framework needs a law for every column that the query reads.
+    draws : int
+        Made-up releases per secret.
+    seed : int
+        Everything is drawn with NumPy's generator of this seed, the noise too: nothing here needs protection.
+
+    Returns
+    -------
+    Rehearsal
+        Print it.
+
+    Raises
+    ------
+    FrameworkError
+        If a column that the query reads has no law; the message names the key to add.
+    NetworkError
+        If the network is given by intervals.
+    QueryError
+        If the query is the user's own function.
+    RefusedError
+        If the guesser does not know the law of the noise.
+    SizeError
+        If the query reads too many columns at once.
+
+    Notes
+    -----
+    Parameters are drawn from their exact joint law given a secret. Counts over all records are drawn from their exact
+    law, sums of values from the normal law with their exact mean and covariance; no record is made up, so that a
+    million records cost no more than one. The guesser weighs all combinations of parameters by Bayes' rule, and takes
+    the answer given the parameters as normal, and with Laplace noise its numbers as independent. Whatever it does, the
+    guarantee bounds how often it is right: (exp(epsilon) + delta) / (1 + exp(epsilon)) at even odds.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> network = bp.DiscreteNetwork.from_tables(
+    ...     {"income": [0.6, 0.4], "sat": [[0.6, 0.4], [0.4, 0.6]]},
+    ...     states={"income": ["low", "high"], "sat": ["weak", "strong"]},
+    ...     parents={"sat": ["income"]},
+    ... )
+    >>> schema = bp.Schema(records=1_000_000, columns={"sat": bp.Categorical(["fail", "pass"])})
+    >>> framework = bp.DistributionalAttributePrivacy(
+    ...     network, schema, "income", source="invented", laws={"sat": {"weak": 0.5, "strong": 0.7}}
+    ... )
+    >>> query = bp.proportion(bp.col("sat") == "pass")
+    >>> rehearsal = rehearse(bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=1.0))
+    >>> 0.55 < rehearsal.correct < 0.65, round(rehearsal.bound, 3)
+    (True, 0.731)
+    """
+    draws = checks.whole("draws", draws)
+    framework, query, noise = _framework(calibration), calibration.query, calibration.noise
+    exact_tables(framework.network, "a rehearsal")
+    form = normal_form(query, framework.schema)
+    require_laws(framework, sorted(query.columns))
+    check_noise(noise)
+    protected, pair, model = _deciding(calibration)
+    random = np.random.default_rng(checks.whole("seed", seed, least=0))
+    chosen = settings(framework, query.columns, protected, pair, model)
+    answers = Answers(framework=framework, form=form)
+    exact = [_exact(answers, chosen, weights, draws, random) for weights in (chosen.first, chosen.second)]
+    first, second = (_noisy(values, noise, random) for values in exact)
+    correct, complete = Guesser(settings=chosen, answers=answers, noise=noise).correct(first, second)
+    return Rehearsal(
+        calibration=calibration,
+        protected=protected,
+        pair=pair,
+        model=model,
+        labels=form.labels,
+        first=first,
+        second=second,
+        errors=np.max(np.abs(np.concatenate([first - exact[0], second - exact[1]])), axis=1),
+        correct=correct,
+        caveats=_caveats(answers, complete),
+    )
+
+
+def _framework(calibration: Calibration) -> DistributionalAttributePrivacy:
+    framework = calibration.framework
+    if not isinstance(framework, DistributionalAttributePrivacy):
+        raise RefusedError(
+            "a rehearsal needs a framework of distributional attribute privacy",
+            found=f"a {type(framework).__name__}",
+            remedy="Rehearse a calibration of such a framework.",
+        )
+    return framework
+
+
+def _deciding(calibration: Calibration) -> tuple[str, SecretPair, int]:
+    """Return the attribute, pair and model that decided the noise, or that the queried columns tell most about."""
+    by_quilts = (found for found in calibration.certificate.decisions if isinstance(found, Decision))
+    decision = next(by_quilts, None)
+    if decision is not None and isinstance(decision.pair, SecretPair):
+        return decision.protected, decision.pair, decision.model
+    evidence = discrete_influences(_framework(calibration))
+    if isinstance(evidence, Refusal):
+        raise evidence.error()
+    columns = calibration.query.columns
+    refusal = evidence.covers(columns)
+    if refusal is not None:
+        raise refusal.error()
+    told = {name: evidence.influence(columns - {name}, name) for name in evidence.secrets}
+    name = max(told, key=lambda name: (name in columns, float(told[name])))
+    pair = told[name].pair
+    if pair is None:
+        raise SecretError(
+            f"some pair of secrets of {name!r} must have positive probability",
+            found="none in any model",
+            remedy="Correct the table of the protected attribute, or choose other secrets.",
+        )
+    return name, pair, told[name].model
+
+
+def _exact(answers: Answers, chosen: Settings, weights: Floats, draws: int, random: np.random.Generator) -> Floats:
+    """Return exact answers, of shape (draws, outputs), for parameters drawn with `weights`."""
+    counts = random.multinomial(draws, weights)
+    drawn = [answers.draw(chosen.states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)]
+    return random.permutation(np.concatenate(drawn))
+
+
+@final
+@dataclass(frozen=True)
+class _NumpySampler:
+    """Noise from NumPy, for made-up answers only: it is neither exact nor secret."""
+
+    random: np.random.Generator
+
+    def laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        return tuple((np.asarray(values) + self.random.laplace(0.0, scale, len(values))).tolist())
+
+    def gaussian(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        return tuple((np.asarray(values) + self.random.normal(0.0, scale, len(values))).tolist())
+
+    def discrete_laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        p = -np.expm1(-1 / scale)
+        drawn = self.random.geometric(p, len(values)) - self.random.geometric(p, len(values))
+        return tuple((np.asarray(values) + drawn).tolist())
+
+
+def _noisy(exact: Floats, noise: Noise, random: np.random.Generator) -> Floats:
+    sampler = _NumpySampler(random)
+    return np.array([noise.sample(row, sampler) for row in exact.tolist()])
+
+
+def _caveats(answers: Answers, complete: bool) -> tuple[str, ...]:
+    said: list[str] = []
+    normal = answers.approximate
+    if normal:
+        which = checks.listing(normal, 3)
+        said.append(f"Sums of values ({which}) were drawn from normal laws with exact mean and covariance.")
+    if not complete:
+        said.append("The guesser knows the likeliest combinations of parameter states only: there are too many.")
+    return tuple(said)

@@ -1,0 +1,210 @@
+"""What privacy costs: the best mechanism and its error for many epsilons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from bnpriv import checks
+from bnpriv.errors import ParameterError
+from bnpriv.frameworks import Framework, odds
+from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.plan import Plan, plan
+from bnpriv.queries.base import Query
+from bnpriv.render.plotting import axes, label
+from bnpriv.render.sheet import Sheet
+from bnpriv.render.text import number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_OTHERWISE = {
+    "coarse": "is coarse",
+    "drowned": "drowns in the noise",
+    "unknown": "cannot be judged: its range is not declared",
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Tradeoff:
+    """The plan for one query at many epsilons; print it.
+
+    Parameters
+    ----------
+    query : Query
+    epsilons : tuple of float
+        Increasing.
+    plans : tuple of Plan
+        One per epsilon.
+    """
+
+    query: Query
+    epsilons: tuple[float, ...]
+    plans: tuple[Plan, ...]
+
+    @property
+    def best(self) -> tuple[Calibration, ...]:
+        """Return the calibration with the least expected error for each epsilon."""
+        return tuple(chosen.best for chosen in self.plans)
+
+    @property
+    def noiseless_from(self) -> float | None:
+        """Return the least of the epsilons from which on no noise is needed, None if noise always is."""
+        return self._from([best.scale == 0 for best in self.best])
+
+    @property
+    def useful_from(self) -> float | None:
+        """Return the least of the epsilons from which on the answer is useful or better, None if it never is."""
+        return self._from([best.useful.verdict not in _OTHERWISE for best in self.best])
+
+    def _from(self, holds: list[bool]) -> float | None:
+        found = None
+        for epsilon, held in zip(self.epsilons[::-1], holds[::-1], strict=True):
+            if not held:
+                break
+            found = epsilon
+        return found
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Return in words from where on the answer is useful, and released as it is."""
+        verdicts = [_OTHERWISE.get(best.useful.verdict, "") for best in self.best]
+        return (
+            self._sentence(self.useful_from, "the answer is useful", verdicts),
+            self._sentence(
+                self.noiseless_from, "the answer is released without noise", ["needs noise"] * len(self.plans)
+            ),
+        )
+
+    def _sentence(self, found: float | None, then: str, otherwise: Sequence[str]) -> str:
+        """Return from where on `then` holds, and what the answer does before, which is told for every epsilon."""
+        if found is None:
+            return f"Even at epsilon {self.epsilons[-1]:g}, the largest tried, the answer {otherwise[-1]}."
+        place = self.epsilons.index(found)
+        if place == 0:
+            return f"At every epsilon tried, from {found:g} on, {then}."
+        return f"From epsilon {found:g} on {then}; at {self.epsilons[place - 1]:g} it still {otherwise[place - 1]}."
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per epsilon: mechanism, scale, mean error, error of 19 in 20, verdict, belief."""
+        import pandas as pd
+
+        best = self.best
+        return pd.DataFrame(
+            {
+                "epsilon": list(self.epsilons),
+                "mechanism": [str(one.mechanism) for one in best],
+                "scale": [one.scale for one in best],
+                "expected_error": [one.expected_error for one in best],
+                "quantile_95": [one.quantile(0.95) for one in best],
+                "verdict": [one.useful.verdict for one in best],
+                "belief": [one.guarantee.belief(odds.PRIOR) for one in best],
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean error of the best mechanism over epsilon, both on logarithmic axes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        drawn = axes(ax)
+        noisy = [(epsilon, one.expected_error) for epsilon, one in zip(self.epsilons, self.best, strict=True)]
+        noisy = [(epsilon, error) for epsilon, error in noisy if error > 0]
+        if noisy:
+            drawn.plot(*zip(*noisy, strict=True), marker="o", label="mean error")
+            drawn.set_yscale("log")
+        drawn.set_xscale("log")
+        if self.noiseless_from is not None:
+            drawn.axvspan(self.noiseless_from, self.epsilons[-1], alpha=0.2, color="tab:green", label="no noise")
+        drawn.set_xlabel("epsilon")
+        drawn.set_ylabel("mean error")
+        drawn.set_title(label(str(self.query)))
+        drawn.legend()
+        return drawn
+
+    @property
+    def _sheet(self) -> Sheet:
+        rows = [
+            [
+                f"{epsilon:g}",
+                one.guarantee.moved_text(),
+                str(one.mechanism),
+                number_text(one.scale),
+                number_text(one.expected_error),
+                one.useful.verdict,
+            ]
+            for epsilon, one in zip(self.epsilons, self.best, strict=True)
+        ]
+        moved = "10 % becomes" if self.best[0].guarantee.with_belief else "within a pair"
+        return Sheet(
+            caption=f"What privacy costs {self.query}.",
+            header=("epsilon", moved, "mechanism", "scale", "mean error", "answer"),
+            rows=rows,
+            notes=self.sentences,
+            numbers=(0, 1, 3, 4),
+        )
+
+    def __str__(self) -> str:
+        return self._sheet.text
+
+    def _repr_html_(self) -> str:
+        return self._sheet.html
+
+
+def tradeoff(framework: Framework, query: Query, epsilons: Iterable[float]) -> Tradeoff:
+    """Plan one query at many epsilons.
+
+    Parameters
+    ----------
+    framework : Framework
+        Network, schema and secrets.
+    query : Query
+        What is to be released.
+    epsilons : iterable of float
+        Above 0, in any order.
+
+    Returns
+    -------
+    Tradeoff
+        Print it, or plot it.
+
+    Raises
+    ------
+    ParameterError
+        If there is no epsilon, or one is out of range.
+    RefusedError
+        If no mechanism supports the query.
+    QueryError, SchemaError
+        If the query does not fit the schema.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> found = tradeoff(bp.example("student"), bp.count(bp.col("height") > 180), [0.1, 0.5, 1.0])
+    >>> found.noiseless_from
+    0.5
+    >>> print(found.sentences[1])
+    From epsilon 0.5 on the answer is released without noise; at 0.1 it still needs noise.
+    """
+    asked = tuple(sorted({checks.epsilon(epsilon) for epsilon in epsilons}))
+    if not asked:
+        raise ParameterError("at least one epsilon is needed", found="none", remedy="Pass [0.1, 0.5, 1.0].")
+    plans = tuple(plan(framework, query, epsilon) for epsilon in asked)
+    for chosen in plans:
+        _ = chosen.best  # refuses here, not when the table is printed
+    return Tradeoff(query=query, epsilons=asked, plans=plans)

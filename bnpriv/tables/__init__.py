@@ -1,0 +1,1 @@
+"""Schemas, laws of columns, and the one reader of every table and file."""

@@ -1,0 +1,434 @@
+"""The law of a column given a state of its parameter: what records are made up from, and the laws of answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, Kind, weakest
+from bnpriv.errors import FrameworkError, LawError
+from bnpriv.laws.base import FUNCTION_ERROR, magnitude
+from bnpriv.tables.distributions import Distribution, NormalDistribution
+from bnpriv.tables.interval_masses import is_known, log_masses
+from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real, Schema, State
+
+SUM_TOLERANCE = 1e-9
+"""How far declared probabilities may be from a sum of one."""
+
+BINS = 4096
+"""Bins that stand for the values of a column between two far quantiles."""
+
+TAIL = 1e-10
+"""Probability beyond the quantiles between which the bins lie; it is still counted, in coarser bins."""
+
+LARGEST_ERROR = 1e-3
+"""Largest error of the log of a probability of an interval that is used."""
+
+Floats = NDArray[np.float64]
+
+
+DeclaredLaw = float | Mapping[Category, float] | Distribution
+"""A probability, the probabilities of categories, or a frozen distribution of scipy.stats."""
+
+DeclaredLaws = Mapping[str, DeclaredLaw | Mapping[Any, DeclaredLaw]]
+"""For every column one law per state of its parameter, or one law if the column is declared independent."""
+
+
+Told = Callable[[Any], Hashable]
+"""What a query sees of a value of a column."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CellMasses:
+    """Probabilities of cells of a column that a query does not tell apart.
+
+    Parameters
+    ----------
+    values : sequence of length V
+        One value of each cell; cells that are alike for the query may come several times.
+    logs : ndarray of shape (V,)
+        Natural logs of the probabilities; ``-inf`` only where a probability is 0.
+    error : float
+        Largest absolute error of a log.
+    """
+
+    values: Sequence[Any]
+    logs: Floats
+    error: float
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FiniteLaw:
+    """A law on the categories of a column, or on the whole numbers 0 and 1.
+
+    Parameters
+    ----------
+    values : tuple of str, int or bool
+    probabilities : tuple of float
+        One per value, as declared; they sum to one to within 1e-9, by which they are divided where they are used.
+    """
+
+    values: tuple[Category, ...]
+    probabilities: tuple[float, ...]
+
+    def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return `records` independent draws."""
+        chosen = random.choice(len(self.values), size=records, p=self.atoms()[1])
+        return np.array(self.values)[chosen]
+
+    def cells(self, cuts: Iterable[float], told: Told) -> CellMasses:
+        """Return the values one by one, with the logs of their probabilities; `cuts` and `told` make no difference."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.array(self.probabilities)) - math.log(math.fsum(self.probabilities))
+        error = UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + magnitude(logs)) + 4)
+        return CellMasses(values=self.values, logs=logs, error=error)
+
+    def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], Floats]:
+        """Return the values and their probabilities; `cuts` make no difference."""
+        kind = object if isinstance(self.values[0], (str, bool)) else np.float64
+        return np.array(self.values, dtype=kind), np.array(self.probabilities) / math.fsum(self.probabilities)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NumberLaw:
+    """A distribution of scipy.stats on a Real or Integer column, as the column counts it: rounded and clamped.
+
+    Parameters
+    ----------
+    column : Real or Integer
+    name : str
+        Name of the family in scipy.stats.
+    parameters : tuple of (str, float)
+        Shapes, location and scale.
+    quantiles : tuple of float
+        Some quantiles where the name does not determine the family; two such laws are equal if these are.
+    distribution : Distribution
+        The frozen distribution.
+    """
+
+    column: Real | Integer
+    name: str
+    parameters: tuple[tuple[str, float], ...]
+    quantiles: tuple[float, ...] = ()
+    distribution: Distribution = field(repr=False, compare=False)
+
+    def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return `records` independent draws, rounded in an Integer column, clamped to the bounds."""
+        drawn = np.asarray(self.distribution.rvs(size=records, random_state=random), dtype=np.float64)
+        if isinstance(self.column, Real):
+            return np.clip(drawn, self.column.lower, self.column.upper)
+        return np.clip(np.floor(drawn + 0.5), self.column.lower, self.column.upper).astype(np.int64)
+
+    def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], Floats]:
+        """Return values that stand for small bins of the column, and the probabilities of the bins.
+
+        Parameters
+        ----------
+        cuts : iterable of float
+            No bin lies on both sides of one of these, so that comparisons with them have exact probabilities.
+
+        Returns
+        -------
+        values, probabilities : ndarray of shape (bins,)
+            Middles of bins, and the probability of each; the bounds hold what is clamped to them.
+        """
+        between = np.array([cut for cut in cuts if self.column.lower < cut < self.column.upper])
+        return self._discrete(between) if self._whole else self._continuous(between)
+
+    @property
+    def kind(self) -> Kind:
+        """Return how well probabilities are known: the accuracy of some families was tried against many digits."""
+        return "certified" if not self.quantiles and is_known(self.name) else "estimate"
+
+    def cells(self, cuts: Iterable[float], told: Told) -> CellMasses:
+        """Return the cells of the column that a query does not tell apart, with the logs of their probabilities.
+
+        Parameters
+        ----------
+        cuts : iterable of float
+            What a query compares the column with, and the least doubles of its grid steps.
+        told : callable
+            From a value to what the query sees of it, the same between two cuts.
+
+        Returns
+        -------
+        CellMasses
+
+        Raises
+        ------
+        LawError
+            If a probability cannot be computed to a known accuracy.
+        """
+        between = [cut for cut in cuts if self.column.lower < cut < self.column.upper]
+        values, ends = (self._whole_pieces if self._whole else self._pieces)(between)
+        marks = [told(value) for value in values]
+        firsts = [k for k, mark in enumerate(marks) if k == 0 or mark != marks[k - 1]]
+        edges = np.array([-math.inf, *(ends[k - 1] for k in firsts[1:]), math.inf])
+        name = self.name if not self.quantiles else ""
+        logs, errors = log_masses(self.distribution, name, dict(self.parameters), edges[:-1], edges[1:])
+        worst = int(np.argmax(errors))
+        if not errors[worst] <= LARGEST_ERROR:
+            raise LawError(
+                f"the probability of values between {edges[worst]:g} and {edges[worst + 1]:g} must be known to "
+                f"{LARGEST_ERROR:g} of itself",
+                found=f"{self.name}, whose distribution function does not tell it so finely",
+                remedy="Ask for a wider range of values, or declare the column by the probabilities of few categories.",
+            )
+        return CellMasses(values=[values[k] for k in firsts], logs=logs, error=float(errors[worst]))
+
+    @property
+    def _whole(self) -> bool:
+        return isinstance(self.column, Integer) or "scale" not in dict(self.parameters)
+
+    def _pieces(self, cuts: Sequence[float]) -> tuple[list[Any], list[float]]:
+        """Return a value of each piece between cuts, bounds apart, and where pieces end but for the last one."""
+        edges = sorted({float(self.column.lower), *cuts, float(self.column.upper)})
+        inside = [_between(low, high) for low, high in pairwise(edges)]
+        return [self.column.lower, *inside, self.column.upper], edges
+
+    def _whole_pieces(self, cuts: Sequence[float]) -> tuple[list[Any], list[float]]:
+        """Return the same for whole numbers; halves are rounded up, so what lies below a half is the number below."""
+        first, last = math.ceil(self.column.lower), math.floor(self.column.upper)
+        if first > last:  # no whole number between the bounds
+            return [self.column.lower, self.column.upper], [first - 0.75]
+        starts = {first, *(n for cut in cuts for n in (math.ceil(cut), math.floor(cut) + 1) if first < n <= last)}
+        edges = [*sorted(starts), last + 1]
+        inside = [(low + high - 1) / 2 for low, high in pairwise(edges)]
+        ends = [math.nextafter(edge - 0.5, -math.inf) for edge in edges]
+        return [self.column.lower, *inside, self.column.upper], ends
+
+    def _grid(self) -> Floats:
+        """Return edges of bins: evenly between two far quantiles, and ever wider from there to the bounds."""
+        lower, upper = float(self.column.lower), float(self.column.upper)
+        ends = np.asarray(self.distribution.ppf([TAIL, 1 - TAIL]), dtype=np.float64)
+        low, high = (float(end) for end in np.clip(ends, lower, upper))
+        outside: Floats = 0.5 ** np.arange(64.0)
+        far = np.concatenate([low - (low - lower) * outside, high + (upper - high) * outside])
+        return np.concatenate([np.linspace(low, high, BINS + 1), far])
+
+    def _continuous(self, cuts: Floats) -> tuple[Floats, Floats]:
+        edges = np.unique(np.concatenate([self._grid(), cuts]))
+        middles = (edges[1:] + edges[:-1]) / 2
+        return np.concatenate([[self.column.lower], middles, [self.column.upper]]), self._masses(edges)
+
+    def _discrete(self, cuts: Floats) -> tuple[Floats, Floats]:
+        first, last = math.ceil(self.column.lower), math.floor(self.column.upper)
+        grid = np.round(self._grid())
+        low, high = float(grid[0]), float(grid[BINS])
+        if high - low <= BINS:
+            grid = np.concatenate([grid, np.arange(low, high + 1)])
+        starts = np.unique(np.clip(np.concatenate([grid, np.ceil(cuts), np.floor(cuts) + 1]), first, last))
+        if first > last:  # no whole number between the bounds
+            starts = np.array([], dtype=np.float64)
+        ends = np.append(starts, last + 1.0)
+        # Halves are rounded up, so that exactly what lies below the half belongs to the number below.
+        values = np.concatenate([[self.column.lower], (ends[:-1] + ends[1:] - 1) / 2, [self.column.upper]])
+        return values, self._masses(np.nextafter(ends - 0.5, -math.inf))
+
+    def _masses(self, edges: Floats) -> Floats:
+        below, above = (
+            np.clip(np.asarray(tail, dtype=np.float64), 0.0, 1.0)
+            for tail in (self.distribution.cdf(edges), self.distribution.sf(edges))
+        )
+        # from the nearer end: beside 1 a mass of 1e-20 would be lost, and with it what it can tell
+        inner = np.where(below[1:] <= 0.5, np.diff(below), -np.diff(above))
+        masses = np.maximum(np.concatenate([below[:1], inner, above[-1:]]), 0.0)
+        return masses / masses.sum()
+
+
+def _between(low: float, high: float) -> float | Fraction:
+    """Return a number strictly between two, which no double may be; as a double it is then the lower one."""
+    middle = (low + high) / 2
+    return middle if low < middle < high else Fraction(low) + (Fraction(high) - Fraction(low)) / 4
+
+
+ColumnLaw = FiniteLaw | NumberLaw
+
+
+def law_kind(laws: Iterable[ColumnLaw]) -> Kind:
+    """Return how well probabilities under laws are known: exactly where they were declared one by one."""
+    return weakest(law.kind for law in laws if isinstance(law, NumberLaw))
+
+
+def column_law(declared: object, column: Column, where: str = "the column") -> ColumnLaw:
+    """Return a declared law of a column as a value.
+
+    Parameters
+    ----------
+    declared : float, mapping or frozen distribution of scipy.stats
+        A probability p for ``Integer(0, 1)`` or two categories (the second one has probability p), a mapping from
+        categories to probabilities, or a distribution for a Real or Integer column.
+    column : Real, Integer or Categorical
+    where : str
+        What the law belongs to, for messages.
+
+    Returns
+    -------
+    FiniteLaw or NumberLaw
+
+    Raises
+    ------
+    LawError
+        If the law does not fit the column, names unknown categories, or its probabilities do not sum to one.
+
+    Examples
+    --------
+    >>> column_law({"f": 0.6, "m": 0.4}, Categorical(["f", "m"])).probabilities
+    (0.6, 0.4)
+    >>> column_law(0.25, Integer(0, 1))
+    FiniteLaw(values=(0, 1), probabilities=(0.75, 0.25))
+    """
+    if isinstance(declared, Mapping):
+        return _of_categories(cast("Mapping[object, object]", declared), column, where)
+    if isinstance(declared, (int, float)) or hasattr(declared, "__float__"):
+        return _bernoulli(declared, column, where)
+    return _of_distribution(declared, column, where)
+
+
+def column_laws(
+    declared: DeclaredLaws, schema: Schema, states: Mapping[str, tuple[State, ...]], independent: Iterable[str]
+) -> dict[str, tuple[ColumnLaw, ...]]:
+    """Return the laws of columns, in the order of the states of their parameters; one law for an independent column.
+
+    Raises
+    ------
+    FrameworkError
+        If a column is unknown or no parameter governs it, or a state is unknown or lacks its law.
+    LawError
+        If a law is not well formed.
+    """
+    if not isinstance(declared, Mapping):
+        found = f"a {type(declared).__name__}"
+        raise FrameworkError("laws must be a mapping from columns to laws", found=found, remedy=_example("height"))
+    alone = frozenset(independent)
+    laws: dict[str, tuple[ColumnLaw, ...]] = {}
+    for name, given in declared.items():
+        checks.member("a column with a law", name, schema.columns, error=FrameworkError)
+        if name in alone:
+            laws[name] = (column_law(given, schema[name], f"the independent column {name!r}"),)
+        elif name in states:
+            laws[name] = _per_state(name, given, schema[name], states[name])
+        else:
+            raise FrameworkError(
+                "a column with a law must be a node of the network or declared independent",
+                found=repr(name),
+                remedy="Add it to the network, or to `independent`; in a framework file write independent = true in "
+                f"[columns.{name}].",
+            )
+    return laws
+
+
+def _per_state(name: str, given: object, column: Column, states: tuple[State, ...]) -> tuple[ColumnLaw, ...]:
+    if not isinstance(given, Mapping):
+        found = f"a {type(given).__name__}"
+        raise FrameworkError(f"{name!r} needs a law per state of its node", found=found, remedy=_example(name))
+    chosen = cast("Mapping[State, object]", given)
+    missing = [state for state in states if state not in chosen]
+    if missing or len(chosen) != len(states):
+        unknown = [state for state in chosen if state not in states]
+        raise FrameworkError(
+            f"{name!r} needs a law for exactly the states {checks.listing(states)} of its node",
+            found=f"none for {checks.listing(missing)}" if missing else f"one for {checks.listing(unknown)}",
+            remedy="Give one law per state, spelled as in the network.",
+        )
+    return tuple(column_law(chosen[state], column, f"{name!r} given {state}") for state in states)
+
+
+def _example(name: str) -> str:
+    return f'Write laws={{"{name}": {{"state": scipy.stats.norm(165, 8), ...}}}}.'
+
+
+def _refused(where: str, required: str, found: str, remedy: str) -> LawError:
+    return LawError(f"the law of {where} {required}", found=found, remedy=remedy)
+
+
+def _bernoulli(declared: object, column: Column, where: str) -> FiniteLaw:
+    p = checks.number(f"the law of {where}", declared, error=LawError)
+    values = column.categories if isinstance(column, Categorical) else (column.lower, column.upper)
+    if len(values) != 2 or isinstance(column, Real) or (isinstance(column, Integer) and values != (0, 1)):
+        raise _refused(
+            where,
+            "is a probability only for Integer(0, 1) or two categories",
+            f"{p:g} for a {type(column).__name__} column",
+            "Give a distribution of scipy.stats, or a probability for each category.",
+        )
+    if not 0 <= p <= 1:
+        raise _refused(where, "must be a probability between 0 and 1", f"{p:g}", "Correct it.")
+    return FiniteLaw(values=cast("tuple[Category, ...]", tuple(values)), probabilities=(1 - p, p))
+
+
+def _of_categories(declared: Mapping[object, object], column: Column, where: str) -> FiniteLaw:
+    if not isinstance(column, Categorical):
+        raise _refused(
+            where,
+            "is a mapping only for a Categorical column",
+            f"a mapping for a {type(column).__name__} column",
+            "Give a frozen distribution of scipy.stats, or a probability for Integer(0, 1).",
+        )
+    known = [(type(category), category) for category in column.categories]  # True is not 1 here
+    unknown = [key for key in declared if (type(key), key) not in known]
+    if unknown:
+        categories = checks.listing(column.categories)
+        raise _refused(where, f"must name only {categories}", checks.listing(map(repr, unknown)), "Check the spelling.")
+    what = f"a probability in the law of {where}"
+    masses = [checks.number(what, declared.get(category, 0), error=LawError) for category in column.categories]
+    total = math.fsum(masses)
+    if not (min(masses) >= 0 and abs(total - 1) <= SUM_TOLERANCE):
+        found = f"a sum of {total:.12g}" if min(masses) >= 0 else f"{min(masses):g}"
+        raise _refused(where, "must have probabilities of at least 0 that sum to one", found, "Correct it.")
+    return FiniteLaw(values=tuple(column.categories), probabilities=tuple(masses))
+
+
+def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw:
+    if isinstance(declared, NormalDistribution) and not isinstance(column, Categorical):
+        parameters = (("loc", declared.mean), ("scale", declared.sd))
+        return NumberLaw(column=column, name="norm", parameters=parameters, distribution=declared)
+    import scipy.stats
+    from scipy.stats.distributions import rv_frozen
+
+    kind = type(declared).__name__
+    if not isinstance(declared, rv_frozen) or isinstance(column, Categorical):
+        raise _refused(
+            where,
+            "must be a probability, probabilities of categories, or (for numbers) a frozen scipy.stats distribution",
+            f"a {kind} for a {type(column).__name__} column",
+            "Write for example scipy.stats.norm(165, 8) for numbers, or {category: probability} for categories.",
+        )
+    frozen = cast(Any, declared)
+    below = np.asarray(frozen.cdf([[column.lower], [column.upper]]))
+    if below.shape != (2, 1) or not np.isfinite(below).all():
+        found = "parameters without a distribution"
+        raise _refused(where, "must have numbers in range as parameters", found, "Check location and scale.")
+    family = frozen.dist
+    parameters = _parameters(frozen)
+    if "scale" not in parameters and not parameters["loc"].is_integer():
+        found = f"{parameters['loc']:g}"
+        raise _refused(where, "must have a whole number as location if it is discrete", found, "Round it.")
+    # a histogram, a table of values or a family of the user's own is known by its quantiles only
+    named = type(getattr(scipy.stats, str(family.name), None)) is type(family)
+    return NumberLaw(
+        column=column,
+        name=str(family.name),
+        parameters=tuple(parameters.items()),
+        quantiles=() if named else tuple(float(f"{q:.9g}") for q in frozen.ppf(np.linspace(0.01, 0.99, 99))),
+        distribution=cast(Distribution, declared),
+    )
+
+
+def _parameters(frozen: Any) -> dict[str, float]:
+    """Return shapes, location and, for a continuous family, scale, however they were passed."""
+    names = [*filter(None, (frozen.dist.shapes or "").replace(" ", "").split(",")), "loc"]
+    names += ["scale"] if hasattr(frozen.dist, "pdf") else []
+    given = {"loc": 0.0, "scale": 1.0} | dict(zip(names, frozen.args, strict=False)) | frozen.kwds
+    return {name: float(given[name]) for name in names}

@@ -1,0 +1,176 @@
+"""Tables of any engine as one lazy narwhals frame with plain dtypes; nothing that is refused depends on values.
+
+Imported only when data are at hand: narwhals stays out of ``import bnpriv``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import narwhals as nw
+import numpy as np
+
+from bnpriv.errors import DataError
+from bnpriv.tables.expressions import reading
+from bnpriv.tables.files import file_frame, identifier
+from bnpriv.tables.partitions import in_memory
+from bnpriv.tables.readings import categories, number
+from bnpriv.tables.schema import Categorical, Column
+
+Frame = nw.LazyFrame[Any]
+
+
+@contextmanager
+def opened(data: object, columns: Mapping[str, Column]) -> Generator[Frame]:
+    """Open a table and select the declared columns by position, renamed to c0, c1, ... in the order of `columns`.
+
+    Parameters
+    ----------
+    data : table, str or path
+        Whatever narwhals takes, a Parquet file or directory of Parquet files, or a CSV file.
+    columns : mapping from str to Real, Integer or Categorical
+        The columns to be read.
+
+    Yields
+    ------
+    narwhals.LazyFrame
+        Numbers and whole-number categories as Float64, boolean ones as Boolean, others as what `keys_of` says of their
+        dtype; null where a value is missing, and never NaN.
+
+    Raises
+    ------
+    DataError
+        If the data are no table, or a column is missing or occurs twice.
+    FileError
+        If a file is missing, unreadable or of another kind.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        with file_frame(cast("str | os.PathLike[str]", data)) as (lazy, names):
+            yield _read(_chosen(lazy, names, columns), columns)
+        return
+    frame = _table(in_memory(data, columns))
+    # the names alone: for its dtypes narwhals would look at the values of a pandas table
+    names = frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
+    yield _read(_chosen(frame, names, columns), columns)
+
+
+def _table(data: object) -> Frame | nw.DataFrame[Any]:
+    frame: object = None
+    try:
+        frame = nw.from_native(cast(Any, data))
+    except Exception:  # its message may show the data
+        frame = None
+    if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
+        return cast("Frame | nw.DataFrame[Any]", frame)
+    raise DataError(
+        "the data must be a table with distinct column names",
+        found=f"a {type(data).__name__}",
+        remedy="Pass a pandas, Polars, PyArrow, DuckDB, Dask or Spark table, or a path to a Parquet or CSV file.",
+    )
+
+
+def _chosen(
+    frame: Frame | nw.DataFrame[Any], names: Sequence[str], columns: Mapping[str, Column]
+) -> Frame | nw.DataFrame[Any]:
+    """Select columns by position: an engine may read a name as a pattern, or without its case."""
+    for name in columns:
+        if names.count(name) != 1:
+            raise DataError(
+                f"the data must have one column {name!r}",
+                found=f"{names.count(name)} of that name" if name in names else "none of that name",
+                remedy="Rename the column, or declare the schema with the names that the data use.",
+            )
+    places = [names.index(name) for name in columns]
+    if frame.implementation.is_duckdb():
+        native: Any = frame.to_native()
+        fields = [f"{identifier(native.columns[place])} AS c{k}" for k, place in enumerate(places)]
+        return nw.from_native(native.project(", ".join(fields) or "1 AS c0"))
+    return frame.select(*(nw.nth(place).alias(f"c{k}") for k, place in enumerate(places)))
+
+
+def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column]) -> Frame:
+    """Give every column one of the plain dtypes, by the values alone."""
+    declared = {f"c{k}": column for k, column in enumerate(columns.values())}
+    if isinstance(frame, nw.LazyFrame):
+        frame = _with_objects(frame)
+    if isinstance(frame, nw.DataFrame):
+        frame = _plain(frame, declared)
+    dtypes = frame.collect_schema()
+    expressions = (reading(nw.col(name), column, dtypes[name]).alias(name) for name, column in declared.items())
+    return frame.lazy().select(*expressions)
+
+
+def _with_objects(frame: Frame) -> Frame | nw.DataFrame[Any]:
+    """Collect what may hold Python objects, which are read one by one."""
+    return frame.collect() if any(dtype == nw.Object for dtype in frame.collect_schema().values()) else frame
+
+
+def _plain(frame: nw.DataFrame[Any], declared: Mapping[str, Column]) -> nw.DataFrame[Any]:
+    """Read here what an engine would read by the dtype of the column, or could not read."""
+    if frame.implementation.is_pyarrow():
+        return nw.from_native(_plain_arrow(frame.to_native()), eager_only=True)
+    if frame.implementation.is_polars():
+        objects = [name for name, dtype in frame.schema.items() if dtype == nw.Object]
+        return frame.with_columns(*(_polars_column(frame[name], declared[name]) for name in objects))
+    import pandas as pd
+
+    table = frame.to_pandas()
+    read = {name: _pandas_column(table[name], column) for name, column in declared.items()}
+    return nw.from_native(pd.DataFrame(read), eager_only=True)
+
+
+def _plain_arrow(table: Any) -> Any:
+    """Decode what is encoded, and turn whole numbers into the nearest doubles, which a cast would refuse to do."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    pa, pc = cast(Any, pyarrow), cast(Any, compute)
+    for place, name in enumerate(table.column_names):
+        column: Any = table.column(place)
+        if pa.types.is_run_end_encoded(column.type):
+            column = pc.run_end_decode(column)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_integer(column.type):
+            column = column.cast(pa.float64(), safe=False)
+        table = table.set_column(place, name, column)
+    return table
+
+
+def _polars_column(series: nw.Series[Any], column: Column) -> nw.Series[Any]:
+    values = series.to_list()
+    if not isinstance(column, Categorical):
+        return nw.new_series(series.name, [number(value) for value in values], nw.Float64(), backend="polars")
+    kind: Any = {str: nw.String, int: nw.Int64, bool: nw.Boolean}[type(column.categories[0])]
+    return nw.new_series(series.name, categories(values, column), kind, backend="polars")
+
+
+def _pandas_column(series: Any, column: Column) -> Any:
+    """Return the values as doubles, nullable truth values or texts, whatever dtype pandas inferred for them."""
+    import pandas as pd
+
+    dtype, kind = series.dtype, type(column.categories[0]) if isinstance(column, Categorical) else float
+    held = pd.api.types
+    if held.is_bool_dtype(dtype) and kind in (bool, str) and not held.is_object_dtype(dtype):
+        return series.astype("boolean").array
+    if held.is_numeric_dtype(dtype) and not held.is_complex_dtype(dtype) and kind is not bool:
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    if kind is str and isinstance(dtype, pd.StringDtype):
+        return series.array
+    if not isinstance(column, Categorical):
+        return np.array([number(value) for value in series.tolist()], dtype=np.float64)
+    found = categories(series.tolist(), column)
+    if kind is int:
+        return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
+    return pd.Series(cast(Any, found), dtype=cast(Any, "boolean" if kind is bool else "string")).array
+
+
+def collected(frame: Frame) -> nw.DataFrame[Any]:
+    """Collect into the engine's own tables, else into pandas, which is always there."""
+    engine = frame.implementation
+    own = engine.is_polars() or engine.is_pyarrow() or engine.is_pandas_like()
+    return frame.collect() if own else frame.collect(backend="pandas")

@@ -1,0 +1,157 @@
+"""Row 46 of the reliability contract: odd paths, odd files and odd names of columns, in every engine."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from bnpriv import queries
+from bnpriv.adapters.framework_file import read_framework
+from bnpriv.adapters.starter import starter
+from bnpriv.errors import BnprivError, DataError, FileError
+from bnpriv.queries import parse_query
+from bnpriv.release import evaluate
+from bnpriv.tables.files import LONGEST_HEADER
+from bnpriv.tables.schema import Real, Schema
+
+SCHEMA = Schema(records=3, columns={"a": Real(0, 10)})
+CSV = "a,b\n1,x\n2,y\n3,x\n"
+
+NAMES = (
+    *("*", 'a"b', "a b", "A", "a", "c0", "t0", "rows", "a.b", "^x$", "^.*$", "select", ";--", "0", "ü", "a'b", "a`b"),
+    *("[a]", "{a}", "\\", "a,b", "a\nb", "~", "len(*)", " a", "?", "$1", "%s", "NULL", "true", "\u200b", "x" * 500),
+)
+TABLE = pd.DataFrame({name: [float(k % 5), float(k % 3), 1.0] for k, name in enumerate(NAMES)})
+
+
+@pytest.fixture(autouse=True)
+def soon() -> Iterator[None]:
+    """Let whatever waits for the other end of a pipe fail."""
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+
+
+ENGINES: dict[str, Callable[[Path], object]] = {
+    "pandas": lambda _: TABLE,
+    "Polars": lambda _: pl.DataFrame(TABLE),
+    "lazy Polars": lambda _: pl.DataFrame(TABLE).lazy(),
+    "Arrow": lambda _: pa.Table.from_pandas(TABLE),
+    "DuckDB": lambda _: duckdb.from_df(TABLE.drop(columns="A")),  # where names that differ in case are one
+    "Parquet": lambda folder: written(folder, "parquet"),
+    "CSV": lambda folder: written(folder, "csv"),
+}
+
+
+def written(folder: Path, kind: str) -> Path:
+    path = folder / f"table.{kind}"
+    if kind == "csv":
+        TABLE.to_csv(path, index=False)
+    else:
+        pl.DataFrame(TABLE).write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_row_46_any_name_can_be_queried_in_every_engine(tmp_path: Path, engine: str) -> None:
+    names = [name for name in NAMES if engine != "DuckDB" or name != "A"]
+    schema = Schema(records=3, columns={name: Real(0, 10) for name in names})
+    asked = [queries.count(queries.col(name) > 1.0) for name in names]
+    # as the shell and framework files write them
+    asked = [parse_query(str(query)) for query in asked]
+    answer = evaluate(queries.stack(*asked), schema, ENGINES[engine](tmp_path))
+    assert [int(value) for value in answer.values] == [int((TABLE[name] > 1).sum()) for name in names]
+
+
+def test_row_46_names_that_differ_in_case_are_told_apart_in_parquet(tmp_path: Path) -> None:
+    schema = Schema(records=3, columns={"A": Real(0, 10), "a": Real(0, 10)})
+    for name in ("A", "a"):
+        (value,) = evaluate(queries.total(name), schema, written(tmp_path, "parquet")).values
+        assert round(float(value)) == TABLE[name].sum()
+
+
+def test_row_46_pipes_devices_and_odd_paths_are_refused_at_once(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "folder.parquet"
+    folder.mkdir()
+    for pipe in ("pipe.csv", "pipe.parquet", "pipe.toml", "folder.parquet/pipe.parquet"):
+        os.mkfifo(tmp_path / pipe)
+    for kind in ("csv", "parquet", "toml"):
+        (tmp_path / f"device.{kind}").symlink_to("/dev/zero")
+    stems = ("pipe", "device", "x" * 300, "a\0b", "~", "~root/x", "missing/x")
+    for stem in stems:
+        for kind in ("csv", "parquet"):
+            for ask in (lambda path: evaluate(queries.total("a"), SCHEMA, path), starter):
+                with pytest.raises(FileError):
+                    ask(f"{stem}.{kind}")
+        with pytest.raises(FileError):
+            read_framework(f"{stem}.toml")
+    for ask in (lambda path: evaluate(queries.total("a"), SCHEMA, path), starter):
+        with pytest.raises(FileError):
+            ask(folder)
+
+
+def test_row_46_a_folder_called_tilde_is_not_the_users_own(tmp_path: Path, monkeypatch) -> None:
+    home = tmp_path / "home"
+    for folder, number in ((tmp_path / "~", 1.0), (home, 2.0)):
+        folder.mkdir()
+        pl.DataFrame({"a": [number] * 3}).write_parquet(folder / "t.parquet")
+        (folder / "t.csv").write_text(f"a\n{number}\n{number}\n{number}\n", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    for name in ("~/t.csv", "~/t.parquet"):
+        assert evaluate(queries.count(queries.col("a") < 1.5), SCHEMA, name).values == (3,)
+        assert "[columns.a]" in starter(name)
+
+
+def test_row_46_a_path_is_no_pattern(tmp_path: Path) -> None:
+    pl.DataFrame({"a": [1.0]}).write_parquet(tmp_path / "x1.parquet")
+    pl.DataFrame({"b": [1.0]}).write_parquet(tmp_path / "x[1].parquet")
+    assert "[columns.b]" in starter(tmp_path / "x[1].parquet")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,a\n1,1\n2,2\n3,3\n", "2 of that name"),
+        ("b\n1\n", "none of that name"),
+        ("", "must start with a line of column names"),
+        ("x" * 200_000 + "," + CSV, "131,072 in each"),
+        ("x," * LONGEST_HEADER + CSV, "1,048,576 characters in all"),
+    ],
+)
+def test_headers_that_cannot_be_read_say_why(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises((DataError, FileError), match=words):
+        evaluate(queries.total("a"), SCHEMA, path)
+
+
+def test_long_lines_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(CSV.replace("x", "x" * 3_000_000, 1), encoding="utf-8")
+    assert evaluate(queries.count(queries.col("a") > 0), SCHEMA, path).values == (3,)
+
+
+@pytest.mark.parametrize("notion", ["dataset", "value"])
+def test_a_class_of_networks_where_tables_must_be_exact(tmp_path: Path, notion: str) -> None:
+    (tmp_path / "n.bif").write_text(
+        "variable a { type discrete [ 2 ] { 0, 1 }; } probability ( a ) { table 0.5, 0.5; }", encoding="utf-8"
+    )
+    path = tmp_path / "f.toml"
+    path.write_text(
+        f'notion = "{notion}"\nsource = "made up"\n[network]\nfile = "n.bif"\nwithin = 0.05\n[records]\ncount = 3\n'
+        '[columns.a]\ntype = "integer"\nlower = 0\nupper = 1\n[protect.a]\n'
+        + ('property = "count(a == 1)"\n' if notion == "dataset" else ""),
+        encoding="utf-8",
+    )
+    with pytest.raises(BnprivError, match="exact tables"):
+        read_framework(path)
