@@ -1,0 +1,203 @@
+"""Documents as a page of their own, which follows the reader's system, and as a card, which follows the notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import singledispatch
+
+from bnpriv.render import html
+from bnpriv.render.as_text import inline as plain
+from bnpriv.render.document import (
+    Badge,
+    Big,
+    Block,
+    Cell,
+    Code,
+    Document,
+    Fact,
+    Facts,
+    Figure,
+    HeatMap,
+    Inline,
+    Items,
+    Live,
+    Name,
+    Names,
+    Paragraph,
+    Quote,
+    Section,
+    Strong,
+    Table,
+    Text,
+    parts_of,
+)
+from bnpriv.render.heat import heat_legend, heat_map
+from bnpriv.render.html import Html, element, join
+from bnpriv.render.text import shorten, visible
+
+LONGEST_TITLE = 120
+
+
+def document_page(document: Document) -> Html:
+    """Return a page that loads nothing and runs no script but that of its live parts."""
+    scripts = dict.fromkeys(part.script for part in _live((*document.answer, *document.sections)))
+    title = visible(document.title) or plain(document.headline)
+    return html.page(shorten(title, LONGEST_TITLE), *_body(document), script="\n".join(scripts))
+
+
+def document_card(document: Document) -> Html:
+    """Return what a notebook shows: the same without anything that needs a script."""
+    return html.fragment(*_body(_still(document)))
+
+
+def inline(text: Text) -> Html:
+    """Return a text as markup.
+
+    Examples
+    --------
+    >>> print(inline(("a < ", Name("b"))))
+    a &lt; <bdi class="name">b</bdi>
+    """
+    return join(*map(_part, parts_of(text)))
+
+
+def _part(part: Inline) -> Html:
+    match part:
+        case Name(text, most):
+            return html.name(text, most)
+        case Names(texts, most, nothing):
+            return html.names(texts, most, nothing)
+        case Code(text):
+            return html.code(text)
+        case Strong(text):
+            return element("b", text)
+        case Badge(text, tone):
+            return html.badge(text, tone)
+        case _:
+            return html.escape(part)
+
+
+def _body(document: Document) -> Iterable[Html]:
+    parts = [element("h1", inline(document.headline))]
+    if document.kicker:
+        parts.insert(0, element("p", inline(document.kicker), class_="kicker"))
+    verdict = (html.badge(document.verdict, document.tone), " ") if document.verdict else ()
+    if document.lead or verdict:
+        parts.append(element("p", *verdict, inline(document.lead), class_="lead"))
+    parts += [block(part) for part in document.answer]
+    if document.facts:
+        parts.append(block(Facts(document.facts)))
+    answer = element("div", *parts, class_=f"answer {document.tone}")
+    if document.beside:
+        aside = element("div", *map(block, document.beside), class_="aside")
+        answer = element("div", element("div", answer, aside, class_="pair"), class_="first")
+    return (answer, *map(block, document.sections))
+
+
+def _live(blocks: Iterable[Block]) -> Iterable[Live]:
+    for part in blocks:
+        if isinstance(part, Live):
+            yield part
+        elif isinstance(part, Section):
+            yield from _live(part.blocks)
+
+
+def _still(document: Document) -> Document:
+    """Return a document in which words take the place of what moves."""
+
+    def still(blocks: Iterable[Block]) -> Iterable[Block]:
+        for part in blocks:
+            if isinstance(part, Section):
+                inner = tuple(still(part.blocks))
+                if inner:
+                    yield replace(part, blocks=inner)
+            elif not isinstance(part, Live):
+                yield part
+            elif part.words:
+                yield Paragraph(part.words, soft=True)
+
+    sections = tuple(part for part in still(document.sections) if isinstance(part, Section))
+    return replace(document, answer=tuple(still(document.answer)), sections=sections)
+
+
+@singledispatch
+def block(made: Block, depth: int = 2) -> Html:
+    """Return a block as markup; `depth` is that of its heading if it has one."""
+    raise TypeError(type(made), depth)
+
+
+@block.register
+def _(made: Paragraph, depth: int = 2) -> Html:
+    return element("p", inline(made.text), class_="small soft" if made.soft else None)
+
+
+@block.register
+def _(made: Big, depth: int = 2) -> Html:
+    return element("p", made.text, class_="big")
+
+
+@block.register
+def _(made: Quote, depth: int = 2) -> Html:
+    return element("blockquote", element("p", inline(made.text)))
+
+
+@block.register
+def _(made: Items, depth: int = 2) -> Html:
+    return html.items(map(inline, made.items))
+
+
+@block.register
+def _(made: Facts, depth: int = 2) -> Html:
+    return html.facts((row.question, _answer(row)) for row in made.facts)
+
+
+def _answer(row: Fact) -> Html:
+    if len(row.lines) == 1:
+        return inline(row.lines[0])
+    return join(*(element("div", inline(line)) for line in row.lines))
+
+
+@block.register
+def _(made: Table, depth: int = 2) -> Html:
+    rows = [[_cell(cell) for cell in row] for row in made.rows]
+    header = [*map(inline, made.header)]
+    table = html.table(header, rows, visible(made.caption), numbers=made.numbers)
+    return join(table, _more(made.more))
+
+
+def _cell(cell: Text | Cell) -> Html:
+    if not isinstance(cell, Cell):
+        return inline(cell)
+    note = element("div", inline(cell.note), class_="small soft witness") if cell.note else Html()
+    return join(inline(cell.text), note, cell.drawing)
+
+
+def _more(text: str) -> Html:
+    return element("p", text, class_="small soft") if text else Html()
+
+
+@block.register
+def _(made: HeatMap, depth: int = 2) -> Html:
+    legend = heat_legend(made.legend) if made.legend else Html()
+    return join(heat_map(made.corner, made.columns, made.rows, visible(made.caption)), _more(made.more), legend)
+
+
+@block.register
+def _(made: Figure, depth: int = 2) -> Html:
+    caption = element("figcaption", inline(made.caption), class_="small soft") if made.caption else Html()
+    return element("figure", made.drawing, caption)
+
+
+@block.register
+def _(made: Live, depth: int = 2) -> Html:
+    return made.body
+
+
+@block.register
+def _(made: Section, depth: int = 2) -> Html:
+    inner = [block(part, depth + 1) for part in made.blocks]
+    heading = element(f"h{min(depth, 4)}", inline(made.title))
+    if not made.folded:
+        return element("section", heading, *inner, id=made.id)
+    return element("section", element("details", element("summary", heading), *inner, class_="folded"), id=made.id)

@@ -1,0 +1,313 @@
+"""A document: what a report, a plan, a calibration or a release says, apart from the form in which it is shown.
+
+Every text is data. A renderer escapes it once, so a text may hold any name; markup occurs in drawings only, and
+those are built by `bnpriv.render` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, final
+
+from bnpriv.render.heat import Cell as HeatCell
+from bnpriv.render.html import Html
+from bnpriv.render.text import Json
+
+Tone: TypeAlias = Literal["good", "fair", "poor", "plain"]
+
+
+@final
+@dataclass(frozen=True)
+class Name:
+    """A name, which is shortened to `most` letters; a page shows a long one in full to whoever points at it."""
+
+    text: str
+    most: int = 40
+
+
+@final
+@dataclass(frozen=True)
+class Names:
+    """Names in a row, sorted; after `most` of them how many more there are, and `nothing` where there is none."""
+
+    texts: tuple[str, ...]
+    most: int = 12
+    nothing: str = "none"
+
+
+@final
+@dataclass(frozen=True)
+class Code:
+    """A query or a call."""
+
+    text: str
+
+
+@final
+@dataclass(frozen=True)
+class Strong:
+    """Words that stand out."""
+
+    text: str
+
+
+@final
+@dataclass(frozen=True)
+class Badge:
+    """A word in a coloured box; the word says all, the colour only helps."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+Inline: TypeAlias = "str | Name | Names | Code | Strong | Badge"
+Text: TypeAlias = "str | tuple[Inline, ...]"
+
+
+def parts_of(text: Text) -> tuple[Inline, ...]:
+    """Return the parts of a text.
+
+    Examples
+    --------
+    >>> parts_of("a"), parts_of(("a ", Name("b")))
+    (('a',), ('a ', Name(text='b', most=40)))
+    """
+    return (text,) if isinstance(text, str) else text
+
+
+@final
+@dataclass(frozen=True)
+class Fact:
+    """A question with its answer, one line after the other."""
+
+    question: str
+    lines: tuple[Text, ...]
+
+
+def fact(question: str, *lines: Text) -> Fact:
+    """Return a question with its answer."""
+    return Fact(question, lines)
+
+
+@final
+@dataclass(frozen=True)
+class Paragraph:
+    """Sentences; soft ones matter less."""
+
+    text: Text
+    soft: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class Big:
+    """A number that is the answer, larger than all around it."""
+
+    text: str
+
+
+@final
+@dataclass(frozen=True)
+class Items:
+    """A list."""
+
+    items: tuple[Text, ...]
+
+
+@final
+@dataclass(frozen=True)
+class Quote:
+    """Words that hold as they stand, such as a guarantee."""
+
+    text: Text
+
+
+@final
+@dataclass(frozen=True)
+class Facts:
+    """Questions with answers."""
+
+    facts: tuple[Fact, ...]
+
+
+@final
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table with more than its text.
+
+    Parameters
+    ----------
+    text : Text
+    note : Text
+        What stands below it in small letters; plain text leaves it out.
+    drawing : Html
+        What is drawn below it; only pages and cards show it.
+    """
+
+    text: Text
+    note: Text = ""
+    drawing: Html = field(default_factory=Html)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table.
+
+    Parameters
+    ----------
+    caption : str
+        What it shows.
+    header : tuple of Text
+    rows : sequence of sequence of Text or Cell
+        The first cell of a row is its heading.
+    numbers : tuple of int
+        The columns that hold numbers.
+    more : str
+        What was left out.
+    """
+
+    caption: str
+    header: tuple[Text, ...]
+    rows: Sequence[Sequence[Text | Cell]]
+    numbers: tuple[int, ...] = ()
+    more: str = ""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class HeatMap:
+    """A table of coloured cells with names as headings.
+
+    Parameters
+    ----------
+    caption : str
+        What it shows.
+    corner : str
+        What the rows are.
+    columns : tuple of str
+        Names.
+    rows : sequence of (str, sequence of HeatCell)
+        A name and its cells.
+    legend : tuple of (str, str)
+        Levels of colour with what they mean.
+    more : str
+        What was left out.
+    """
+
+    caption: str
+    corner: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, Sequence[HeatCell]]]
+    legend: tuple[tuple[str, str], ...] = ()
+    more: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class Figure:
+    """A drawing.
+
+    Parameters
+    ----------
+    drawing : Html
+        Built by `bnpriv.render`.
+    caption : Text
+        What stands below it.
+    words : Text
+        What it shows, for forms without drawings; "" leaves it out there.
+    """
+
+    drawing: Html
+    caption: Text = ""
+    words: Text = ""
+
+
+@final
+@dataclass(frozen=True)
+class Live:
+    """Something that moves on a page of its own; cards and other forms show its words.
+
+    Parameters
+    ----------
+    body : Html
+        Built by `bnpriv.render`.
+    script : str
+        JavaScript of ours.
+    words : Text
+        What stands in its place elsewhere; "" leaves it out there.
+    """
+
+    body: Html
+    script: str
+    words: Text = ""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part with a heading; a section inside a section has a smaller one.
+
+    Parameters
+    ----------
+    title : Text
+    blocks : tuple of Block
+    id : str, optional
+        Name by which a page finds it.
+    folded : bool
+        Whether pages and cards show the heading alone until it is opened.
+    """
+
+    title: Text
+    blocks: tuple[Block, ...]
+    id: str | None = None
+    folded: bool = False
+
+
+Block: TypeAlias = "Paragraph | Big | Items | Quote | Facts | Table | HeatMap | Figure | Live | Section"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """What is said, apart from its form.
+
+    Parameters
+    ----------
+    kind : str
+        What it is, such as "plan"; the field "document" of its JSON.
+    headline : Text
+        The finding as a sentence, without a full stop.
+    kicker : Text
+        A line above it: what this is and how large.
+    verdict : str
+        The finding in one word, shown in the colour of `tone`; "" shows none.
+    tone : {"good", "fair", "poor", "plain"}
+    lead : Text
+        What stands behind the headline, in a sentence or two.
+    answer : tuple of Block
+        What belongs to the answer and is seen first, such as a bar or what to try next.
+    facts : tuple of Fact
+        Questions that everybody has.
+    beside : tuple of Block
+        What a wide screen shows beside all this, such as the drawing of the network.
+    sections : tuple of Section
+    data : Json
+        The same for machines; docs/report-schema.md names every field.
+    title : str
+        The title of its page; by default the headline.
+    """
+
+    kind: str
+    headline: Text
+    kicker: Text = ""
+    verdict: str = ""
+    tone: Tone = "plain"
+    lead: Text = ""
+    answer: tuple[Block, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    beside: tuple[Block, ...] = ()
+    sections: tuple[Section, ...] = ()
+    data: Json = field(default_factory=dict[str, object])
+    title: str = ""

@@ -1,0 +1,67 @@
+"""What can be shown: it returns a document, and every form follows from that."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from bnpriv.render.as_html import document_card, document_page
+from bnpriv.render.as_json import document_dict
+from bnpriv.render.as_markdown import document_markdown
+from bnpriv.render.as_text import document_text
+from bnpriv.render.document import Document
+from bnpriv.render.outputs import write_text
+from bnpriv.render.text import Json
+
+
+class Shown(ABC):
+    """Something that is shown as text, as a card in a notebook, as a page, as Markdown and as JSON."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def document(self) -> Document:
+        """Return what it says, apart from the form."""
+
+    @property
+    def text(self) -> str:
+        """Return all of it as plain text."""
+        return document_text(self.document)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> Json:
+        """Return it as plain values; docs/report-schema.md names every field."""
+        return document_dict(self.document)
+
+    def to_json(self) -> str:
+        """Return the values of `to_dict` as JSON; infinite and undefined numbers never occur in it."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """Return it as Markdown, without the drawings."""
+        return document_markdown(self.document)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return it as a page of its own, which loads nothing from anywhere.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Also write the page to this file.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written; what was there before stays.
+        """
+        page = str(document_page(self.document))
+        if path is not None:
+            write_text(path, page)
+        return page
+
+    def _repr_html_(self) -> str:
+        return document_card(self.document)
