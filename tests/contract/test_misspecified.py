@@ -12,6 +12,7 @@ import bnpriv as bp
 from bnpriv.influence.finite import influence_of
 from bnpriv.mechanisms import misspecified as module
 from bnpriv.mechanisms.robustness import counted_tables, within_factor
+from bnpriv.secrets.states import SecretPairs, all_pairs
 from tests import oracles
 from tests.members import member
 
@@ -20,7 +21,7 @@ def perturbed(rng: np.random.Generator, framework: bp.DistributionalAttributePri
     """Return the framework with a random model of Theta, every probability of it off by at most the factor."""
     model = int(rng.integers(framework.network.models))
     one = member(within_factor(framework.network, factor, model), rng, corner=corner)
-    protect = {name: bp.secrets.SecretPairs(pairs) for name, pairs in framework.secrets.items()}
+    protect = {name: SecretPairs(pairs) for name, pairs in framework.secrets.items()}
     return bp.DistributionalAttributePrivacy(one, framework.schema, protect, source="a wrong model")
 
 
@@ -59,7 +60,7 @@ def test_the_count_bounds_the_influence_of_wrong_models(seed: int) -> None:
         if len(states) < 2:
             continue
         chosen = bp.pairs((list(states[:-1]), states[-1])).ordered(protected, states)
-        pairs = (*chosen, *bp.secrets.all_pairs(states))
+        pairs = (*chosen, *all_pairs(states))
         known = influence_of(network, seen, protected, pairs)
         factor = float(rng.uniform(1.0, 1.5))
         most = [counted_tables(network, protected, known.frontier, pair).total() for pair in pairs]

@@ -415,7 +415,7 @@ def test_an_estimate_says_so_everywhere() -> None:
     assert record["certificate"]["kind"] == "estimate"
     assert record["certificate"]["decisions"][0]["draws"] == 4000
     assert "rests on an estimate" in found._repr_html_()
-    plan = bp.planner.Plan(calibrations=(found,), refusals=())
+    plan = bp.Plan(calibrations=(found,), refusals=())
     assert "TightMechanism(): an estimate" in str(plan)
     assert "an estimate" in plan.to_html()
     drawn = found.certificate.decisions[0].plot()
@@ -437,7 +437,7 @@ def test_a_confidence_is_named_everywhere() -> None:
     assert "estimate" not in text
     assert (record["guarantee"]["kind"], record["guarantee"]["confidence"]) == ("certified", 0.975)
     assert record["certificate"]["confidence"] == 0.975
-    plan = bp.planner.Plan(calibrations=(found,), refusals=())
+    plan = bp.Plan(calibrations=(found,), refusals=())
     assert "WassersteinMechanism(): confidence 97.5 %" in str(plan)
     assert found.certificate.sensitivity.kind == "certified"
 
