@@ -18,7 +18,7 @@ DRAWS = 10_000
 FACTORS = (1.05, 1.2, 1.5, 2.0)
 
 
-def wrong_models(network: bp.IntervalNetwork, count: int, rng: np.random.Generator) -> bp.DiscreteNetwork:
+def wrong_models(network: bp.types.IntervalNetwork, count: int, rng: np.random.Generator) -> bp.DiscreteNetwork:
     """Return random members as one model class: in each column a vertex, or a random mixture of two."""
     tables: dict[str, np.ndarray] = {}
     for name in network.attributes:
@@ -35,7 +35,7 @@ def wrong_models(network: bp.IntervalNetwork, count: int, rng: np.random.Generat
     )
 
 
-def cases() -> list[tuple[str, bp.DistributionalAttributePrivacy, bp.Query]]:
+def cases() -> list[tuple[str, bp.DistributionalAttributePrivacy, bp.types.Query]]:
     """Return frameworks with a query whose answer needs no noise at epsilon 3, so that epsilon is what it tells."""
     student = bp.example("student")
     return [

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 import bnpriv as bp
+from bnpriv.networks.learning import parameters_by_group
 
 ATTRIBUTES = 12
 MOST_SECONDS = 10.0
@@ -29,10 +30,10 @@ def network(states: int, level: str, records: int = 20_000) -> bp.DiscreteNetwor
     # every record as a group of its own: the states are the values, "0 to 0.5" and so on
     table = pd.DataFrame({"group": np.arange(records), **columns})
     bins = {name: [k - 0.5 for k in range(states + 1)] for name in columns}
-    return bp.parameters_by_group(table, "group", bins, parents=parents, public="made up", prior="uniform", seed=1)
+    return parameters_by_group(table, "group", bins, parents=parents, public="made up", prior="uniform", seed=1)
 
 
-def timed(what: str, report: bp.InfluenceReport, started: float) -> None:
+def timed(what: str, report: bp.types.InfluenceReport, started: float) -> None:
     """Write the report out in every form, and print how long all took."""
     size = len(report.text) + len(report.to_html()) + len(report.to_json()) + len(report.to_markdown())
     taken = time.perf_counter() - started
@@ -53,7 +54,7 @@ def main() -> None:
         started = time.perf_counter()
         query = bp.stack(bp.mean("a2"), bp.mean("a5"))
         made = bp.influence_report(framework, query, 3.0)
-        assert isinstance(made, bp.InfluenceReport)
+        assert isinstance(made, bp.types.InfluenceReport)
         timed(f"{states} states, of a query with noise", made, started)
 
 

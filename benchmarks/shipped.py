@@ -18,7 +18,7 @@ EPSILON = 1.0
 TARGET = 2.0  # seconds
 
 
-def shipped() -> Iterator[tuple[str, str, Framework, bp.Query]]:
+def shipped() -> Iterator[tuple[str, str, Framework, bp.types.Query]]:
     """Yield every model's name, its query's name, its framework and the query."""
     for path in sorted(MODELS.glob("*/framework.toml")):
         framework = bp.read_framework(path)

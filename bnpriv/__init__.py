@@ -1,77 +1,25 @@
 """Publish statistics of a table without giving away a global property of its protected columns."""
 
 # declare
-from bnpriv.adapters.examples import example, example_data, examples
+from bnpriv.adapters.examples import example, example_data
 from bnpriv.adapters.files import read_network
 from bnpriv.adapters.framework_file import read_framework, read_queries
-from bnpriv.adapters.pgmpy import from_pgmpy, to_pgmpy
+from bnpriv.adapters.pgmpy import from_pgmpy
 from bnpriv.adapters.pymc import from_pymc
-
-# values and errors
-from bnpriv.bound import Bound
-from bnpriv.errors import (
-    BnprivError,
-    CertificateError,
-    DataError,
-    DeclarationError,
-    FileError,
-    FrameworkError,
-    MissingExtraError,
-    NetworkError,
-    ParameterError,
-    QueryError,
-    Refusal,
-    RefusedError,
-    SchemaError,
-    SecretError,
-    SeparationError,
-    SizeError,
-)
-from bnpriv.evidence import influences
-from bnpriv.laws import Atoms, Draws, Normal
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, MarkovChain, model_class
+from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from bnpriv.secrets.properties import Secret, apart
+from bnpriv.secrets.states import pairs
+from bnpriv.secrets.values import intervals
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
     DistributionPrivacy,
-    Guarantee,
     ValuePrivacy,
 )
 
-# analyse
-from bnpriv.influence.matrix import influence_matrix
-from bnpriv.studies.compare import Comparison, compare
-from bnpriv.studies.leaks import Leaks, leaks
-from bnpriv.studies.tradeoff import Tradeoff, tradeoff
-from bnpriv.influence.finite import Influence, max_influence
-
-# calibrate
-from bnpriv.mechanisms import (
-    Calibration,
-    Certificate,
-    ColumnMechanism,
-    MarkovChainMechanism,
-    MarkovQuiltMechanism,
-    Mechanism,
-    Misspecified,
-    TightMechanism,
-    WassersteinMechanism,
-)
-from bnpriv.networks.learning import parameters_by_group
-from bnpriv.networks import (
-    DensityNetwork,
-    DiscreteNetwork,
-    GaussianNetwork,
-    IntervalNetwork,
-    MarkovChain,
-    Posterior,
-    model_class,
-)
-from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
-from bnpriv.mechanisms.plan import Plan, plan
-
 # ask
 from bnpriv.queries import (
-    Query,
     col,
     column_sensitivity,
     count,
@@ -85,90 +33,58 @@ from bnpriv.queries import (
     stack,
     total,
 )
-from bnpriv.influence.gaussian import GaussianInfluence, gaussian_influence
-from bnpriv.secrets.values import intervals
-from bnpriv.influence.density import DensityInfluence, density_influence
-from bnpriv.influence.quilts import MarkovQuilt, markov_quilt, markov_quilts
+
+# analyse
+from bnpriv.influence.density import density_influence
+from bnpriv.influence.finite import max_influence
+from bnpriv.influence.gaussian import gaussian_influence
+from bnpriv.influence.matrix import influence_matrix
+from bnpriv.influence.quilts import markov_quilts
+from bnpriv.report import influence_report
+from bnpriv.studies.check_model import check_model
+from bnpriv.studies.compare import compare
+from bnpriv.studies.leaks import leaks
+
+# calibrate
+from bnpriv.mechanisms import (
+    ColumnMechanism,
+    MarkovChainMechanism,
+    MarkovQuiltMechanism,
+    TightMechanism,
+    WassersteinMechanism,
+)
+from bnpriv.mechanisms.plan import plan
+from bnpriv.studies.rehearse import rehearse
+from bnpriv.studies.tradeoff import tradeoff
 
 # release
-from bnpriv.release import Release, release
-from bnpriv.report import ChainReport, DensityReport, GaussianReport, InfluenceReport, influence_report
-from bnpriv.studies.check_model import ModelCheck, check_model
-from bnpriv.tables.schema import Categorical, Integer, Real, Schema
-from bnpriv.secrets.properties import Secret, apart
-from bnpriv.secrets.states import SecretPair, pairs
-from bnpriv.studies.rehearse import Rehearsal, rehearse
+from bnpriv.release import release
 from bnpriv.studies.simulate import simulate
-
-# check
 from bnpriv.verify import verify
+
+# refusals, and what stands behind the rest
+from bnpriv.errors import BnprivError
+from bnpriv import errors, laws, noise, types
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Atoms",
     "BnprivError",
-    "Bound",
-    "Calibration",
     "Categorical",
-    "Certificate",
-    "CertificateError",
-    "ChainReport",
     "ColumnMechanism",
-    "Comparison",
-    "DataError",
     "DatasetAttributePrivacy",
-    "DeclarationError",
-    "DensityInfluence",
-    "DensityNetwork",
-    "DensityReport",
     "DiscreteNetwork",
     "DistributionPrivacy",
     "DistributionalAttributePrivacy",
-    "Draws",
-    "FileError",
-    "FrameworkError",
-    "Gaussian",
-    "GaussianInfluence",
     "GaussianNetwork",
-    "GaussianReport",
-    "Guarantee",
-    "Influence",
-    "InfluenceReport",
     "Integer",
-    "IntervalNetwork",
-    "Laplace",
-    "Leaks",
     "MarkovChain",
     "MarkovChainMechanism",
-    "MarkovQuilt",
     "MarkovQuiltMechanism",
-    "Mechanism",
-    "MissingExtraError",
-    "Misspecified",
-    "ModelCheck",
-    "NetworkError",
-    "NoNoise",
-    "Normal",
-    "ParameterError",
-    "Plan",
-    "Posterior",
-    "Query",
-    "QueryError",
     "Real",
-    "Refusal",
-    "RefusedError",
-    "Rehearsal",
-    "Release",
     "Schema",
-    "SchemaError",
     "Secret",
-    "SecretError",
-    "SecretPair",
-    "SeparationError",
-    "SizeError",
     "TightMechanism",
-    "Tradeoff",
     "ValuePrivacy",
     "WassersteinMechanism",
     "apart",
@@ -179,27 +95,26 @@ __all__ = [
     "count",
     "custom",
     "density_influence",
+    "errors",
     "example",
     "example_data",
-    "examples",
     "from_pgmpy",
     "from_pymc",
     "gaussian_influence",
     "histogram",
     "influence_matrix",
     "influence_report",
-    "influences",
     "intervals",
+    "laws",
     "leaks",
     "linear",
-    "markov_quilt",
     "markov_quilts",
     "max_influence",
     "mean",
     "model_class",
     "moments",
+    "noise",
     "pairs",
-    "parameters_by_group",
     "parse_query",
     "plan",
     "proportion",
@@ -210,8 +125,13 @@ __all__ = [
     "release",
     "simulate",
     "stack",
-    "to_pgmpy",
     "total",
     "tradeoff",
+    "types",
     "verify",
 ]
+
+
+def __dir__() -> list[str]:
+    """List what users type; the rooms of the package stay importable."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -21,6 +21,15 @@ class BnprivError(Exception):
         What was there instead.
     remedy : str
         What the user can do about it, as a sentence.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> try:
+    ...     bp.Integer(120, 0)
+    ... except bp.BnprivError as error:
+    ...     error.required
+    'lower must be below upper'
     """
 
     def __init__(self, required: str, *, found: str, remedy: str) -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.stats import uniform
 
 import bnpriv as bp
+from bnpriv.evidence import influences
 
 RECORDS = 100
 SCHOOL = bp.Schema(
@@ -51,7 +52,14 @@ class Kind:
     """
 
     def __init__(
-        self, framework: Any, query: bp.Query, column: str, protected: str, network: Any = None, *, delta: float = 0.0
+        self,
+        framework: Any,
+        query: bp.types.Query,
+        column: str,
+        protected: str,
+        network: Any = None,
+        *,
+        delta: float = 0.0,
     ) -> None:
         self.framework, self.query, self.column, self.protected = framework, query, column, protected
         self.network, self.delta = network, delta
@@ -74,7 +82,7 @@ class Kind:
 
     @cached_property
     def evidence(self) -> Any:
-        return refused_or(bp.influences(self.framework))
+        return refused_or(influences(self.framework))
 
     @cached_property
     def influence(self) -> Any:
@@ -111,7 +119,7 @@ class Kind:
 
 def refused_or(value: Any) -> Any:
     """Return a value, and raise what a refusal says."""
-    if isinstance(value, bp.Refusal):
+    if isinstance(value, bp.errors.Refusal):
         raise value.error()
     return value
 
@@ -168,7 +176,7 @@ def density() -> Kind:
     """Parameters with densities, integrated numerically."""
     parameter = bp.networks.Parameter
     whole: dict[str, Any] = {"lower": -np.inf, "upper": np.inf}
-    network = bp.DensityNetwork(
+    network = bp.types.DensityNetwork(
         parameters={
             "income": parameter(name="income", log_density=lambda x: -x * x / 2, **whole),
             "school": parameter(
@@ -231,7 +239,7 @@ def dataset() -> Kind:
 
 def laws() -> Kind:
     """Two laws of one answer, declared without a network."""
-    pair = bp.Atoms(range(RECORDS + 1), [1 / 101] * 101), bp.Atoms.binomial(RECORDS, 0.5)
+    pair = bp.laws.Atoms(range(RECORDS + 1), [1 / 101] * 101), bp.laws.Atoms.binomial(RECORDS, 0.5)
     framework = bp.DistributionPrivacy([pair], query=COUGHS, schema=HEALTH, source=SOURCE)
     return Kind(framework, COUGHS, "coughs", "the distribution")
 

@@ -45,7 +45,7 @@ class Narrow:
         delta = max(float(steps @ np.maximum(np.exp(f) - np.exp(0.25) * np.exp(g), 0)) for f, g in ways)
         return float(np.max(np.abs(first - second), where=kept, initial=0.0)), delta
 
-    def told(self) -> bp.DensityInfluence:
+    def told(self) -> bp.types.DensityInfluence:
         """Return what y tells about a."""
         return bp.density_influence(self.network, {"y"}, "a", self.secrets)  # type: ignore[arg-type]
 

@@ -13,18 +13,8 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from bnpriv import (
-    DiscreteNetwork,
-    DistributionalAttributePrivacy,
-    Integer,
-    Query,
-    Schema,
-    SecretPair,
-    col,
-    count,
-    linear,
-    pairs,
-)
+from bnpriv import DiscreteNetwork, DistributionalAttributePrivacy, Integer, Schema, col, count, linear, pairs
+from bnpriv.types import Query, SecretPair
 
 CONCENTRATIONS = (0.3, 1.0, 5.0, 30.0)
 

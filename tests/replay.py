@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.adapters.examples import example_path
+from bnpriv.adapters.examples import example_path, examples
 from bnpriv.laws import Atoms
 
 MOST_SHOWN = 10
@@ -35,8 +35,8 @@ class Case:
     """One question to a mechanism."""
 
     framework: bp.DistributionalAttributePrivacy | bp.DatasetAttributePrivacy | bp.ValuePrivacy | bp.DistributionPrivacy
-    query: bp.Query | None
-    mechanism: bp.Mechanism
+    query: bp.types.Query | None
+    mechanism: bp.types.Mechanism
     epsilon: float
     delta: float
 
@@ -204,7 +204,7 @@ def atoms(rng: np.random.Generator) -> Atoms:
     return Atoms(points if rng.random() < 0.6 else 0.3 + points * 2.0**-54, row(rng, size))
 
 
-def mechanism(rng: np.random.Generator, notion: str) -> bp.Mechanism:
+def mechanism(rng: np.random.Generator, notion: str) -> bp.types.Mechanism:
     """Draw a mechanism that may suit the notion."""
     structural = [
         bp.MarkovQuiltMechanism(common_quilt=bool(rng.random() < 0.3), large_delta=True),
@@ -219,7 +219,7 @@ def mechanism(rng: np.random.Generator, notion: str) -> bp.Mechanism:
     return pool[int(rng.integers(len(pool)))]
 
 
-def calibrated(*seed: int) -> bp.Calibration | None:
+def calibrated(*seed: int) -> bp.types.Calibration | None:
     """Return a random calibration; None where the library refuses."""
     try:
         asked = case(np.random.default_rng(seed))
@@ -253,7 +253,7 @@ def replay(seed: int, number: int) -> tuple[collections.Counter[str], list[str],
 def shipped() -> tuple[collections.Counter[str], list[str]]:
     """Replay the queries of every shipped example against its framework file; return the verdicts and what fails."""
     found, told = collections.Counter[str](), []
-    for name in bp.examples():
+    for name in examples():
         framework, path = bp.example(name), example_path(name)
         for asked in bp.read_queries(path).values():
             for each in (

@@ -58,7 +58,7 @@ def example_path(name: str) -> Path:
     """
     if name not in examples():
         raise FileError(
-            f"an example must be one of {listing(examples())}", found=repr(name), remedy="See bnpriv.examples()."
+            f"an example must be one of {listing(examples())}", found=repr(name), remedy="Check the spelling."
         )
     return (_folder() / name / _FRAMEWORK).resolve()
 

@@ -62,6 +62,14 @@ class DiscreteNetwork:
         Where the models were drawn from, if they are draws of a posterior.
     reading : Reading, optional
         How the model was read from another library, and what drives the columns that are no attribute.
+
+    Examples
+    --------
+    >>> income = {"income": ["low", "high"], "diploma": ["no", "yes"]}
+    >>> DiscreteNetwork.from_tables(
+    ...     {"income": [0.6, 0.4], "diploma": [[0.7, 0.2], [0.3, 0.8]]}, states=income, parents={"diploma": ["income"]}
+    ... )
+    DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
     """
 
     graph: Graph

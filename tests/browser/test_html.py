@@ -94,7 +94,7 @@ def random_framework(names: tuple[str, ...], *, models: int = 3) -> bp.Distribut
 
 
 @pytest.fixture(scope="module")
-def cases(student) -> dict[str, tuple[bp.DistributionalAttributePrivacy, bp.Query]]:
+def cases(student) -> dict[str, tuple[bp.DistributionalAttributePrivacy, bp.types.Query]]:
     drawn = random_framework(tuple("abcdefgh"))
     weights = {name: 0.5 + k for k, name in enumerate("acdgh")}
     return {
@@ -110,7 +110,7 @@ EPSILONS = ("0.05", "0.2", "0.2331", "0.5", "0.77", "1", "1.3", "2", "2.026", "3
 
 
 def assert_shows(
-    browser: Browser, framework: bp.DistributionalAttributePrivacy, query: bp.Query, epsilon: float
+    browser: Browser, framework: bp.DistributionalAttributePrivacy, query: bp.types.Query, epsilon: float
 ) -> None:
     """What the page shows is what the mechanism computes, to the digits that are shown."""
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=epsilon)

@@ -30,7 +30,7 @@ def framework() -> bp.DistributionalAttributePrivacy:
     return bp.example("student")
 
 
-def delta_for(mechanism: bp.Mechanism) -> float:
+def delta_for(mechanism: bp.types.Mechanism) -> float:
     return 1e-6 if mechanism.options().get("noise") == "gaussian" else 0.0
 
 
@@ -49,7 +49,7 @@ def test_stores_and_recomputes(framework, mechanism, query) -> None:
         return
     calibration = mechanism.calibrate(framework, query, epsilon=0.8, delta=delta_for(mechanism))
     text = calibration.to_json()
-    again = bp.Calibration.from_json(text, framework)
+    again = bp.types.Calibration.from_json(text, framework)
     assert again.to_json() == text
     assert str(calibration.mechanism) in calibration.explain()
     assert framework.source in calibration.guarantee.sentence
@@ -76,13 +76,13 @@ def test_an_edited_calibration_is_refused(framework, place, value) -> None:
         target = target[step]
     target[place[-1]] = value
     with pytest.raises(CertificateError):
-        bp.Calibration.from_json(json.dumps(stored), framework)
+        bp.types.Calibration.from_json(json.dumps(stored), framework)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "bnpriv calibration 1"}', "[" * 100_000])
 def test_what_is_no_calibration_is_refused(framework, text) -> None:
     with pytest.raises(CertificateError):
-        bp.Calibration.from_json(text, framework)
+        bp.types.Calibration.from_json(text, framework)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
@@ -216,7 +216,7 @@ def test_a_custom_query_is_declared_by_the_caller(framework) -> None:
     calibration = bp.ColumnMechanism().calibrate(framework, query, epsilon=1.0)
     assert "declared by the caller" in calibration.explain()
     assert calibration.guarantee.kind == "certified"
-    again = bp.Calibration.from_json(calibration.to_json(), framework, query)
+    again = bp.types.Calibration.from_json(calibration.to_json(), framework, query)
     assert again.scale == calibration.scale
     with pytest.raises(CertificateError, match="custom"):
-        bp.Calibration.from_json(calibration.to_json(), framework)
+        bp.types.Calibration.from_json(calibration.to_json(), framework)

@@ -80,7 +80,7 @@ def test_scores_equal_all_quilts_on_all_paths(start: str, zeros: float) -> None:
     for _ in range(30):
         try:
             chain = random_chain(rng, int(rng.integers(2, 4)), int(rng.integers(1, 7)), start, zeros=zeros)
-        except bp.NetworkError:
+        except bp.errors.NetworkError:
             continue  # several stationary laws
         epsilon = float(10 ** rng.uniform(-1, 1))
         found = chain_scale(chain.length, epsilon, ExactInfluence(chain, 0))
@@ -253,7 +253,7 @@ def test_a_chain_is_planned_stored_shown_and_released() -> None:
     assert "step 50 of 100" in best.explain()
     assert "in any one record" in best.guarantee.sentence
     assert "step 50 of 100" in best.to_html()
-    assert bp.Calibration.from_json(best.to_json(), framework).scale == best.scale
+    assert bp.types.Calibration.from_json(best.to_json(), framework).scale == best.scale
     table = pd.DataFrame({"activity": ["rest", "walk"] * 50})
     assert bp.release(best, table).calibration is best
     report = bp.influence_report(framework, query, 1.0)
@@ -348,5 +348,5 @@ def test_a_probability_below_the_range_of_doubles_is_no_zero() -> None:
     third = next(step for step in told.steps(5) if step.first == step.last == 3)
     assert third.odds[0, 2] == third.odds[2, 0] == math.inf
     assert bool(third.seen(0)[2])
-    with pytest.raises(bp.NetworkError, match="1e-280"):
+    with pytest.raises(bp.errors.NetworkError, match="1e-280"):
         MarkovChain(transition, "stationary", 5)

@@ -210,7 +210,7 @@ def test_pgmpy_networks_are_read_in_full_precision() -> None:
     wanted = [[a, 3 * a, 2 * a], [3 * a, b, b - 3 * a], [2 * a, b - 3 * a, b - 6 * a + a + 1e-10]]
     np.testing.assert_allclose(network.covariance[0][np.ix_(order, order)], wanted, rtol=1e-12)
     assert network.mean[1][order].tolist() == pytest.approx([1.0, 6.0, 5.0])
-    with pytest.raises(bp.NetworkError, match="level 'parameters'"):
+    with pytest.raises(bp.errors.NetworkError, match="level 'parameters'"):
         bp.from_pgmpy(model(1.0), "records")  # type: ignore[arg-type]
 
 
@@ -293,7 +293,7 @@ def test_mechanisms_that_need_finitely_many_states_refuse() -> None:
         bp.leaks(made, bp.mean("x1"))
     calibration = bp.MarkovQuiltMechanism(noise="gaussian").calibrate(made, bp.mean("x1"), epsilon=1.0, delta=1e-3)
     assert "<html" in calibration.to_html()
-    assert bp.Calibration.from_json(calibration.to_json(), made).scale == calibration.scale
+    assert bp.types.Calibration.from_json(calibration.to_json(), made).scale == calibration.scale
     with pytest.raises(bp.BnprivError):
         bp.rehearse(calibration)
     with pytest.raises(bp.BnprivError):

@@ -197,7 +197,7 @@ def test_secrets_of_another_kind_are_refused_by_name(chosen: object) -> None:
         lambda: bp.influence_matrix(network([0.5, 0.3, 0.2]), {"u": chosen}),  # type: ignore[dict-item]
     ]
     for verb in verbs:
-        with pytest.raises(bp.SecretError, match="pairs of its states"):
+        with pytest.raises(bp.errors.SecretError, match="pairs of its states"):
             verb()
 
 
@@ -219,7 +219,7 @@ def test_matrices_of_published_networks() -> None:
                 parents={node: each["parents"] for node, each in nodes.items()},
                 normalize=True,
             )
-        except bp.NetworkError:
+        except bp.errors.NetworkError:
             continue  # tables with nan
         matrix = bp.influence_matrix(found)
         tried += 1

@@ -28,7 +28,7 @@ Pair = tuple[Law, Law]
 class Question:
     """A query, and independently of it the numbers that one record adds to its answer."""
 
-    query: bp.Query
+    query: bp.types.Query
     adds: Callable[[dict[str, int]], tuple[float, ...]]
 
 
@@ -37,7 +37,7 @@ class LawCase:
     """A framework with the exact laws of the answer under the two secrets of every pair, per model."""
 
     framework: object
-    query: bp.Query
+    query: bp.types.Query
     epsilon: float
     pairs: list[list[Pair]]
 
@@ -265,7 +265,7 @@ def distribution_case(rng: np.random.Generator, *, numbers: int = 1) -> LawCase:
         sides.append(tuple(network for network, _ in both))
         exact.append(tuple(sums([(p, question.adds(r)) for p, r in listed[0]], n) for _, listed in both))
     if rng.random() < 0.5:
-        declared = [tuple(bp.Atoms(list(law), list(law.values())) for law in pair) for pair in exact]
+        declared = [tuple(bp.laws.Atoms(list(law), list(law.values())) for law in pair) for pair in exact]
         framework = bp.DistributionPrivacy(declared, question.query, schema, source="a random draw")
     else:
         framework = bp.DistributionPrivacy(sides, schema=schema, source="a random draw")
@@ -365,7 +365,7 @@ def same_pair(found, f: Law, g: Law) -> bool:
     return any(_close(first, a) and _close(second, b) for a, b in (wanted, wanted[::-1]))
 
 
-def claim_holds(case: LawCase, mechanism: bp.Mechanism) -> bool:
+def claim_holds(case: LawCase, mechanism: bp.types.Mechanism) -> bool:
     calibration = mechanism.calibrate(case.framework, case.query, epsilon=case.epsilon)
     return case.loss(calibration.scale) <= case.epsilon * SLACK + 1e-13
 
@@ -374,11 +374,11 @@ def claim_holds(case: LawCase, mechanism: bp.Mechanism) -> bool:
 def test_laws_agree_with_all_tables(kind: str) -> None:
     for k, case in enumerate(cases(kind, 5, 60)):
         evidence = laws(case.framework, case.query)
-        assert not isinstance(evidence, bp.Refusal), (k, evidence)
+        assert not isinstance(evidence, bp.errors.Refusal), (k, evidence)
         constraints = evidence.constraints()
         assert len(constraints) == len(case.pairs), k
         for constraint, exact in zip(constraints, case.pairs, strict=True):
-            assert not isinstance(constraint.pairs, bp.Refusal), (k, constraint.pairs)
+            assert not isinstance(constraint.pairs, bp.errors.Refusal), (k, constraint.pairs)
             for f, g in exact:
                 assert any(same_pair(found, f, g) for found in constraint.pairs), (k, constraint.protected)
             for found in constraint.pairs:

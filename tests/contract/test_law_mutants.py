@@ -27,7 +27,7 @@ CASES_EACH = 60
 TIGHT, WASSERSTEIN = bp.TightMechanism(), bp.WassersteinMechanism()
 
 
-def killed(kind: str, mechanism: bp.Mechanism, number: int = CASES_EACH, *, numbers: int = 1) -> bool:
+def killed(kind: str, mechanism: bp.types.Mechanism, number: int = CASES_EACH, *, numbers: int = 1) -> bool:
     """Return whether listing all tables finds a claim that does not hold."""
     return any(
         not claim_holds(case, mechanism)
@@ -38,7 +38,7 @@ def killed(kind: str, mechanism: bp.Mechanism, number: int = CASES_EACH, *, numb
 
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN], ids=str)
-def test_the_sound_mechanisms_survive(kind: str, mechanism: bp.Mechanism) -> None:
+def test_the_sound_mechanisms_survive(kind: str, mechanism: bp.types.Mechanism) -> None:
     assert not killed(kind, mechanism, 20)
     assert not killed(kind, mechanism, 10, numbers=2)
 
@@ -84,7 +84,7 @@ def test_one_direction_only_of_a_vector(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN], ids=str)
-def test_one_record_too_few(monkeypatch, mechanism: bp.Mechanism) -> None:
+def test_one_record_too_few(monkeypatch, mechanism: bp.types.Mechanism) -> None:
     real = dataset_module.Counts.furthest
 
     def fewer(self, *args):
@@ -99,7 +99,7 @@ def test_one_record_too_few(monkeypatch, mechanism: bp.Mechanism) -> None:
 
 
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN], ids=str)
-def test_unconditional_instead_of_given_that_it_does_not_count(monkeypatch, mechanism: bp.Mechanism) -> None:
+def test_unconditional_instead_of_given_that_it_does_not_count(monkeypatch, mechanism: bp.types.Mechanism) -> None:
     real = dataset_module._given
 
     def careless(both: WholeLaw, value: int) -> WholeLaw:
@@ -134,7 +134,7 @@ def test_mixture_weights_ignored(monkeypatch, kind: str, module) -> None:
             return found and dataset_module.Constraint(
                 protected=found.protected,
                 model=found.model,
-                record=found.record if isinstance(found.pairs, bp.Refusal) else None,
+                record=found.record if isinstance(found.pairs, bp.errors.Refusal) else None,
                 pairs=found.pairs,
             )
 
@@ -159,7 +159,7 @@ def test_values_counted_from_the_lower_bound(monkeypatch) -> None:
             try:
                 if not claim_holds(case, TIGHT):
                     return True
-            except (bp.SecretError, bp.RefusedError):
+            except (bp.errors.SecretError, bp.errors.RefusedError):
                 return True
         return False
 

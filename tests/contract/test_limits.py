@@ -29,7 +29,7 @@ def test_row_45_shipped_queries_are_planned_and_reported_in_time(path: Path) -> 
         assert seconds(started) < 15, name  # two seconds each on a quiet machine
 
 
-def histogram(bins: int) -> bp.Query:
+def histogram(bins: int) -> bp.types.Query:
     return bp.histogram("height", np.linspace(120, 220, bins + 1).tolist())
 
 
@@ -48,7 +48,7 @@ def test_row_45_a_histogram_of_many_bins_moves_by_two_of_every_record(bins: int)
 def test_row_45_a_histogram_of_too_many_bins_is_refused_with_its_size() -> None:
     framework, query = bp.example("student"), histogram(6_000)
     started = time.process_time()
-    with pytest.raises(bp.SizeError, match="144,036,000: 12,000 comparisons of 'height'"):
+    with pytest.raises(bp.errors.SizeError, match="144,036,000: 12,000 comparisons of 'height'"):
         bp.ColumnMechanism().calibrate(framework, query, epsilon=1.0)
     plan = bp.plan(framework, query, epsilon=1.0)
     assert not plan.calibrations

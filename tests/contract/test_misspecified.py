@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.evidence import influences
 from bnpriv.influence.finite import influence_of
 from bnpriv.mechanisms import misspecified as module
 from bnpriv.mechanisms.robustness import counted_tables, within_factor
@@ -33,7 +34,7 @@ def test_no_wrong_model_passes_the_bound(counts_only: bool, monkeypatch: pytest.
     shares: list[float] = []
     while len(shares) < 20:
         case = oracles.random_case(rng, most_nodes=4)
-        if isinstance(bp.influences(case.framework), bp.Refusal):
+        if isinstance(influences(case.framework), bp.errors.Refusal):
             continue
         factor = float(rng.uniform(1.02, 2.0))
         calibration = bp.MarkovQuiltMechanism().calibrate(case.framework, case.query, epsilon=case.epsilon)
@@ -141,7 +142,7 @@ def test_what_is_not_worked_out_is_refused(delta: float) -> None:
     if delta:
         framework, query = bp.example("student"), bp.linear({"height": 1.0})
     calibration = mechanism.calibrate(framework, query, epsilon=1.0, delta=delta)
-    with pytest.raises(bp.RefusedError, match="what a factor does"):
+    with pytest.raises(bp.errors.RefusedError, match="what a factor does"):
         calibration.misspecified(1.1)
 
 

@@ -42,7 +42,7 @@ def test_half_the_sensitivity(monkeypatch) -> None:
 
     def half(*args):
         bound = real(*args)
-        return bp.Bound(bound.lower / 2, bound.upper / 2)
+        return bp.types.Bound(bound.lower / 2, bound.upper / 2)
 
     monkeypatch.setattr(evidence_module, "column_sensitivity", half)
     assert killed()

@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.evidence import influences
 from tests import oracles
 
 NETWORKS = 3000
 SLACK = 1 + 1e-9
 
 
-def claim_holds(case: oracles.Case, mechanism: bp.Mechanism) -> bool:
+def claim_holds(case: oracles.Case, mechanism: bp.types.Mechanism) -> bool:
     calibration = mechanism.calibrate(case.framework, case.query, epsilon=case.epsilon)
     return oracles.output_epsilon(case, calibration.scale) <= case.epsilon * SLACK
 
 
 def possible(case: oracles.Case) -> bool:
-    return not isinstance(bp.influences(case.framework), bp.Refusal)
+    return not isinstance(influences(case.framework), bp.errors.Refusal)
 
 
 def cases(seed: int, count: int):

@@ -95,7 +95,7 @@ def draw_weights(rng: np.random.Generator, names: Sequence[str]) -> tuple[dict[s
 class Asked:
     """A query, what one record adds to its exact answer, and whether the answer is divided by the records."""
 
-    query: bp.Query
+    query: bp.types.Query
     adds: dict[str, Fraction]
     averaged: bool
 
@@ -216,7 +216,7 @@ def loss(f: Released, g: Released, scale: float) -> float:
 @dataclass(frozen=True)
 class Case:
     framework: object
-    query: bp.Query
+    query: bp.types.Query
     pairs: list[tuple[Released, Released]]
 
 
@@ -287,7 +287,7 @@ CASES = {"dataset": dataset_case, "distribution": distribution_case, "distributi
 
 @pytest.mark.parametrize("mechanism", [bp.TightMechanism(), bp.WassersteinMechanism()], ids=["tight", "wasserstein"])
 @pytest.mark.parametrize("kind", CASES)
-def test_no_claim_gives_a_secret_away(kind: str, mechanism: bp.Mechanism) -> None:
+def test_no_claim_gives_a_secret_away(kind: str, mechanism: bp.types.Mechanism) -> None:
     """Row 8: a mass is 0 only where it is; row 16: two different released doubles are two atoms."""
     rng = np.random.default_rng(29)
     served = free = told = 0
@@ -333,10 +333,10 @@ def test_sums_that_meet_on_paper_but_not_as_doubles() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [bp.TightMechanism(), bp.WassersteinMechanism()], ids=["tight", "wasserstein"])
-def test_declared_laws_of_fractions_pay_for_rounding(mechanism: bp.Mechanism) -> None:
+def test_declared_laws_of_fractions_pay_for_rounding(mechanism: bp.types.Mechanism) -> None:
     """Declared atoms need not be the doubles that are released: no noise at all only for whole numbers."""
     schema = bp.Schema(records=9, columns={"a": bp.Integer(0, 1)})
-    pair = (bp.Atoms([0.1, 0.3], [0.5, 0.5]), bp.Atoms([0.1, 0.3], [0.5, 0.5]))
+    pair = (bp.laws.Atoms([0.1, 0.3], [0.5, 0.5]), bp.laws.Atoms([0.1, 0.3], [0.5, 0.5]))
     scales = [
         mechanism.calibrate(bp.DistributionPrivacy([pair], query, schema, source="x"), query, epsilon=1.0).scale
         for query in (bp.mean("a"), bp.total("a"))
@@ -375,7 +375,7 @@ BOTH = [bp.TightMechanism(), bp.WassersteinMechanism()]
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
 @pytest.mark.parametrize(("first", "second"), [(1e-200, 1e-200), (4.5e-168, 1e-214), (1e-300, 0.5), (1e-10, 1e-320)])
 def test_products_of_small_masses_are_no_zeros_in_a_record(
-    mechanism: bp.Mechanism, first: float, second: float
+    mechanism: bp.types.Mechanism, first: float, second: float
 ) -> None:
     """Row 8: the joint chance is no double, the conditional one is: what one secret can show and the other not."""
     network = bits({"a": [1 - first, first], "b": tiny(second)}, {"b": ["a"]})
@@ -393,7 +393,7 @@ def test_products_of_small_masses_are_no_zeros_in_a_record(
 
 
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
-def test_products_of_small_masses_are_no_zeros_between_parameters(mechanism: bp.Mechanism) -> None:
+def test_products_of_small_masses_are_no_zeros_between_parameters(mechanism: bp.types.Mechanism) -> None:
     network = bits({"phi": [0.5, 0.5], "x": tiny(1e-200), "y": tiny(1e-200)}, {"x": ["phi"], "y": ["x"]}, "parameters")
     schema = bp.Schema(records=10, columns=dict.fromkeys(("phi", "x", "y"), bp.Integer(0, 1)))
     laws = {"y": {"0": 0.0, "1": 1.0}}
@@ -405,7 +405,7 @@ def test_products_of_small_masses_are_no_zeros_between_parameters(mechanism: bp.
 
 
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
-def test_products_of_small_masses_are_no_zeros_between_distributions(mechanism: bp.Mechanism) -> None:
+def test_products_of_small_masses_are_no_zeros_between_distributions(mechanism: bp.types.Mechanism) -> None:
     schema = bp.Schema(records=3, columns=dict.fromkeys("ab", bp.Integer(0, 1)))
     never = bits({"a": [1 - 1e-200, 1e-200], "b": [[1.0, 1.0], [0.0, 0.0]]}, {"b": ["a"]})
     rarely = bits({"a": [1 - 1e-200, 1e-200], "b": tiny(1e-200)}, {"b": ["a"]})
@@ -419,7 +419,7 @@ def test_products_of_small_masses_are_no_zeros_between_distributions(mechanism: 
 
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
 @pytest.mark.parametrize("chance", [1e-300, 5e-324, 1 - 2.0**-53])
-def test_declared_laws_with_tiny_chances(mechanism: bp.Mechanism, chance: float) -> None:
+def test_declared_laws_with_tiny_chances(mechanism: bp.types.Mechanism, chance: float) -> None:
     """Three records all of which are rare: (1e-300)^3 under one state, nothing under the other."""
     network = bits({"x": [0.5, 0.5]}, {}, "parameters")
     schema = bp.Schema(records=3, columns={"x": bp.Integer(0, 1)})
@@ -433,7 +433,7 @@ def test_declared_laws_with_tiny_chances(mechanism: bp.Mechanism, chance: float)
 
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tight", "wasserstein"])
 @pytest.mark.parametrize("width", [5e-18, 1e-15, 1e-9])
-def test_narrow_cells_of_a_density(mechanism: bp.Mechanism, width: float) -> None:
+def test_narrow_cells_of_a_density(mechanism: bp.types.Mechanism, width: float) -> None:
     """Row 8: N(0, 1) against N(20, 1) in a cell that a difference of distribution functions loses."""
     import scipy.stats as ss
 

@@ -31,7 +31,7 @@ RARE = (1e-15, 1e-9, 1e-3, 0.3)
 class Asked:
     """A query with its answer, written down a second time: exact, and rounded to doubles at the very end."""
 
-    query: bp.Query
+    query: bp.types.Query
     released: Callable[[Table], Released]
 
 

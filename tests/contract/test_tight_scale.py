@@ -19,14 +19,14 @@ from tests import oracles
 PAIRS = 2000
 
 
-def random_pair(rng: np.random.Generator) -> tuple[bp.Atoms, bp.Atoms]:
+def random_pair(rng: np.random.Generator) -> tuple[bp.laws.Atoms, bp.laws.Atoms]:
     """Draw two laws on few whole numbers; sometimes with tiny masses, sometimes on different atoms."""
     sides = []
     for _ in range(2):
         size = int(rng.integers(1, 7))
         support = rng.choice(12, size=size, replace=False)
         masses = rng.dirichlet(np.full(size, rng.choice([0.05, 1.0, 20.0])))
-        sides.append(bp.Atoms(support, masses / masses.sum()))
+        sides.append(bp.laws.Atoms(support, masses / masses.sum()))
     return sides[0], sides[1]
 
 

@@ -54,19 +54,19 @@ def rows(value: Any) -> None:
 def some(value: Any) -> None:
     """Expect something, and no refusal."""
     assert value is not None
-    assert not isinstance(value, bp.Refusal)
+    assert not isinstance(value, bp.errors.Refusal)
     assert not hasattr(value, "__len__") or len(value) > 0, "nothing in it"
 
 
 def holds(verdict: Any) -> None:
     """Expect that a replay agrees; what it does not cover counts as refused."""
     if verdict.status != "holds":
-        raise bp.RefusedError(verdict.text, found=verdict.status, remedy="")
+        raise bp.errors.RefusedError(verdict.text, found=verdict.status, remedy="")
 
 
 def round_trip(kind: Kind) -> Any:
     """Write the calibration as JSON and read it back."""
-    again = bp.Calibration.from_json(kind.calibration.to_json(), kind.framework, kind.query)
+    again = bp.types.Calibration.from_json(kind.calibration.to_json(), kind.framework, kind.query)
     assert again.seal == kind.calibration.seal
     return again
 

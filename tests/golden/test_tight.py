@@ -15,7 +15,7 @@ TIGHT, WASSERSTEIN = bp.TightMechanism(), bp.WassersteinMechanism()
 
 def example() -> bp.DistributionPrivacy:
     """A count over 100 records, three parameter states, two laws of the states."""
-    counts = [bp.Atoms.binomial(100, p) for p in (0.3, 0.4, 0.5)]
+    counts = [bp.laws.Atoms.binomial(100, p) for p in (0.3, 0.4, 0.5)]
     pair = (mixture([0.5, 0.3, 0.2], counts), mixture([0.2, 0.3, 0.5], counts))
     return bp.DistributionPrivacy([pair], source="theory, section 6")
 
@@ -86,7 +86,7 @@ FLU = ((0.2, 0.225, 0.5, 0.075, 0.0), (0.0, 0.075, 0.5, 0.225, 0.2))
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_flu_clique(epsilon: float) -> None:
     """Song, Wang, Chaudhuri: mass moves by 2; tight calibration reaches epsilon, with less noise."""
-    framework = bp.DistributionPrivacy([tuple(bp.Atoms(range(5), p) for p in FLU)], source="SWC, flu clique")
+    framework = bp.DistributionPrivacy([tuple(bp.laws.Atoms(range(5), p) for p in FLU)], source="SWC, flu clique")
     far = WASSERSTEIN.calibrate(framework, epsilon=epsilon)
     assert far.certificate.sensitivity.upper == 2
     assert far.scale == pytest.approx(2 / epsilon, rel=1e-9)

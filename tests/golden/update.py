@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import bnpriv as bp
+from bnpriv.adapters.examples import examples
 from tests.kinds import KINDS, table
 
 FOLDER = Path(__file__).parent / "reports"
@@ -53,7 +54,7 @@ class Halves:
 class Subject:
     """A framework, a query and a table, and the contents of the files about them by name."""
 
-    def __init__(self, framework: Any, query: bp.Query, data: object, delta: float = 0.0) -> None:
+    def __init__(self, framework: Any, query: bp.types.Query, data: object, delta: float = 0.0) -> None:
         self.framework, self.query, self.data, self.delta = framework, query, data, delta
         self.files: dict[str, Callable[[], str]] = {
             "report.txt": lambda: str(self.report),
@@ -105,7 +106,7 @@ def of_kind(name: str) -> Subject:
 
 def subjects() -> Iterator[tuple[str, Subject]]:
     """Yield what the files are about, by the name of its folder."""
-    for name in bp.examples():
+    for name in examples():
         yield name, example(name)
     for name in UNSHOWN:
         yield f"kind-{name}", of_kind(name)

@@ -34,6 +34,7 @@ ROOMS: tuple[str, ...] = (
     "adapters",
     "verify_files",
     "verify",
+    "types",
     "cli",
 )
 """From the bottom: what imports nothing of ours comes first; ``bnpriv/__init__.py`` stands on top of all."""

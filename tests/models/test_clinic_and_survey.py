@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 import bnpriv as bp
-from bnpriv.adapters.examples import example_path
+from bnpriv.adapters.examples import example_path, examples
 from bnpriv.mechanisms import Calibration
 from bnpriv.queries import Query
 
@@ -63,7 +63,7 @@ def says(name: str, *sentences: str) -> None:
         assert sentence in page(name), sentence
 
 
-def told(name: str, protected: str, *columns: str) -> bp.Influence:
+def told(name: str, protected: str, *columns: str) -> bp.types.Influence:
     """Return the influence of columns on a protected attribute, with the pairs that the example protects."""
     chosen = framework(name).secrets[protected]
     return bp.max_influence(
@@ -83,7 +83,7 @@ CASES = [(name, query) for name in NAMES for query in bp.read_queries(ROOT / "mo
 
 
 def test_both_are_examples() -> None:
-    assert set(NAMES) <= set(bp.examples())
+    assert set(NAMES) <= set(examples())
 
 
 def test_clinic_has_the_promised_size() -> None:

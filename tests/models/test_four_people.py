@@ -62,7 +62,7 @@ def loss(f: tuple[float, ...], g: tuple[float, ...], scale: float) -> float:
 
 def evidence() -> Laws:
     found = laws(framework(), ONES)
-    assert not isinstance(found, bp.Refusal)
+    assert not isinstance(found, bp.errors.Refusal)
     return found
 
 
@@ -74,7 +74,7 @@ def constraint(model: int) -> Constraint:
 @pytest.mark.parametrize("model", range(4))
 def test_the_laws_are_those_of_all_tables(model: int) -> None:
     pairs = constraint(model).pairs
-    assert not isinstance(pairs, bp.Refusal)
+    assert not isinstance(pairs, bp.errors.Refusal)
     assert len(pairs) == len(PAIRS)
     expected = enumerated(*CORNERS[model])
     for pair in pairs:

@@ -22,18 +22,18 @@ from tests import replay
 YES_NO = bp.Categorical(["no", "yes"])
 
 
-def edited(calibration: bp.Calibration, change) -> str:
+def edited(calibration: bp.types.Calibration, change) -> str:
     """Return the JSON of a calibration after a change of its values."""
     record = json.loads(calibration.to_json())
     change(record)
     return json.dumps(record)
 
 
-def student(text: str = "mean(sat)", **options) -> bp.Calibration:
+def student(text: str = "mean(sat)", **options) -> bp.types.Calibration:
     return bp.MarkovQuiltMechanism().calibrate(bp.example("student"), bp.parse_query(text), epsilon=1.0, **options)
 
 
-def secret_shown(chance: float, epsilon: float, **options) -> bp.Calibration:
+def secret_shown(chance: float, epsilon: float, **options) -> bp.types.Calibration:
     """Return a calibration for a count of 3 records that tells a secret with some chance."""
     pair = (Atoms([0, 1], [1 - chance, chance]), Atoms([0, 1], [0.5, 0.5]))
     mechanism = options.pop("mechanism", bp.TightMechanism(large_delta=True))
@@ -82,7 +82,7 @@ def test_the_enclosed_epsilon_is_that_of_the_law() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [bp.MarkovQuiltMechanism(), bp.ColumnMechanism()], ids=str)
-def test_an_edited_scale_fails(mechanism: bp.Mechanism) -> None:
+def test_an_edited_scale_fails(mechanism: bp.types.Mechanism) -> None:
     calibration = mechanism.calibrate(bp.example("student"), bp.parse_query("mean(sat)"), epsilon=1.0)
 
     def lower(record) -> None:

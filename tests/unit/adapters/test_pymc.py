@@ -221,7 +221,7 @@ def test_records_of_a_column_follow_its_own_parameters_exactly() -> None:
             * stats.binom.pmf(count, 50, 0.1 + 0.2 * income + 0.3 * stress)
             for stress in (0, 1)
         )
-        given.append(bp.Atoms(count, mixture))
+        given.append(bp.laws.Atoms(count, mixture))
     alone = bp.DistributionPrivacy([(given[0], given[1])], source="the same laws")
     expected = bp.TightMechanism().calibrate(alone, epsilon=1.0)
     assert calibration.scale == pytest.approx(expected.scale, rel=1e-9)
@@ -310,7 +310,7 @@ def test_what_is_not_linear_is_not_taken_for_it(kind: str) -> None:
         a, b = pm.Normal("a", 0, 1), pm.Normal("b", 0, 1)
         mean = {"scale": a, "product": a * b, "bend": pt.switch(a > 1e9, 5.0, a)}[kind]
         pm.Normal("c", mean, pt.exp(b) if kind == "scale" else 1.0)
-    assert isinstance(bp.from_pymc(model), bp.DensityNetwork)
+    assert isinstance(bp.from_pymc(model), bp.types.DensityNetwork)
 
 
 # -- densities and draws

@@ -153,7 +153,7 @@ def table_of_values() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_everyday_models_are_read_and_drawn(name: str) -> None:
     network = bp.from_pymc(MODELS[name]())
-    assert isinstance(network, bp.DensityNetwork)
+    assert isinstance(network, bp.types.DensityNetwork)
     records = {len(network.simulator.roles.columns[column]) for column in network.reading.columns}
     names = [*network.attributes, *network.reading.columns]
     drawn = network.simulator(names, 3, seed=0, given={}, records=max(records))
@@ -247,7 +247,7 @@ def test_what_rounds_is_not_linear() -> None:
     with pm.Model() as model:
         a = pm.Normal("a", 0, 3)
         pm.Normal("b", pt.cast(pt.cast(a, "int64"), "float64"), 1)
-    assert isinstance(bp.from_pymc(model), bp.DensityNetwork)
+    assert isinstance(bp.from_pymc(model), bp.types.DensityNetwork)
 
 
 def test_single_precision_on_the_way_is_computed_in_double() -> None:

@@ -155,7 +155,7 @@ def without_digest(record: Any) -> Any:
 def test_names_of_states_must_be_complete() -> None:
     with pm.Model(coords={"coin_states": ["heads"]}) as model:
         pm.Bernoulli("coin", p=0.5)
-    with pytest.raises(bp.NetworkError, match="must name the 2 states of 'coin'; found 1 names"):
+    with pytest.raises(bp.errors.NetworkError, match="must name the 2 states of 'coin'; found 1 names"):
         bp.from_pymc(model)
 
 

@@ -447,7 +447,7 @@ def test_densities_are_those_of_scipy() -> None:
                 given = LAWS[laws[name]][0](pt, scores[name](pt, env))
                 env[name], sizes[name] = getattr(pm, laws[name])(name, **given, shape=(size,)), size
         network = bp.from_pymc(model)
-        if not isinstance(network, bp.DensityNetwork):
+        if not isinstance(network, bp.types.DensityNetwork):
             continue
         values = {rv.name: random.uniform(0.1, 0.9, size=sizes[rv.name]).round(3) for rv in model.basic_RVs}
         values = {

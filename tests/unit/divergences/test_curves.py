@@ -19,7 +19,7 @@ from bnpriv.mechanisms.search import least_scale
 
 def draw(
     rng: np.random.Generator, atoms: int, *, spread: float = 5.0, shared: bool = False
-) -> tuple[bp.Atoms, bp.Atoms]:
+) -> tuple[bp.laws.Atoms, bp.laws.Atoms]:
     support = np.sort(np.round(rng.uniform(0, spread, size=atoms), 3))
     support = np.unique(support)
     laws = []
@@ -27,11 +27,11 @@ def draw(
         masses = rng.dirichlet(np.full(support.size, rng.choice([0.3, 1.0, 5.0])))
         if not shared and support.size > 2:
             masses[rng.integers(support.size)] = 0.0
-        laws.append(bp.Atoms(support, masses / masses.sum()))
+        laws.append(bp.laws.Atoms(support, masses / masses.sum()))
     return laws[0], laws[1]
 
 
-def exact_epsilon(f: bp.Atoms, g: bp.Atoms, scale: float) -> float:
+def exact_epsilon(f: bp.laws.Atoms, g: bp.laws.Atoms, scale: float) -> float:
     """Return the largest log ratio over the atoms of both laws, in 60 digits."""
     with mpmath.workdps(60):
         worst = mpmath.mpf(0)
@@ -67,10 +67,10 @@ def test_epsilon_is_the_largest_over_the_whole_line() -> None:
 
 
 def test_no_noise() -> None:
-    f, g = bp.Atoms([0, 1], [0.5, 0.5]), bp.Atoms([0, 1], [0.4, 0.6])
+    f, g = bp.laws.Atoms([0, 1], [0.5, 0.5]), bp.laws.Atoms([0, 1], [0.4, 0.6])
     assert LaplacePair.of(f, g).epsilon(0.0) == pytest.approx(math.log(1.25), rel=1e-14)
     assert LaplacePair.of(f, g).epsilon(0.0) >= math.log(1.25)
-    assert LaplacePair.of(f, bp.Atoms([0, 2], [0.5, 0.5])).epsilon(0.0) == math.inf
+    assert LaplacePair.of(f, bp.laws.Atoms([0, 2], [0.5, 0.5])).epsilon(0.0) == math.inf
     assert LaplacePair.of(f, g).delta(0.0, 0.0) == pytest.approx(0.1, rel=1e-12)
 
 
@@ -82,7 +82,7 @@ def test_epsilon_never_grows_with_the_scale() -> None:
         assert all(b <= a + 1e-10 * max(1, a) for a, b in itertools.pairwise(losses))
 
 
-def integral(f: bp.Atoms, g: bp.Atoms, scale: float, epsilon: float) -> float:
+def integral(f: bp.laws.Atoms, g: bp.laws.Atoms, scale: float, epsilon: float) -> float:
     """Return the hockey-stick divergence by Gauss's rule on short cells; those with a change of sign are cut again."""
     atoms = np.union1d(f.support, g.support) / scale
     ends = itertools.pairwise([atoms[0] - 45, *atoms, atoms[-1] + 45])
@@ -115,19 +115,19 @@ def test_delta_against_integration() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7])
 def test_delta_of_two_points_in_closed_form(scale: float, epsilon: float) -> None:
     """Two Laplace laws 1 apart: 1 - exp((epsilon - 1 / scale) / 2) if that is positive."""
-    found = LaplacePair.of(bp.Atoms([0.0], [1.0]), bp.Atoms([1.0], [1.0])).delta(scale, epsilon)
+    found = LaplacePair.of(bp.laws.Atoms([0.0], [1.0]), bp.laws.Atoms([1.0], [1.0])).delta(scale, epsilon)
     exact = max(0.0, 1 - math.exp((epsilon - 1 / scale) / 2))
     assert exact <= found <= exact + 1e-12
 
 
 def test_masses_that_underflow_plain_sums_still_count() -> None:
     """A mass of 1e-300 at 5, or logs below any double, must be paid for."""
-    f, g = bp.Atoms([0, 5], [1, 1e-300]), bp.Atoms([0, 5], [1, 0])
+    f, g = bp.laws.Atoms([0, 5], [1, 1e-300]), bp.laws.Atoms([0, 5], [1, 0])
     for scale in (0.001, 0.005, 0.01):
         assert LaplacePair.of(f, g).epsilon(scale) == pytest.approx(exact_epsilon(f, g, scale), rel=1e-12, abs=1e-11)
         assert LaplacePair.of(f, g).epsilon(scale) >= exact_epsilon(f, g, scale) * (1 - 1e-15)
-    deep = bp.Atoms.from_logs([0.0, 5.0], [0.0, -5000.0])
-    other = bp.Atoms.from_logs([0.0, 5.0], [0.0, -9000.0])
+    deep = bp.laws.Atoms.from_logs([0.0, 5.0], [0.0, -5000.0])
+    other = bp.laws.Atoms.from_logs([0.0, 5.0], [0.0, -9000.0])
     assert LaplacePair.of(deep, other).epsilon(0.0) >= 4000
     assert LaplacePair.of(deep, other).epsilon(1e-4) == pytest.approx(exact_epsilon(deep, other, 1e-4), rel=1e-12)
     assert LaplacePair.of(deep, other).epsilon(1.0) < 1e-9
@@ -144,7 +144,7 @@ def test_wide_laws_keep_their_precision() -> None:
 # --- vectors -------------------------------------------------------------------------------------------------------
 
 
-def plain_grid(f: bp.Atoms, g: bp.Atoms, scale: float) -> float:
+def plain_grid(f: bp.laws.Atoms, g: bp.laws.Atoms, scale: float) -> float:
     points = np.concatenate([f.points, g.points])
     corners = np.array(list(itertools.product(*(np.unique(column) for column in points.T))))
     logs = []
@@ -166,7 +166,7 @@ def test_the_simplex_rule_is_the_grid(origin: bool, length: float) -> None:
             masses = rng.dirichlet(np.full(len(points), rng.choice([0.3, 3.0])))
             if rng.random() < 0.3:
                 masses[rng.integers(len(points))] = 0
-            laws.append(bp.Atoms(points, masses / masses.sum()))
+            laws.append(bp.laws.Atoms(points, masses / masses.sum()))
         scale = float(10 ** rng.uniform(-1, 1))
         found, exact = product_laplace_epsilon(*laws, scale), plain_grid(*laws, scale)
         assert exact - 1e-13 * max(1, exact) <= found <= exact + 1e-11
@@ -176,7 +176,7 @@ def test_any_points_on_the_grid() -> None:
     rng = np.random.default_rng(7)
     for _ in range(40):
         points = rng.integers(0, 3, size=(5, int(rng.integers(1, 4)))).astype(float)
-        laws = [bp.Atoms(points, rng.dirichlet(np.ones(5))) for _ in range(2)]
+        laws = [bp.laws.Atoms(points, rng.dirichlet(np.ones(5))) for _ in range(2)]
         scale = float(10 ** rng.uniform(-1, 1))
         exact = plain_grid(*laws, scale)
         assert exact - 1e-13 * max(1, exact) <= product_laplace_epsilon(*laws, scale) <= exact + 1e-11
@@ -185,7 +185,7 @@ def test_any_points_on_the_grid() -> None:
 def test_the_grid_bounds_all_of_space() -> None:
     rng = np.random.default_rng(8)
     points = rng.integers(0, 4, size=(6, 2)).astype(float)
-    f, g = (bp.Atoms(points, rng.dirichlet(np.ones(6))) for _ in range(2))
+    f, g = (bp.laws.Atoms(points, rng.dirichlet(np.ones(6))) for _ in range(2))
     w = rng.uniform(-3, 7, size=(20_000, 2))
     density = [np.exp(-np.abs(w[:, None] - law.points).sum(axis=2)) @ np.exp(law.logs) for law in (f, g)]
     assert np.max(np.abs(np.log(density[0] / density[1]))) <= product_laplace_epsilon(f, g, 1.0)
@@ -193,8 +193,8 @@ def test_the_grid_bounds_all_of_space() -> None:
 
 def test_too_large_a_grid_is_refused_before_it_is_made() -> None:
     rng = np.random.default_rng(9)
-    f, g = (bp.Atoms(rng.normal(size=(100, 6)), np.full(100, 0.01)) for _ in range(2))
-    with pytest.raises(bp.SizeError, match=r"dimension 6.*WassersteinMechanism"):
+    f, g = (bp.laws.Atoms(rng.normal(size=(100, 6)), np.full(100, 0.01)) for _ in range(2))
+    with pytest.raises(bp.errors.SizeError, match=r"dimension 6.*WassersteinMechanism"):
         product_laplace_epsilon(f, g, 1.0)
 
 
@@ -204,7 +204,7 @@ def test_too_large_a_grid_is_refused_before_it_is_made() -> None:
 @pytest.mark.parametrize("scale", [0.3, 1.0, 7.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
 def test_gaussian_of_two_points_in_closed_form(scale: float, epsilon: float) -> None:
-    found = gaussian_mixture_delta(bp.Atoms([0.0], [1.0]), bp.Atoms([1.0], [1.0]), scale, epsilon)
+    found = gaussian_mixture_delta(bp.laws.Atoms([0.0], [1.0]), bp.laws.Atoms([1.0], [1.0]), scale, epsilon)
     exact = gaussian_delta(1 / scale, epsilon)
     assert exact * (1 - 1e-12) <= found <= exact * (1 + 1e-4) + 1e-11
 
@@ -231,16 +231,16 @@ def test_gaussian_mixtures_far_from_zero(offset: float) -> None:
     # there the doubles between the atoms are coarser than the grid
     unit, rare = math.ulp(offset), [1 - 3e-9, 3e-9]
     for masses in ([[0.5, 0.5], [0.6, 0.4]], [rare, [1 - 1e-12, 1e-12]]):
-        near = [bp.Atoms([0.0, 2 * unit], each) for each in masses]
-        far = [bp.Atoms([offset, offset + 2 * unit], each) for each in masses]
+        near = [bp.laws.Atoms([0.0, 2 * unit], each) for each in masses]
+        far = [bp.laws.Atoms([offset, offset + 2 * unit], each) for each in masses]
         for scale in (0.3 * unit, 1.5 * unit, 70 * unit):
             expected = gaussian_mixture_delta(*near, scale, 0.1)
             assert gaussian_mixture_delta(*far, scale, 0.1) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 def test_gaussian_laws_too_far_apart_are_refused() -> None:
-    f, g = bp.Atoms([0.0, 1e9], [0.5, 0.5]), bp.Atoms([0.0, 1e9], [0.4, 0.6])
-    with pytest.raises(bp.SizeError, match="Laplace noise"):
+    f, g = bp.laws.Atoms([0.0, 1e9], [0.5, 0.5]), bp.laws.Atoms([0.0, 1e9], [0.4, 0.6])
+    with pytest.raises(bp.errors.SizeError, match="Laplace noise"):
         gaussian_mixture_delta(f, g, 1.0, 1.0)
 
 

@@ -202,7 +202,9 @@ def test_discrete_noise_needs_whole_numbers() -> None:
 # --- guarantees with a confidence ----------------------------------------------------------------------------------
 
 
-def needed(mechanism: bp.Mechanism, sides: tuple, records: int, epsilon: float, delta: float, scale: float) -> bool:
+def needed(
+    mechanism: bp.types.Mechanism, sides: tuple, records: int, epsilon: float, delta: float, scale: float
+) -> bool:
     """Return whether the exact laws of the answer with so much noise are private."""
     first, second = (heads_within(*side, records) for side in sides)
     if mechanism.noise == "gaussian" and scale > 0:
@@ -211,7 +213,7 @@ def needed(mechanism: bp.Mechanism, sides: tuple, records: int, epsilon: float, 
 
 
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN, bp.TightMechanism(noise="gaussian")], ids=str)
-def test_certified_noise_is_enough_for_the_exact_laws(mechanism: bp.Mechanism) -> None:
+def test_certified_noise_is_enough_for_the_exact_laws(mechanism: bp.types.Mechanism) -> None:
     sides, epsilon, delta = ((0.3, 0.3), (0.5, 0.5)), 0.5, 0.04
     times = 15 if mechanism.noise == "gaussian" else 60
     private, scales = 0, []
@@ -229,7 +231,7 @@ def test_certified_noise_is_enough_for_the_exact_laws(mechanism: bp.Mechanism) -
     assert least < np.mean(scales) < 2 * least  # not far more than is needed
 
 
-def failing(mechanism: bp.Mechanism, times: int = 300) -> int:
+def failing(mechanism: bp.types.Mechanism, times: int = 300) -> int:
     """Return how often noise is too small where nothing is lost but by chance: one record, one fixed best set."""
     sides, epsilon = ((0.5, 0.5), (0.45, 0.45)), 0.001
     delta = 0.9999 * LaplacePair.of(*(heads_within(*side, 1) for side in sides)).delta(0.0, epsilon)
@@ -242,7 +244,7 @@ def failing(mechanism: bp.Mechanism, times: int = 300) -> int:
 
 
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN], ids=str)
-def test_noise_is_too_small_as_seldom_as_is_said_at_the_hardest(mechanism: bp.Mechanism) -> None:
+def test_noise_is_too_small_as_seldom_as_is_said_at_the_hardest(mechanism: bp.types.Mechanism) -> None:
     # a third of 5 % each; stats.binom.sf(12, 300, 0.05 / 3) is 0.2 %
     assert failing(mechanism) <= 12
 
@@ -265,7 +267,7 @@ class Shapes:
         return {"y": places + (1 - given["t"]) * random.choice([-0.4, 0.4], (draws, records))}
 
 
-def shapes_scale(mechanism: bp.Mechanism, cells: int, seed: int) -> float:
+def shapes_scale(mechanism: bp.types.Mechanism, cells: int, seed: int) -> float:
     network = DensityNetwork(
         parameters={"t": Parameter(name="t", lower=0, upper=1)},
         identity="shapes",
@@ -278,7 +280,7 @@ def shapes_scale(mechanism: bp.Mechanism, cells: int, seed: int) -> float:
 
 
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN, bp.TightMechanism(noise="gaussian")], ids=str)
-def test_gathered_draws_never_need_less_noise_than_the_draws_themselves(mechanism: bp.Mechanism) -> None:
+def test_gathered_draws_never_need_less_noise_than_the_draws_themselves(mechanism: bp.types.Mechanism) -> None:
     """Five cells hide all that there is to hide: only what they moved keeps the noise up."""
     for seed in range(2 if mechanism.noise == "gaussian" else 5):
         assert shapes_scale(mechanism, 5, seed) >= shapes_scale(mechanism, 5000, seed) > 0
@@ -324,7 +326,7 @@ def test_what_was_drawn_serves_all_mechanisms_and_is_let_go() -> None:
     assert first.to_json() == again.to_json()
     other, _ = coins(Coins(), draws=5000)
     assert TIGHT.calibrate(other, query, epsilon=1.0).to_json() == first.to_json()
-    assert bp.Calibration.from_json(first.to_json(), other, query).scale == first.scale
+    assert bp.types.Calibration.from_json(first.to_json(), other, query).scale == first.scale
     before = len(draws_module._KNOWN)
     del framework, other, first, again
     gc.collect()
@@ -415,7 +417,7 @@ def test_an_estimate_says_so_everywhere() -> None:
     assert record["certificate"]["kind"] == "estimate"
     assert record["certificate"]["decisions"][0]["draws"] == 4000
     assert "rests on an estimate" in found._repr_html_()
-    plan = bp.Plan(calibrations=(found,), refusals=())
+    plan = bp.types.Plan(calibrations=(found,), refusals=())
     assert "TightMechanism(): an estimate" in str(plan)
     assert "an estimate" in plan.to_html()
     drawn = found.certificate.decisions[0].plot()
@@ -437,7 +439,7 @@ def test_a_confidence_is_named_everywhere() -> None:
     assert "estimate" not in text
     assert (record["guarantee"]["kind"], record["guarantee"]["confidence"]) == ("certified", 0.975)
     assert record["certificate"]["confidence"] == 0.975
-    plan = bp.Plan(calibrations=(found,), refusals=())
+    plan = bp.types.Plan(calibrations=(found,), refusals=())
     assert "WassersteinMechanism(): confidence 97.5 %" in str(plan)
     assert found.certificate.sensitivity.kind == "certified"
 

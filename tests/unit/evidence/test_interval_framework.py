@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.adapters.pgmpy import to_pgmpy
 from bnpriv.networks import IntervalNetwork
 from bnpriv.secrets.states import SecretPairs
 from tests import oracles
@@ -28,7 +29,7 @@ def test_the_guarantee_speaks_of_all_members() -> None:
     assert "any model within the declared intervals" in calibration.guarantee.sentence
     assert "any model within the declared intervals" in calibration.to_html()
     assert any("within the declared intervals" in line for line in calibration.certificate.assumptions)
-    assert bp.Calibration.from_json(calibration.to_json(), framework(0.05)).scale == calibration.scale
+    assert bp.types.Calibration.from_json(calibration.to_json(), framework(0.05)).scale == calibration.scale
 
 
 def test_wider_intervals_need_more_noise_and_have_another_fingerprint() -> None:
@@ -70,7 +71,7 @@ def refusals() -> list[object]:
         lambda: bp.simulate(wide, 10),
         lambda: bp.rehearse(calibration),
         lambda: bp.check_model(wide.network, None),  # type: ignore[arg-type]
-        lambda: bp.to_pgmpy(wide.network),  # type: ignore[arg-type]
+        lambda: to_pgmpy(wide.network),  # type: ignore[arg-type]
         lambda: bp.model_class([wide.network]),  # type: ignore[list-item]
         lambda: bp.DatasetAttributePrivacy(wide.network, wide.schema, {}, source="x"),  # type: ignore[arg-type]
         lambda: bp.TightMechanism().calibrate(wide, QUERY, epsilon=1.0),

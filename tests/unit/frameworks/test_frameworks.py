@@ -50,38 +50,38 @@ def says(error: bp.BnprivError, *words: str) -> None:
 
 
 def test_the_wrong_level() -> None:
-    with pytest.raises(bp.FrameworkError) as caught:
+    with pytest.raises(bp.errors.FrameworkError) as caught:
         dataset(model=network(level="parameters"))
     says(caught.value, "level 'records'", "level 'parameters'")
-    with pytest.raises(bp.FrameworkError) as caught:
+    with pytest.raises(bp.errors.FrameworkError) as caught:
         bp.DistributionPrivacy([(network(level="parameters"), network())], schema=schema(), source="a test")
     says(caught.value, "level 'records'", "level 'parameters'")
-    with pytest.raises(bp.FrameworkError) as caught:
+    with pytest.raises(bp.errors.FrameworkError) as caught:
         bp.DistributionalAttributePrivacy(network(), schema(), "ill", source="a test")
     says(caught.value, "level 'parameters'")
 
 
 def test_a_secret_about_another_column() -> None:
-    with pytest.raises(bp.SecretError) as caught:
+    with pytest.raises(bp.errors.SecretError) as caught:
         dataset(bp.Secret(COUGH))
     says(caught.value, "'ill'", "'cough'")
 
 
 @pytest.mark.parametrize("protect", [{}, None, "ill", ["ill"]])
 def test_protect_is_a_mapping(protect) -> None:
-    with pytest.raises(bp.SecretError) as caught:
+    with pytest.raises(bp.errors.SecretError) as caught:
         bp.DatasetAttributePrivacy(network(), schema(), protect, source="a test")
     says(caught.value)
 
 
 def test_a_secret_that_is_no_secret() -> None:
-    with pytest.raises(bp.SecretError) as caught:
+    with pytest.raises(bp.errors.SecretError) as caught:
         bp.DatasetAttributePrivacy(network(), schema(), {"ill": ILL}, source="a test")
     says(caught.value, "Count")
 
 
 def test_an_unknown_protected_column() -> None:
-    with pytest.raises(bp.SecretError, match="smokes"):
+    with pytest.raises(bp.errors.SecretError, match="smokes"):
         bp.DatasetAttributePrivacy(network(), schema(), {"smokes": bp.Secret(ILL)}, source="a test")
 
 
@@ -94,23 +94,23 @@ def test_an_unknown_protected_column() -> None:
         bp.count((bp.col("ill") == 1) & (bp.col("cough") == 1)),
     ],
 )
-def test_a_secret_is_one_number_of_one_column(query: bp.Query) -> None:
-    with pytest.raises(bp.SecretError) as caught:
+def test_a_secret_is_one_number_of_one_column(query: bp.types.Query) -> None:
+    with pytest.raises(bp.errors.SecretError) as caught:
         bp.Secret(query)
     says(caught.value, "one column")
 
 
 @pytest.mark.parametrize("at_most", [0, -1, float("nan"), float("inf"), "3"])
 def test_apart_needs_a_positive_number(at_most) -> None:
-    with pytest.raises(bp.ParameterError):
+    with pytest.raises(bp.errors.ParameterError):
         bp.apart(at_most=at_most)
 
 
 def test_a_source_is_needed() -> None:
-    with pytest.raises(bp.FrameworkError):
+    with pytest.raises(bp.errors.FrameworkError):
         bp.DatasetAttributePrivacy(network(), schema(), {"ill": bp.Secret(ILL)}, source="")
-    with pytest.raises(bp.FrameworkError):
-        bp.DistributionPrivacy([(bp.Atoms([0], [1]), bp.Atoms([1], [1]))], source=" ")
+    with pytest.raises(bp.errors.FrameworkError):
+        bp.DistributionPrivacy([(bp.laws.Atoms([0], [1]), bp.laws.Atoms([1], [1]))], source=" ")
 
 
 def test_secrets_in_words() -> None:
@@ -134,7 +134,7 @@ def test_fingerprints_tell_frameworks_apart() -> None:
 
 # --- pairs of distributions ----------------------------------------------------------------------------------------
 
-LINE, PLANE = bp.Atoms([0, 1], [0.5, 0.5]), bp.Atoms([[0, 1], [1, 0]], [0.5, 0.5])
+LINE, PLANE = bp.laws.Atoms([0, 1], [0.5, 0.5]), bp.laws.Atoms([[0, 1], [1, 0]], [0.5, 0.5])
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ LINE, PLANE = bp.Atoms([0, 1], [0.5, 0.5]), bp.Atoms([[0, 1], [1, 0]], [0.5, 0.5
         ([], "none"),
         ([(LINE, PLANE)], "1 and 2"),
         ([(LINE, LINE), (PLANE, PLANE)], "several dimensions"),
-        ([(LINE, bp.Normal([0.0], [[1.0]]))], "Atoms and Normal"),
+        ([(LINE, bp.laws.Normal([0.0], [[1.0]]))], "Atoms and Normal"),
         ([(LINE, LINE), (network(), network())], "some of each"),
         ([(LINE, "law")], "Atoms and str"),
         ([(network(), network())], "schema"),
     ],
 )
 def test_pairs_that_do_not_fit(pairs, word: str) -> None:
-    with pytest.raises(bp.FrameworkError) as caught:
+    with pytest.raises(bp.errors.FrameworkError) as caught:
         bp.DistributionPrivacy(pairs, source="a test")
     says(caught.value, word)
 
@@ -158,13 +158,13 @@ def test_pairs_that_do_not_fit(pairs, word: str) -> None:
 def test_a_distribution_is_one_model() -> None:
     both = network(ill=((0.7, 0.3), (0.6, 0.4)), models=True)
     assert both.models == 2
-    with pytest.raises(bp.FrameworkError) as caught:
+    with pytest.raises(bp.errors.FrameworkError) as caught:
         bp.DistributionPrivacy([(network(), both)], schema=schema(), source="a test")
     says(caught.value, "2 models", "one pair per model")
 
 
 def test_a_query_needs_a_schema() -> None:
-    with pytest.raises(bp.FrameworkError) as caught:
+    with pytest.raises(bp.errors.FrameworkError) as caught:
         bp.DistributionPrivacy([(LINE, LINE)], query=ILL, source="a test")
     says(caught.value, "schema")
 
@@ -172,7 +172,7 @@ def test_a_query_needs_a_schema() -> None:
 @pytest.mark.parametrize("masses", [[0.5, 0.4], [0.5, 0.6], [1.5, -0.5], [np.nan, 1.0]])
 def test_laws_that_do_not_sum_to_one(masses) -> None:
     with pytest.raises(bp.BnprivError) as caught:
-        bp.Atoms([0, 1], masses)
+        bp.laws.Atoms([0, 1], masses)
     says(caught.value)
 
 
@@ -181,7 +181,7 @@ def test_laws_that_do_not_sum_to_one(masses) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 class TestRefusals:
-    def test_a_column_that_is_no_node(self, mechanism: bp.Mechanism) -> None:
+    def test_a_column_that_is_no_node(self, mechanism: bp.types.Mechanism) -> None:
         query = bp.total("age")
         refusal = mechanism.supports(dataset(age=bp.Integer(0, 99)), query, epsilon=1)
         assert refusal is not None
@@ -194,12 +194,12 @@ class TestRefusals:
         says(refusal.error(), "age", "both")
 
     @pytest.mark.parametrize("query", [bp.total("unknown"), bp.count(bp.col("unknown") == 1)])
-    def test_an_unknown_column(self, mechanism: bp.Mechanism, query: bp.Query) -> None:
+    def test_an_unknown_column(self, mechanism: bp.types.Mechanism, query: bp.types.Query) -> None:
         with pytest.raises(bp.BnprivError) as caught:
             mechanism.calibrate(dataset(), query, epsilon=1)
         says(caught.value, "unknown")
 
-    def test_a_column_without_a_law(self, mechanism: bp.Mechanism) -> None:
+    def test_a_column_without_a_law(self, mechanism: bp.types.Mechanism) -> None:
         framework = bp.DistributionalAttributePrivacy(
             network(level="parameters"), schema(), "ill", source="a test", laws={"ill": {"0": 0.2, "1": 0.8}}
         )
@@ -208,7 +208,7 @@ class TestRefusals:
         assert refusal is not None
         says(refusal.error(), "cough", "laws")
 
-    def test_a_density_is_no_finite_law(self, mechanism: bp.Mechanism) -> None:
+    def test_a_density_is_no_finite_law(self, mechanism: bp.types.Mechanism) -> None:
         from scipy import stats
 
         framework = bp.DistributionalAttributePrivacy(
@@ -224,12 +224,12 @@ class TestRefusals:
         assert mechanism.supports(framework, bp.count(bp.col("cough") > 50), epsilon=1) is None
 
     @pytest.mark.parametrize("value", [21, -1, 2.5, "many"])
-    def test_an_impossible_value(self, mechanism: bp.Mechanism, value) -> None:
+    def test_an_impossible_value(self, mechanism: bp.types.Mechanism, value) -> None:
         with pytest.raises(bp.BnprivError) as caught:
             mechanism.calibrate(dataset(bp.Secret(ILL, pairs=bp.pairs((3, value)))), COUGH, epsilon=1)
         says(caught.value, "value")
 
-    def test_an_impossible_value_of_a_total(self, mechanism: bp.Mechanism) -> None:
+    def test_an_impossible_value_of_a_total(self, mechanism: bp.types.Mechanism) -> None:
         model = bp.DiscreteNetwork.from_tables(
             {"ill": [0.2, 0.3, 0.5]}, states={"ill": ["1", "2", "4"]}, level="records"
         )
@@ -247,7 +247,7 @@ class TestRefusals:
                 mechanism.calibrate(framework, ILL, epsilon=1)
             says(caught.value, "value")
 
-    def test_values_are_those_of_the_table(self, mechanism: bp.Mechanism) -> None:
+    def test_values_are_those_of_the_table(self, mechanism: bp.types.Mechanism) -> None:
         """A total over a column that starts at 1 is named as it is, not counted from the lower bound."""
         model = bp.DiscreteNetwork.from_tables({"ill": [0.4, 0.6]}, states={"ill": ["1", "2"]}, level="records")
         for value, fits in ((3, True), (6, True), (0, False), (2, False), (7, False)):
@@ -261,7 +261,7 @@ class TestRefusals:
                 with pytest.raises(bp.BnprivError):
                     mechanism.calibrate(framework, bp.total("ill"), epsilon=1)
 
-    def test_at_most_too_small(self, mechanism: bp.Mechanism) -> None:
+    def test_at_most_too_small(self, mechanism: bp.types.Mechanism) -> None:
         for hidden in (
             bp.Secret(ILL, pairs=bp.apart(at_most=0.5)),
             bp.Secret(bp.proportion(bp.col("ill") == 1), pairs=bp.apart(at_most=0.01)),
@@ -271,12 +271,12 @@ class TestRefusals:
             says(caught.value, "apart", "Choose a larger distance")
 
     @pytest.mark.parametrize("ill", [(1.0, 0.0), (0.0, 1.0)])
-    def test_a_secret_with_one_value(self, mechanism: bp.Mechanism, ill) -> None:
+    def test_a_secret_with_one_value(self, mechanism: bp.types.Mechanism, ill) -> None:
         refusal = mechanism.supports(dataset(model=network(ill=ill)), COUGH, epsilon=1)
         assert refusal is not None
         says(refusal.error(), "positive probability")
 
-    def test_a_secret_with_one_value_in_one_model_is_dropped_there(self, mechanism: bp.Mechanism) -> None:
+    def test_a_secret_with_one_value_in_one_model_is_dropped_there(self, mechanism: bp.types.Mechanism) -> None:
         both = network(ill=((1.0, 0.0), (0.7, 0.3)), models=True)
         one = network(ill=(0.7, 0.3))
         found = mechanism.calibrate(dataset(model=both), COUGH, epsilon=1)
@@ -284,7 +284,7 @@ class TestRefusals:
         assert len(found.certificate.dropped) == 1
         assert "model 0" in found.certificate.dropped[0]
 
-    def test_a_custom_query(self, mechanism: bp.Mechanism) -> None:
+    def test_a_custom_query(self, mechanism: bp.types.Mechanism) -> None:
         query = bp.custom(lambda table: float(table["ill"].sum()), columns=["ill"], sensitivity=1)
         records = bp.DistributionPrivacy([(network(), network())], schema=schema(), source="a test")
         for framework in (dataset(), records):
@@ -292,7 +292,7 @@ class TestRefusals:
             assert refusal is not None
             says(refusal.error(), "custom query", "ColumnMechanism")
 
-    def test_a_query_for_laws_without_one(self, mechanism: bp.Mechanism) -> None:
+    def test_a_query_for_laws_without_one(self, mechanism: bp.types.Mechanism) -> None:
         refusal = mechanism.supports(bp.DistributionPrivacy([(LINE, LINE)], source="a test"), ILL, epsilon=1)
         assert refusal is not None
         says(refusal.error(), "the framework has none", "query=")
@@ -302,21 +302,21 @@ class TestRefusals:
         says(refusal.error(), "another query")
         assert mechanism.supports(own, ILL, epsilon=1) is None
 
-    def test_networks_without_a_query(self, mechanism: bp.Mechanism) -> None:
+    def test_networks_without_a_query(self, mechanism: bp.types.Mechanism) -> None:
         framework = bp.DistributionPrivacy([(network(), network())], schema=schema(), source="a test")
         refusal = mechanism.supports(framework, epsilon=1)
         assert refusal is not None
         says(refusal.error(), "query")
 
-    def test_laws_alone_cannot_be_released(self, mechanism: bp.Mechanism) -> None:
-        pair = (LINE, bp.Atoms([0, 1], [0.1, 0.9]))
+    def test_laws_alone_cannot_be_released(self, mechanism: bp.types.Mechanism) -> None:
+        pair = (LINE, bp.laws.Atoms([0, 1], [0.1, 0.9]))
         calibration = mechanism.calibrate(bp.DistributionPrivacy([pair], source="a test"), epsilon=0.5)
         assert calibration.scale > 0
         with pytest.raises(bp.BnprivError) as caught:
             bp.release(calibration, pd.DataFrame({"answer": ["known by its laws alone"]}))
         says(caught.value, "query")
 
-    def test_a_support_beyond_the_limit(self, mechanism: bp.Mechanism) -> None:
+    def test_a_support_beyond_the_limit(self, mechanism: bp.types.Mechanism) -> None:
         """Refused at once with the size, before anything is allocated."""
         model = bp.DiscreteNetwork.from_tables(
             {"ill": [0.2, 0.3, 0.5]}, states={"ill": ["0", "1", "1000"]}, level="records"
@@ -328,7 +328,7 @@ class TestRefusals:
         assert refusal is not None
         says(refusal.error(), "at most 1,048,576 atoms", "5e+11", "1,000,000 records")
 
-    def test_too_many_pairs(self, mechanism: bp.Mechanism) -> None:
+    def test_too_many_pairs(self, mechanism: bp.types.Mechanism) -> None:
         model = bp.DiscreteNetwork.from_tables(
             {"ill": [0.2, 0.3, 0.5]}, states={"ill": ["0", "1", "2"]}, level="records"
         )
@@ -342,20 +342,20 @@ class TestRefusals:
         assert refusal is not None
         says(refusal.error(), "20,100", "2,000", "apart")
 
-    def test_gaussian_noise_needs_delta(self, mechanism: bp.Mechanism) -> None:
+    def test_gaussian_noise_needs_delta(self, mechanism: bp.types.Mechanism) -> None:
         refusal = type(mechanism)(noise="gaussian").supports(dataset(), COUGH, epsilon=1)
         assert refusal is not None
         says(refusal.error(), "delta above 0", "Laplace")
-        with pytest.raises(bp.ParameterError):
+        with pytest.raises(bp.errors.ParameterError):
             type(mechanism)(noise="cauchy")
 
-    def test_a_delta_that_is_too_large(self, mechanism: bp.Mechanism) -> None:
+    def test_a_delta_that_is_too_large(self, mechanism: bp.types.Mechanism) -> None:
         framework = dataset(bp.Secret(ILL, pairs=bp.apart(at_most=1)))
         assert mechanism.supports(framework, COUGH, epsilon=1, delta=0.2) is not None
         assert type(mechanism)(large_delta=True).supports(framework, COUGH, epsilon=1, delta=0.2) is None
 
-    def test_normal_laws(self, mechanism: bp.Mechanism) -> None:
-        pair = (bp.Normal([0.0], [[1.0]]), bp.Normal([0.5], [[1.0]]))
+    def test_normal_laws(self, mechanism: bp.types.Mechanism) -> None:
+        pair = (bp.laws.Normal([0.0], [[1.0]]), bp.laws.Normal([0.5], [[1.0]]))
         refusal = mechanism.supports(bp.DistributionPrivacy([pair], source="a test"), epsilon=1)
         if isinstance(mechanism, bp.TightMechanism):
             assert refusal is not None
@@ -377,7 +377,7 @@ def test_several_numbers_need_laplace_noise() -> None:
 
 
 def test_too_many_atoms_for_a_gaussian_curve() -> None:
-    pair = (bp.Atoms.binomial(20_000, 0.5), bp.Atoms.binomial(20_000, 0.51))
+    pair = (bp.laws.Atoms.binomial(20_000, 0.5), bp.laws.Atoms.binomial(20_000, 0.51))
     framework = bp.DistributionPrivacy([pair], source="a test")
     mechanism = bp.TightMechanism(noise="gaussian", large_delta=True)
     assert mechanism.supports(framework, epsilon=0.1, delta=1e-6) is not None
@@ -430,5 +430,5 @@ NEEDS_PARAMETERS = {
 @pytest.mark.parametrize("what", NEEDS_PARAMETERS)
 def test_what_needs_parameters_says_so(what: str) -> None:
     framework = dataset(bp.Secret(ILL, pairs=bp.apart(at_most=1)))
-    with pytest.raises(bp.FrameworkError, match=f"{what} needs a framework of distributional attribute privacy"):
+    with pytest.raises(bp.errors.FrameworkError, match=f"{what} needs a framework of distributional attribute privacy"):
         NEEDS_PARAMETERS[what](framework)

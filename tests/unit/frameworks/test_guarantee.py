@@ -64,22 +64,22 @@ def mixed(parts: list[tuple[float, Law]]) -> Law:
 
 def seen(law: Law, noise: object, outputs: np.ndarray) -> np.ndarray:
     """Return the density of the released number, or its mass where there is no noise."""
-    if isinstance(noise, bp.NoNoise):
+    if isinstance(noise, bp.noise.NoNoise):
         return np.array([law.get(float(w), 0.0) for w in outputs])
-    kind = stats.laplace if isinstance(noise, bp.Laplace) else stats.norm
+    kind = stats.laplace if isinstance(noise, bp.noise.Laplace) else stats.norm
     return sum(mass * kind.pdf(outputs, loc=value, scale=noise.scale) for value, mass in law.items())
 
 
 def outputs_of(laws: list[Law], noise: object) -> np.ndarray:
     atoms = sorted({float(key) for law in laws for key in law})
-    if isinstance(noise, bp.NoNoise):
+    if isinstance(noise, bp.noise.NoNoise):
         return np.array(atoms)
     reach = 8 * noise.scale
     return np.concatenate([atoms, np.linspace(atoms[0] - reach, atoms[-1] + reach, 801)])
 
 
 def assert_true(
-    calibration: bp.Calibration, laws: Mapping[object, tuple[float, Law]], pairs: list[tuple[object, object]]
+    calibration: bp.types.Calibration, laws: Mapping[object, tuple[float, Law]], pairs: list[tuple[object, object]]
 ) -> float:
     """Check every claim against the laws of the answer, (prior, law) by secret; return the largest belief of 10 %."""
     guarantee = calibration.guarantee
@@ -107,7 +107,7 @@ def assert_true(
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize("at_most", [1, 2, None])
 @pytest.mark.parametrize("query", [ILL, bp.count(bp.col("coughs") == "yes")], ids=["itself", "another"])
-def test_a_property_of_the_table(epsilon: float, at_most: int | None, query: bp.Query) -> None:
+def test_a_property_of_the_table(epsilon: float, at_most: int | None, query: bp.types.Query) -> None:
     n = 6
     framework = ill_table(n, None if at_most is None else bp.apart(at_most=at_most))
     best = bp.plan(framework, query, epsilon).best
@@ -201,8 +201,8 @@ def test_a_value_of_one_step() -> None:
         assert_true(calibration, given, [(0, 1), (1, 0)])
 
 
-def atoms(*masses: float) -> bp.Atoms:
-    return bp.Atoms(list(range(len(masses))), list(masses))
+def atoms(*masses: float) -> bp.laws.Atoms:
+    return bp.laws.Atoms(list(range(len(masses))), list(masses))
 
 
 LAWS = (atoms(0.5, 0.3, 0.2), atoms(0.2, 0.3, 0.5), atoms(0.1, 0.8, 0.1))
@@ -233,7 +233,7 @@ def test_which_of_the_laws(chosen: list[tuple[int, int]], whole: bool, epsilon: 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("mechanism", [bp.TightMechanism(noise="gaussian"), bp.TightMechanism()], ids=str)
 def test_with_delta_odds_rise_further_than_twice_only_rarely(
-    mechanism: bp.Mechanism, epsilon: float, delta: float
+    mechanism: bp.types.Mechanism, epsilon: float, delta: float
 ) -> None:
     framework = bp.DistributionPrivacy([(atoms(1.0, 0.0, 0.0), atoms(0.0, 0.0, 1.0))], source="a textbook")
     found = mechanism.calibrate(framework, epsilon=epsilon, delta=delta)
@@ -248,7 +248,7 @@ def test_with_delta_odds_rise_further_than_twice_only_rarely(
     assert width * first[far].sum() <= guarantee.failure
     assert width * second[far].sum() <= guarantee.failure
     assert guarantee.nats == pytest.approx(epsilon + math.log(2))
-    if isinstance(found.noise, bp.Gaussian):
+    if isinstance(found.noise, bp.noise.Gaussian):
         # what the sentence used to claim does not hold: further than epsilon with a probability above delta
         assert width * first[rises > epsilon].sum() > 1.05 * guarantee.delta
     assert "except with probability" not in guarantee.sentence
@@ -353,7 +353,7 @@ def test_a_bounded_belief_is_bounded_for_random_pairs_and_likelihoods() -> None:
     ],
     ids=str,
 )
-def test_a_distance_bounds_beliefs_if_no_two_values_are_further_apart(value: bp.Query, span: float) -> None:
+def test_a_distance_bounds_beliefs_if_no_two_values_are_further_apart(value: bp.types.Query, span: float) -> None:
     schema = bp.Schema(records=5, columns={"x": bp.Integer(1, 3)})
     for at_most, whole in ((0.99 * span, False), (0.3 * span, False), (span, True)):
         found = property_secret(bp.Secret(value, bp.apart(at_most=at_most)), schema)

@@ -13,7 +13,7 @@ from bnpriv.render.two_curves import TwoCurves, two_curves
 from tests.unit.report.test_density_report import SECRETS, network
 
 
-def gaussian() -> bp.GaussianInfluence:
+def gaussian() -> bp.types.GaussianInfluence:
     linear = bp.GaussianNetwork.linear(
         {"income": 40.0, "sat": 880.0}, {"income": 10.0, "sat": 150.0}, {"sat": {"income": 3.0}}
     )

@@ -20,7 +20,7 @@ from tests.densities import Node, density_network, integral, largest_log_ratio
 NORMAL = Node(lambda: stats.norm(0, 1))
 
 
-def told(network: DensityNetwork, columns: set[str], protected: str, *secrets: tuple) -> bp.DensityInfluence:
+def told(network: DensityNetwork, columns: set[str], protected: str, *secrets: tuple) -> bp.types.DensityInfluence:
     return bp.density_influence(network, columns, protected, bp.intervals(*secrets))
 
 
@@ -452,7 +452,7 @@ def test_the_whole_report_of_eight_parameters_is_quick() -> None:
         }
     )
 
-    def report() -> list[bp.DensityInfluence]:
+    def report() -> list[bp.types.DensityInfluence]:
         return [told(network, {name}, "mu", (0, 1)) for name in network.attributes if name != "mu"]
 
     report()
@@ -484,7 +484,7 @@ def _effect() -> float:
 
 @pytest.mark.parametrize("secrets", [bp.apart(at_most=1), bp.pairs(("low", "high")), None])
 def test_other_secrets_are_refused(beta_chain: DensityNetwork, secrets: object) -> None:
-    with pytest.raises(bp.SecretError, match="intervals"):
+    with pytest.raises(bp.errors.SecretError, match="intervals"):
         bp.density_influence(beta_chain, {"p"}, "c", secrets)  # pyright: ignore[reportArgumentType]
 
 
@@ -494,16 +494,16 @@ def test_states_may_be_paired_by_name(mixed: DensityNetwork) -> None:
 
 
 def test_what_cannot_be_asked(beta_chain: DensityNetwork) -> None:
-    with pytest.raises(bp.NetworkError, match="must not hold"):
+    with pytest.raises(bp.errors.NetworkError, match="must not hold"):
         told(beta_chain, {"c"}, "c", (0.3, 0.6))
-    with pytest.raises(bp.NetworkError):
+    with pytest.raises(bp.errors.NetworkError):
         told(beta_chain, {"nobody"}, "c", (0.3, 0.6))
-    with pytest.raises(bp.SecretError):
+    with pytest.raises(bp.errors.SecretError):
         told(beta_chain, {"p"}, "nobody", (0.3, 0.6))
 
 
 def test_too_many_parameters_at_once_are_refused() -> None:
     arms = {f"h{k}": Node(lambda a: stats.norm(a, 1), ("a",)) for k in range(8)}
     network = density_network({"a": NORMAL, **arms, "q": Node(lambda *h: stats.norm(sum(h), 1), tuple(arms))})
-    with pytest.raises(bp.SizeError, match="cells"):
+    with pytest.raises(bp.errors.SizeError, match="cells"):
         refined(Lattice(network, "a", bp.intervals((0, 1)).chosen[0]), ("q",))

@@ -27,7 +27,7 @@ def strict(text: str) -> dict[str, object]:
     return json.loads(text, parse_constant=refuse)
 
 
-def first_query(name: str) -> bp.Query:
+def first_query(name: str) -> bp.types.Query:
     return next(iter(bp.read_queries(example_path(name)).values()))
 
 

@@ -7,7 +7,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.errors import LawError
 
-PAIR = (bp.Atoms([0, 1, 2], [0.2, 0.5, 0.3]), bp.Atoms([0, 1, 2], [0.5, 0.4, 0.1]))
+PAIR = (bp.laws.Atoms([0, 1, 2], [0.2, 0.5, 0.3]), bp.laws.Atoms([0, 1, 2], [0.5, 0.4, 0.1]))
 
 
 def test_the_certificate_names_the_pair_and_the_model() -> None:
@@ -28,7 +28,7 @@ def test_the_certificate_names_the_pair_and_the_model() -> None:
     ],
     ids=str,
 )
-def test_draws_both_laws_and_both_noisy_densities(mechanism: bp.Mechanism, delta: float) -> None:
+def test_draws_both_laws_and_both_noisy_densities(mechanism: bp.types.Mechanism, delta: float) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     calibration = mechanism.calibrate(bp.DistributionPrivacy([PAIR], source="a fixture"), epsilon=0.3, delta=delta)
     drawn = calibration.certificate.decisions[0].plot()
@@ -39,7 +39,7 @@ def test_draws_both_laws_and_both_noisy_densities(mechanism: bp.Mechanism, delta
 
 
 def test_laws_in_space_are_not_drawn() -> None:
-    pair = (bp.Atoms([[0, 0], [1, 0]], [0.5, 0.5]), bp.Atoms([[0, 0], [1, 0]], [0.4, 0.6]))
+    pair = (bp.laws.Atoms([[0, 0], [1, 0]], [0.5, 0.5]), bp.laws.Atoms([[0, 0], [1, 0]], [0.4, 0.6]))
     calibration = bp.WassersteinMechanism().calibrate(bp.DistributionPrivacy([pair], source="a fixture"), epsilon=1.0)
     with pytest.raises(LawError, match="one number"):
         calibration.certificate.decisions[0].plot()

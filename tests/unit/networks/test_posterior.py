@@ -16,6 +16,7 @@ import bnpriv as bp
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.influence.finite import draw_points
 from bnpriv.mechanisms.drawn import posterior_notes
+from bnpriv.networks.learning import parameters_by_group
 from bnpriv.networks.learning.network import log_gamma_draws
 from bnpriv.networks.learning.table import fingerprint_of
 from bnpriv.networks.posterior import Posterior
@@ -122,11 +123,11 @@ def test_beyond_is_log_of_one_over_beta_by_the_number_of_draws() -> None:
     assert thousand.beyond() >= 1 - 0.05 ** (1 / 1000)
     assert Posterior(source="x", draws=1).beyond() == 1.0
     assert "at most 0.3 % of the posterior" in thousand.sentence
-    with pytest.raises(bp.ParameterError):
+    with pytest.raises(bp.errors.ParameterError):
         thousand.beyond(1.0)
     chain = Posterior(source="x", draws=1000, independent=False)
     assert "depend on each other" in chain.sentence
-    with pytest.raises(bp.ParameterError):
+    with pytest.raises(bp.errors.ParameterError):
         chain.beyond()
 
 
@@ -154,7 +155,7 @@ def schools() -> bp.DiscreteNetwork:
             fund = "yes" if generator.random() < (0.2 if rich else 0.7) else "no"
             rows.append({"school": school, "lunch": fund, "grade": float(generator.normal(7 if rich else 5, 1))})
     table = pl.DataFrame(rows)
-    return bp.parameters_by_group(
+    return parameters_by_group(
         table,
         by="school",
         states={"lunch": [0, 0.45, 1], "grade": [0, 6, 10]},
@@ -179,12 +180,12 @@ def test_parameters_by_group_counts_groups(schools: bp.DiscreteNetwork) -> None:
 
 def test_bins_hold_their_lower_end_and_the_last_one_both() -> None:
     table = {"town": [1, 2, 3, 4], "rate": [0.0, 0.5, 1.0, 0.49]}
-    network = bp.parameters_by_group(
+    network = parameters_by_group(
         pd.DataFrame(table), "town", {"rate": [0, 0.5, 1]}, public="x", prior="uniform", draws=40_000, seed=1
     )
     assert network.probabilities("rate").mean(axis=0) == pytest.approx([0.5, 0.5], abs=0.01)  # two groups in each
-    with pytest.raises(bp.DataError, match="1 groups outside"):
-        bp.parameters_by_group(pd.DataFrame(table), "town", {"rate": [0, 0.5, 0.9]}, public="x")
+    with pytest.raises(bp.errors.DataError, match="1 groups outside"):
+        parameters_by_group(pd.DataFrame(table), "town", {"rate": [0, 0.5, 0.9]}, public="x")
 
 
 def test_guarantee_certificate_and_json_say_that_the_models_are_draws(schools: bp.DiscreteNetwork) -> None:
@@ -213,7 +214,7 @@ def test_guarantee_certificate_and_json_say_that_the_models_are_draws(schools: b
         assert said in text
     assert "one of the 1000 declared models" not in calibration.to_html()
     assert said in str(calibration.misspecified(1.1))
-    assert bp.Calibration.from_json(stored, framework).certificate.notes == notes
+    assert bp.types.Calibration.from_json(stored, framework).certificate.notes == notes
 
 
 def table() -> pd.DataFrame:
@@ -265,22 +266,22 @@ def test_engines_files_and_graphs_agree(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused_without_a_value() -> None:
     odd = CENSUS.assign(ill=["maybe", *CENSUS["ill"][1:]])
     states = {"ill": ["no", "yes"]}
-    with pytest.raises(bp.DataError, match="1 records with others") as caught:
+    with pytest.raises(bp.errors.DataError, match="1 records with others") as caught:
         bp.DiscreteNetwork.posterior(GRAPH, odd, public="x", states=states)
     assert "maybe" not in str(caught.value)
-    with pytest.raises(bp.DataError, match="missing values"):
+    with pytest.raises(bp.errors.DataError, match="missing values"):
         bp.DiscreteNetwork.posterior(GRAPH, CENSUS.assign(ill=[None, *CENSUS["ill"][1:]]), public="x")
-    with pytest.raises(bp.DataError, match="none of that name"):
+    with pytest.raises(bp.errors.DataError, match="none of that name"):
         bp.DiscreteNetwork.posterior({"age": ["ill"]}, CENSUS, public="x")
-    with pytest.raises(bp.NetworkError, match="public"):
+    with pytest.raises(bp.errors.NetworkError, match="public"):
         bp.DiscreteNetwork.posterior(GRAPH, CENSUS, public=" ")
-    with pytest.raises(bp.NetworkError, match="prior"):
+    with pytest.raises(bp.errors.NetworkError, match="prior"):
         learned(prior="flat")
-    with pytest.raises(bp.SizeError):
+    with pytest.raises(bp.errors.SizeError):
         learned(2**26)
-    with pytest.raises(bp.DataError, match="must be a table"):
+    with pytest.raises(bp.errors.DataError, match="must be a table"):
         bp.DiscreteNetwork.posterior(GRAPH, 3, public="x")
-    with pytest.raises(bp.FileError):
+    with pytest.raises(bp.errors.FileError):
         bp.DiscreteNetwork.posterior(GRAPH, "nowhere.csv", public="x")
 
 
@@ -300,7 +301,7 @@ def test_draws_count_in_the_fingerprint_of_a_framework() -> None:
     assert fingerprint("f", [first]) != fingerprint("f", [second])
     assert fingerprint("f", [first]) == fingerprint("f", [learned(20)])
     assert bp.model_class([first]).drawn is not None
-    with pytest.raises(bp.NetworkError, match="a model class of their own"):
+    with pytest.raises(bp.errors.NetworkError, match="a model class of their own"):
         bp.model_class([first, second])
 
 
@@ -330,7 +331,7 @@ def test_of_many_decisions_the_first_are_told() -> None:
 # the table that the models were learned from
 
 
-def released(network: bp.DiscreteNetwork, data: Any, records: int = 100) -> bp.Release:
+def released(network: bp.DiscreteNetwork, data: Any, records: int = 100) -> bp.types.Release:
     columns = {name: bp.Categorical(["no", "yes"]) for name in ("ill", "smokes")}
     framework = bp.ValuePrivacy(network, bp.Schema(records=records, columns=columns), "ill", source="a census")
     query = bp.count(bp.col("smokes") == "yes")
@@ -352,7 +353,7 @@ def test_the_learned_table_is_refused_in_any_engine_and_order(tmp_path: Path) ->
         tmp_path / "c.parquet",
     ]
     for data in same:
-        with pytest.raises(bp.DataError, match="learned from"):
+        with pytest.raises(bp.errors.DataError, match="learned from"):
             released(network, data)
 
 
@@ -374,5 +375,5 @@ def test_numbers_are_recognized_whatever_their_type() -> None:
     columns = {"ill": bp.Integer(0, 1), "pill": bp.Integer(0, 1)}
     framework = bp.ValuePrivacy(network, bp.Schema(records=40, columns=columns), "ill", source="a census")
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.mean("pill"), epsilon=9.0)
-    with pytest.raises(bp.DataError, match="learned from"):
+    with pytest.raises(bp.errors.DataError, match="learned from"):
         bp.release(calibration, table.astype(float))

@@ -39,15 +39,15 @@ def framework() -> bp.DistributionalAttributePrivacy:
     return bp.DistributionalAttributePrivacy(network, schema, "s", source="a book", independent=["c"], laws=laws)
 
 
-def calibrated() -> bp.Calibration:
+def calibrated() -> bp.types.Calibration:
     query = bp.stack(bp.mean("x"), bp.count((bp.col("x") > 3) & bp.col("c").isin(["u"])))
     return bp.MarkovQuiltMechanism().calibrate(framework(), query, epsilon=0.5)
 
 
-def put(name: str, value: object, *path: str) -> Callable[[bp.Calibration], None]:
+def put(name: str, value: object, *path: str) -> Callable[[bp.types.Calibration], None]:
     """Set an attribute of what lies at a path, past the freeze."""
 
-    def change(calibration: bp.Calibration) -> None:
+    def change(calibration: bp.types.Calibration) -> None:
         place: object = calibration
         for step in path:
             place = place[step] if isinstance(place, dict) else getattr(place, step)
@@ -56,33 +56,33 @@ def put(name: str, value: object, *path: str) -> Callable[[bp.Calibration], None
     return change
 
 
-def halve_table(calibration: bp.Calibration) -> None:
+def halve_table(calibration: bp.types.Calibration) -> None:
     values = calibration.framework.network.tables["x"].values
     values.flags.writeable = True
     values *= 0.5
 
 
-def swap_tables(calibration: bp.Calibration) -> None:
+def swap_tables(calibration: bp.types.Calibration) -> None:
     tables = calibration.framework.network.tables
     tables["s"] = bp.DiscreteNetwork.from_tables({"s": [0.5, 0.5]}, states={"s": ["a", "b"]}).tables["s"]
 
 
-def widen_column(calibration: bp.Calibration) -> None:
+def widen_column(calibration: bp.types.Calibration) -> None:
     dict.__setitem__(calibration.framework.schema.columns, "x", bp.Real(0, 1e6))
 
 
-def change_law(calibration: bp.Calibration) -> None:
+def change_law(calibration: bp.types.Calibration) -> None:
     calibration.framework.column_laws["c"] = ()
 
 
-def change_states(calibration: bp.Calibration) -> None:
+def change_states(calibration: bp.types.Calibration) -> None:
     calibration.framework.network.states["x"] = ("lo", "higher")
 
 
-CHANGES: dict[str, Callable[[bp.Calibration], None]] = {
+CHANGES: dict[str, Callable[[bp.types.Calibration], None]] = {
     "epsilon": put("epsilon", 5.0),
     "delta": put("delta", 0.1),
-    "noise": put("noise", bp.Laplace(1e-9, 2)),
+    "noise": put("noise", bp.noise.Laplace(1e-9, 2)),
     "scale": put("scale", 1e-9, "noise"),
     "query": put("query", bp.stack(bp.total("x"), bp.total("s"))),
     "a constant": put("value", 4.0, "query", "parts"),
@@ -132,8 +132,8 @@ def test_row_40_what_was_changed_is_refused(change):
 @pytest.mark.parametrize(
     "other",
     [
-        {"noise": bp.Laplace(1e-9, 2)},
-        {"noise": bp.NoNoise()},
+        {"noise": bp.noise.Laplace(1e-9, 2)},
+        {"noise": bp.noise.NoNoise()},
         {"query": bp.stack(bp.mean("s"), bp.mean("x"))},
         {"epsilon": 0.1},
         {"seal": ""},
@@ -165,7 +165,7 @@ def test_row_40_a_framework_changed_between_two_calibrations_is_refused():
             bp.release(calibration, Untouchable())
 
 
-def copies(calibration: bp.Calibration) -> list[bp.Calibration]:
+def copies(calibration: bp.types.Calibration) -> list[bp.types.Calibration]:
     again = pickle.loads(pickle.dumps(calibration))
     return [calibration, again, copy.copy(calibration), copy.deepcopy(calibration), dataclasses.replace(calibration)]
 
@@ -182,7 +182,7 @@ def test_row_40_copies_are_released():
 def test_row_40_a_change_taken_back_is_none():
     calibration = calibrated()
     noise = calibration.noise
-    object.__setattr__(calibration, "noise", bp.Laplace(1e-9, 2))
+    object.__setattr__(calibration, "noise", bp.noise.Laplace(1e-9, 2))
     assert calibration.changed()
     object.__setattr__(calibration, "noise", noise)
     assert not calibration.changed()
@@ -263,7 +263,7 @@ def test_row_40_another_function_is_another_query():
     def asking(least: float) -> Callable[[pd.DataFrame], float]:
         return lambda table: float(table["x"].max() > least)
 
-    def query(least: float) -> bp.Query:
+    def query(least: float) -> bp.types.Query:
         return bp.custom(asking(least), columns=["x"], sensitivity=1.0, name="high")
 
     calibration = bp.ColumnMechanism().calibrate(framework(), query(3.0), epsilon=1.0)

@@ -33,7 +33,7 @@ def simulate(names, draws: int, *, seed: int, given: Mapping[str, float], record
     return {name: found[name] for name in names}
 
 
-def network() -> bp.DensityNetwork:
+def network() -> bp.types.DensityNetwork:
     def level(x, rate):
         return normal(x, rate, 0.5)
 
@@ -59,7 +59,7 @@ def network() -> bp.DensityNetwork:
         columns={"score": ("level", "twin")},
     )
     named = {parameter.name: parameter for parameter in parameters}
-    return bp.DensityNetwork(parameters=named, identity="a test", simulator=simulate, reading=reading)
+    return bp.types.DensityNetwork(parameters=named, identity="a test", simulator=simulate, reading=reading)
 
 
 SECRETS = {"rate": bp.intervals(((0.0, 0.3), (0.5, 0.8)))}
@@ -72,18 +72,18 @@ def framework() -> bp.DistributionalAttributePrivacy:
 
 
 @pytest.fixture(scope="module")
-def alone() -> bp.DensityReport:
+def alone() -> bp.types.DensityReport:
     return bp.influence_report(network(), protect=SECRETS)
 
 
 @pytest.fixture(scope="module")
-def answered(framework) -> bp.DensityReport:
+def answered(framework) -> bp.types.DensityReport:
     report = bp.influence_report(framework, bp.mean("score"), 1.0, 0.01)
-    assert isinstance(report, bp.DensityReport)
+    assert isinstance(report, bp.types.DensityReport)
     return report
 
 
-def told(report: bp.DensityReport, form: str) -> str:
+def told(report: bp.types.DensityReport, form: str) -> str:
     return {
         "text": str,
         "markdown": lambda r: r.to_markdown(),
@@ -136,7 +136,9 @@ def test_the_fate_of_the_query_comes_first(answered) -> None:
 def test_a_query_of_a_column_that_the_secret_drives_is_told() -> None:
     own = network()
     reading = Reading(nodes=own.reading.nodes, columns={"score": ("rate", "level")})
-    changed = bp.DensityNetwork(parameters=own.parameters, identity="another", simulator=own.simulator, reading=reading)
+    changed = bp.types.DensityNetwork(
+        parameters=own.parameters, identity="another", simulator=own.simulator, reading=reading
+    )
     schema = bp.Schema(records=50, columns={"score": bp.Real(-4, 6)})
     framework = bp.DistributionalAttributePrivacy(changed, schema, SECRETS, source="a test")
     report = bp.influence_report(framework, bp.mean("score"))

@@ -120,7 +120,7 @@ def framework() -> bp.DistributionalAttributePrivacy:
 
 
 @pytest.fixture(scope="module")
-def query() -> bp.Query:
+def query() -> bp.types.Query:
     return bp.stack(*(bp.mean(column) for column in HOSTILE[2:5]), bp.count(bp.col(HOSTILE[8]) > 0.5))
 
 

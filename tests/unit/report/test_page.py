@@ -22,7 +22,7 @@ TALL = bp.count(bp.col("height") > 180)
 BOTH = bp.stack(TALL, bp.count(bp.col("sat") >= 1200))
 
 
-def means(*columns: str) -> bp.Query:
+def means(*columns: str) -> bp.types.Query:
     return bp.stack(*(bp.mean(column) for column in columns))
 
 
@@ -72,8 +72,8 @@ def test_notebooks_show_everything(student) -> None:
 
 
 def test_a_plan_without_mechanisms_has_a_page() -> None:
-    refusal = bp.Refusal(required="x", found="y", remedy="z")
-    empty = bp.Plan(calibrations=(), refusals=((bp.ColumnMechanism(), refusal),))
+    refusal = bp.errors.Refusal(required="x", found="y", remedy="z")
+    empty = bp.types.Plan(calibrations=(), refusals=((bp.ColumnMechanism(), refusal),))
     assert "No mechanism supports this query" in empty.to_html()
     assert "No mechanism supports this query" in empty._repr_html_()
 

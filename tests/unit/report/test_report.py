@@ -30,7 +30,7 @@ BOTH = bp.stack(TALL, bp.count(bp.col("sat") >= 1200))
 TWELVE = ("age", "sex", "region", "income", "school", "smoker", "diet", "sport", "illness", "cover", "visits", "cost")
 
 
-def means(*columns: str) -> bp.Query:
+def means(*columns: str) -> bp.types.Query:
     return bp.stack(*(bp.mean(column) for column in columns))
 
 
@@ -66,7 +66,7 @@ def test_a_network_in_which_nothing_tells() -> None:
     ],
     ids=str,
 )
-def test_advice_names_the_least_epsilon_of_the_best_mechanism(name: str, query: bp.Query, epsilon: float) -> None:
+def test_advice_names_the_least_epsilon_of_the_best_mechanism(name: str, query: bp.types.Query, epsilon: float) -> None:
     framework = bp.example(name)
     plan = bp.plan(framework, query, epsilon)
     best, curves = plan.best, noise_curves(framework, query)

@@ -310,7 +310,7 @@ def test_a_tradeoff_as_text_and_plot() -> None:
 # --- shown ------------------------------------------------------------------------------------------------------------
 
 
-def nasty() -> tuple[DistributionalAttributePrivacy, bp.Query]:
+def nasty() -> tuple[DistributionalAttributePrivacy, bp.types.Query]:
     model = DiscreteNetwork.from_tables(
         {"income $x$": [0.5, 0.5], NASTY: [[0.6, 0.4], [0.4, 0.6]]},
         states={"income $x$": ["a", "<b>"], NASTY: ["=cmd()", "\x1b[31m"]},

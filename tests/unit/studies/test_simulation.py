@@ -17,6 +17,7 @@ import bnpriv as bp
 from bnpriv.attacks.guesser import normal_laplace
 from bnpriv.attacks.sums import groups, record_law
 from bnpriv.errors import FrameworkError, MissingExtraError, ParameterError, QueryError, RefusedError, SecretError
+from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.mechanisms import Calibration
 from bnpriv.networks import DiscreteNetwork
@@ -339,7 +340,7 @@ def test_the_mutant_with_too_little_noise_is_caught() -> None:
     read = DistributionalAttributePrivacy(network(), schema, "income", source="invented", laws=laws)
     honest = bp.MarkovQuiltMechanism().calibrate(read, bp.parse_query("count(income == 1)"), epsilon=0.5)
     assert rehearse(honest).correct <= rehearse(honest).bound + rehearse(honest).margin
-    mutant = replace(honest, noise=bp.Laplace(honest.scale / 100))
+    mutant = replace(honest, noise=bp.noise.Laplace(honest.scale / 100))
     assert rehearse(mutant).correct > rehearse(mutant).bound + rehearse(mutant).margin
 
 
@@ -355,7 +356,7 @@ def test_no_guesser_beats_the_guarantee_on_random_frameworks(seed: int) -> None:
         }
         schema = bp.Schema(records=int(random.choice([1, 30, 100_000])), columns=old.schema.columns)
         model = DistributionalAttributePrivacy(old.network, schema, old.protect, source="a draw", laws=laws)
-        if isinstance(bp.influences(model), bp.Refusal):
+        if isinstance(influences(model), bp.errors.Refusal):
             continue  # no pair of secrets is possible
         for calibration in bp.plan(model, case.query, case.epsilon, delta=1e-6).calibrations:
             found = rehearse(calibration, 1500, seed=seed)

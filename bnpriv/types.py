@@ -1,0 +1,64 @@
+"""Types for annotations: networks, queries, influences, calibrations, releases, reports."""
+
+from bnpriv.bound import Bound
+from bnpriv.frameworks import Framework, Guarantee
+from bnpriv.influence.density import DensityInfluence
+from bnpriv.influence.finite import Influence
+from bnpriv.influence.gaussian import GaussianInfluence
+from bnpriv.influence.quilts import MarkovQuilt
+from bnpriv.mechanisms import Calibration, Certificate, Mechanism, Misspecified, Usefulness
+from bnpriv.mechanisms.plan import Plan
+from bnpriv.networks import (
+    DensityNetwork,
+    DiscreteNetwork,
+    GaussianNetwork,
+    IntervalNetwork,
+    MarkovChain,
+    Network,
+    Posterior,
+)
+from bnpriv.queries import Predicate, Query
+from bnpriv.release import Release
+from bnpriv.report import ChainReport, DensityReport, GaussianReport, InfluenceReport
+from bnpriv.secrets.states import SecretPair
+from bnpriv.studies.check_model import ModelCheck
+from bnpriv.studies.compare import Comparison
+from bnpriv.studies.leaks import Leaks
+from bnpriv.studies.rehearse import Rehearsal
+from bnpriv.studies.tradeoff import Tradeoff
+
+__all__ = [
+    "Bound",
+    "Calibration",
+    "Certificate",
+    "ChainReport",
+    "Comparison",
+    "DensityInfluence",
+    "DensityNetwork",
+    "DensityReport",
+    "DiscreteNetwork",
+    "Framework",
+    "GaussianInfluence",
+    "GaussianNetwork",
+    "GaussianReport",
+    "Guarantee",
+    "Influence",
+    "InfluenceReport",
+    "IntervalNetwork",
+    "Leaks",
+    "MarkovChain",
+    "MarkovQuilt",
+    "Mechanism",
+    "Misspecified",
+    "ModelCheck",
+    "Network",
+    "Plan",
+    "Posterior",
+    "Predicate",
+    "Query",
+    "Rehearsal",
+    "Release",
+    "SecretPair",
+    "Tradeoff",
+    "Usefulness",
+]
