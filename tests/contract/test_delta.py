@@ -26,7 +26,9 @@ WAIVED: tuple[Mechanism, ...] = (
 )
 
 
-def falls(framework: bp.types.Framework, query: bp.types.Query | None, epsilon: float, mechanism: Mechanism) -> list[float]:
+def falls(
+    framework: bp.types.Framework, query: bp.types.Query | None, epsilon: float, mechanism: Mechanism
+) -> list[float]:
     """Return the scales from delta 0 on, and check that they fall and that delta is not claimed where none is spent."""
     found: list[float] = []
     for delta in (0.0, *DELTAS):
