@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from bnpriv.errors import BnprivError, DeclarationError, ParameterError
 
 LEAST_EPSILON = 1e-8
-"""Least epsilon that may be asked for: the noise of a smaller one drowns every answer, in its rounding too."""
+"""Least epsilon that may be asked for: the noise of a smaller one makes every answer useless, in its rounding too."""
 
 LARGEST_EPSILON = 100.0
 """Largest epsilon that may be asked for: the odds may then move by a factor 10^43, which protects nothing."""

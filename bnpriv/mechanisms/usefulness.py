@@ -10,10 +10,10 @@ from typing import Literal, final
 from bnpriv.noise.continuous import Noise
 from bnpriv.render import number_text
 
-Verdict = Literal["exact", "sharp", "useful", "coarse", "drowned", "unknown"]
+Verdict = Literal["exact", "sharp", "useful", "coarse", "useless", "unknown"]
 
 LIMITS: tuple[tuple[float, Verdict], ...] = ((0.02, "sharp"), (0.1, "useful"), (0.5, "coarse"))
-"""Largest share of the range for each verdict; anything above the last drowns."""
+"""Largest share of the range for each verdict; anything above the last is useless."""
 
 
 @final
@@ -23,7 +23,7 @@ class Usefulness:
 
     Parameters
     ----------
-    verdict : {"exact", "sharp", "useful", "coarse", "drowned", "unknown"}
+    verdict : {"exact", "sharp", "useful", "coarse", "useless", "unknown"}
     share : float
         The error that is exceeded in one release of twenty, as a share of the narrowest range of an output.
     outputs : int
@@ -35,7 +35,7 @@ class Usefulness:
     outputs: int = 1
 
     def __bool__(self) -> bool:
-        return self.verdict not in ("drowned", "unknown")
+        return self.verdict not in ("useless", "unknown")
 
     def __str__(self) -> str:
         words = {
@@ -43,7 +43,7 @@ class Usefulness:
             "sharp": "The answer stays sharp",
             "useful": "The answer stays useful",
             "coarse": "The answer is coarse",
-            "drowned": "The answer drowns in the noise and says next to nothing",
+            "useless": "The answer is useless",
             "unknown": "The range of the answer is not declared, so the noise cannot be judged.",
         }[self.verdict]
         if self.verdict in ("exact", "unknown"):
@@ -65,7 +65,7 @@ def usefulness(noise: Noise, widths: Sequence[float]) -> Usefulness:
     if not math.isfinite(width):
         return Usefulness("unknown", math.nan, len(widths))
     share = error / width
-    verdict: Verdict = "drowned"
+    verdict: Verdict = "useless"
     for limit, name in reversed(LIMITS):
         if share <= limit:
             verdict = name

@@ -10,7 +10,7 @@ from bnpriv.render.text import and_text, name_text, number_text, percent_text
 if TYPE_CHECKING:
     from bnpriv.mechanisms.base import Calibration
 
-TONES = {"exact": "good", "sharp": "good", "useful": "good", "coarse": "fair", "drowned": "poor", "unknown": "plain"}
+TONES = {"exact": "good", "sharp": "good", "useful": "good", "coarse": "fair", "useless": "poor", "unknown": "plain"}
 """How each verdict looks: good, fair, poor or plain."""
 
 LEVEL = 0.95
@@ -24,7 +24,7 @@ def verdict_text(calibration: Calibration) -> str:
         "sharp": f"can be released at {budget}, and the answer stays sharp",
         "useful": f"can be released at {budget}, and the answer stays useful",
         "coarse": f"can be released at {budget}, but the answer is coarse",
-        "drowned": f"drowns in the noise that it needs at {budget}",
+        "useless": f"is useless with the noise that it needs at {budget}",
         "unknown": f"can be released with noise at {budget}; whether it is of use cannot be judged",
     }[calibration.useful.verdict]
 

@@ -61,7 +61,7 @@
     if (data.width === null) return ["unknown", 0];
     const share = reach / data.width;
     for (const [limit, name] of data.limits) if (share <= limit) return [name, share];
-    return ["drowned", share];
+    return ["useless", share];
   };
   const reasonText = ({ scale, row, curve }) => {
     const [sensitivity, told, near] = row;

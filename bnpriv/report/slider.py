@@ -23,7 +23,7 @@ from bnpriv.report.values import quilt_calibration
 if TYPE_CHECKING:
     from bnpriv.report.influence_report import InfluenceReport
 
-VERDICTS: tuple[Verdict, ...] = ("exact", "sharp", "useful", "coarse", "drowned", "unknown")
+VERDICTS: tuple[Verdict, ...] = ("exact", "sharp", "useful", "coarse", "useless", "unknown")
 
 STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 """What the slider goes through in every power of ten."""

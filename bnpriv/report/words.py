@@ -77,7 +77,7 @@ def lead(report: InfluenceReport) -> str:
 
 def advice_text(report: InfluenceReport) -> str:
     """Return from which epsilon on the answer would be useful, where it is not."""
-    if report.plan is None or report.curves is None or report.plan.best.useful.verdict not in ("coarse", "drowned"):
+    if report.plan is None or report.curves is None or report.plan.best.useful.verdict not in ("coarse", "useless"):
         return ""
     best = report.plan.best
     enough = useful_from(report.plan, report.curves, best.scale * LIMIT / best.useful.share)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _OTHERWISE = {
     "coarse": "is coarse",
-    "drowned": "drowns in the noise",
+    "useless": "is useless",
     "unknown": "cannot be judged: its range is not declared",
 }
 

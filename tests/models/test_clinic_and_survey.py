@@ -179,11 +179,11 @@ PROMISED = {
     ("clinic", "liver_and_weight"): "exact",
     ("clinic", "nursing"): "useful",
     ("clinic", "cost"): "sharp",
-    ("clinic", "antivirals"): "drowned",
-    ("clinic", "overdoses"): "drowned",
+    ("clinic", "antivirals"): "useless",
+    ("clinic", "overdoses"): "useless",
     ("survey", "housing"): "exact",
     ("survey", "living_standard"): "useful",
-    ("survey", "cash"): "drowned",
+    ("survey", "cash"): "useless",
     ("survey", "formal_standard"): "useful",
 }
 
@@ -296,7 +296,7 @@ def law(column: str) -> dict[object, float]:
     return total
 
 
-def test_drowned_answers_of_the_clinic_tell_too_much() -> None:
+def test_useless_answers_of_the_clinic_tell_too_much() -> None:
     says("clinic", f"tells a factor of up to {math.exp(float(told('clinic', 'infection', 'antiviral'))):.1f} about")
     says("clinic", f"a wave tells a factor of {math.exp(float(told('clinic', 'opioid_use', 'overdose'))):.0f} about")
 

@@ -258,7 +258,7 @@ def test_the_epsilon_from_which_on_no_noise_is_needed() -> None:
     found = tradeoff(framework(), HIGH, [0.5, 0.84, 0.85, 3])
     assert found.noiseless_from == 0.85
     assert found.sentences == (
-        "From epsilon 0.85 on the answer is useful; at 0.84 it still drowns in the noise.",
+        "From epsilon 0.85 on the answer is useful; at 0.84 it still is useless.",
         "From epsilon 0.85 on the answer is released without noise; at 0.84 it still needs noise.",
     )
     assert found.sentences[1] in str(found)
@@ -268,7 +268,7 @@ def test_never_and_always_are_said() -> None:
     never = tradeoff(framework("sat"), HIGH, [0.1, 0.5])
     assert never.noiseless_from is None
     assert never.sentences == (
-        "Even at epsilon 0.5, the largest tried, the answer drowns in the noise.",
+        "Even at epsilon 0.5, the largest tried, the answer is useless.",
         "Even at epsilon 0.5, the largest tried, the answer needs noise.",
     )
     always = tradeoff(framework(), HIGH, [1.0, 2.0])
@@ -279,7 +279,7 @@ def test_never_and_always_are_said() -> None:
 
 def test_what_the_row_calls_coarse_the_sentence_does_not_call_useful() -> None:
     found = tradeoff(framework("sat"), HIGH, [0.1, 10.0, 50.0])
-    assert [best.useful.verdict for best in found.best] == ["drowned", "coarse", "useful"]
+    assert [best.useful.verdict for best in found.best] == ["useless", "coarse", "useful"]
     assert found.useful_from == 50.0
     assert found.sentences[0] == "From epsilon 50 on the answer is useful; at 10 it still is coarse."
     assert tradeoff(framework("sat"), HIGH, [10.0]).sentences[0].endswith("the largest tried, the answer is coarse.")
