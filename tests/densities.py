@@ -57,7 +57,7 @@ def density_network(nodes: Mapping[str, Node]) -> DensityNetwork:
         )
         for name, node in nodes.items()
     }
-    return DensityNetwork(parameters=parameters, identity="made up", simulator=simulate)
+    return DensityNetwork(parameters=parameters, model_hash="made up", simulator=simulate)
 
 
 def integral(function: Curve, *edges: float) -> float:

@@ -186,7 +186,7 @@ def density() -> Kind:
                 name="sat", parents=("school",), log_density=lambda x, school: -((x - school / 5) ** 2) / 2, **whole
             ),
         },
-        identity="three normal parameters",
+        model_hash="three normal parameters",
         simulator=drawn,
     )
     protect = {"income": bp.intervals((0.0, 1.0))}
@@ -207,7 +207,7 @@ def chain() -> Kind:
     """Single values of one column that goes on by a Markov chain."""
     network = bp.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "stationary", RECORDS, states=["rest", "walk"])
     framework = bp.ValuePrivacy(network, ACTIVITY, "activity", source=SOURCE)
-    return Kind(framework, bp.count(bp.col("activity") == "walk"), "activity", "activity", network)
+    return Kind(framework, bp.count(bp.col("activity") == "walk"), "activity", "activity", framework.network)
 
 
 def patients(ill: float = 0.1, smokers: float = 0.6) -> bp.DiscreteNetwork:

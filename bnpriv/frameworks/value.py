@@ -11,6 +11,7 @@ from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, state_secret
 from bnpriv.networks import DiscreteNetwork, MarkovChain
+from bnpriv.networks.chain import as_chain
 from bnpriv.render.text import name_text
 from bnpriv.secrets.states import Protect, SecretPair, all_pairs, secrets_of
 from bnpriv.tables.schema import Categorical, Column, Schema
@@ -66,8 +67,11 @@ class ValuePrivacy:
 
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)
-        if isinstance(self.model, MarkovChain):
-            object.__setattr__(self, "protect", _driven(self.model, self.schema, self.protect))
+        chain = as_chain(self.model)
+        if chain is not None:
+            column = _driven(chain, self.schema, self.protect)
+            object.__setattr__(self, "protect", column)
+            object.__setattr__(self, "model", chain.of_column(column))
             object.__setattr__(self, "secrets", {})
             return
         if self.model.level != "records":
@@ -76,12 +80,17 @@ class ValuePrivacy:
                 found=f"level {self.model.level!r}",
                 remedy="Declare the network of the columns of one record.",
             )
-        object.__setattr__(self, "secrets", secrets_of(self.model, self.protect))
+        object.__setattr__(self, "secrets", secrets_of(cast(DiscreteNetwork, self.model), self.protect))
+
+    @property
+    def network(self) -> MarkovChain | DiscreteNetwork:
+        """Return the model; a chain is the network of the column that it drives."""
+        return self.model
 
     @property
     def chain(self) -> MarkovChain | None:
         """Return the chain, if the model is one."""
-        return self.model if isinstance(self.model, MarkovChain) else None
+        return as_chain(self.model)
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -91,12 +100,12 @@ class ValuePrivacy:
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
         """Return what is protected of every protected column, in words."""
-        nouns = {name: f"the value of {name_text(name)} in any one record" for name in self.protected}
-        if isinstance(self.model, MarkovChain):
-            states = self.model.states
-            return tuple(state_secret(name, noun, all_pairs(states), states) for name, noun in nouns.items())
-        states = self.model.states
-        return tuple(state_secret(name, nouns[name], pairs, states[name]) for name, pairs in self.secrets.items())
+        found: list[ProtectedSecret] = []
+        for name in self.protected:
+            states = self.network.states[name]
+            noun = f"the value of {name_text(name)} in any one record"
+            found.append(state_secret(name, noun, self.secrets.get(name) or all_pairs(states), states))
+        return tuple(found)
 
     @property
     def models(self) -> int:
@@ -108,11 +117,7 @@ class ValuePrivacy:
         columns = sorted(self.schema.columns.items())
         secrets = [(name, [str(pair) for pair in chosen]) for name, chosen in sorted(self.secrets.items())]
         facts = (self.notion, self.source, self.schema.records, columns, self.protected, secrets)
-        if isinstance(self.model, DiscreteNetwork):
-            return fingerprint(facts, (self.model,))
-        chain = self.model
-        laws = (chain.transition.tolist(), chain.initial.tolist(), chain.start, chain.length, chain.states)
-        return fingerprint((facts, laws))
+        return fingerprint(facts, (self.network,))
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())
@@ -127,7 +132,7 @@ def _driven(chain: MarkovChain, schema: Schema, protect: Protect) -> str:
             found=f"{schema.records:,} records and {chain.steps:,} steps",
             remedy="Correct the length of the chain or the number of records.",
         )
-    stray = [state for state in chain.states if not _fits(state, schema[name])]
+    stray = [state for state in chain.state_space if not _fits(state, schema[name])]
     if stray:
         raise FrameworkError(
             f"the states of the chain must be values of the column {name!r}",

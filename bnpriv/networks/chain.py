@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, cast, final
 
@@ -11,9 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, member, whole
+from bnpriv.checks import listing, member, text, whole
 from bnpriv.errors import NetworkError, SizeError
+from bnpriv.networks.base import Level, Network, NetworkMethods
 from bnpriv.networks.declared import SUM_TOLERANCE
+from bnpriv.networks.graph import Graph
+from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.render import html
 from bnpriv.tables.schema import State
 
@@ -29,9 +33,13 @@ REVERSIBLE = 1e-12
 """Relative difference of the two flows between states that is taken for rounding."""
 
 
+COLUMN = "value"
+"""What the column of a chain is called that was declared without one."""
+
+
 @final
-@dataclass(frozen=True, eq=False)
-class MarkovChain:
+@dataclass(frozen=True, eq=False, init=False)
+class MarkovChain(NetworkMethods):
     """A Markov chain of known length, or several on the same states (the model class Theta).
 
     Parameters
@@ -44,6 +52,8 @@ class MarkovChain:
         Number of steps; several numbers are several independent chains, one after each gap in the record.
     states : sequence of states, optional
         Names of the states; "0", "1", ... by default.
+    column : str, optional
+        The column that holds the value of every step. A framework gives it the name of its protected column.
 
     Raises
     ------
@@ -62,33 +72,44 @@ class MarkovChain:
 
     transition: FloatArray
     initial: FloatArray
+    """The law of the first step; not used where `start` is "any"."""
     length: tuple[int, ...]
-    states: tuple[State, ...] = field(default=(), kw_only=True)
-    start: Start = field(init=False)
-    """How the initial law is known; for "any" the array `initial` is not used."""
+    state_space: tuple[State, ...]
+    column: str
+    start: Start
+    """How the initial law is known."""
 
-    def __post_init__(self) -> None:
-        transition = _laws("transition", self.transition, 3)
-        k = transition.shape[1]
-        if transition.shape[2] != k:
+    def __init__(
+        self,
+        transition: ArrayLike,
+        initial: ArrayLike | Literal["stationary", "any"],
+        length: int | Sequence[int],
+        *,
+        states: Sequence[State] = (),
+        column: str = COLUMN,
+    ) -> None:
+        matrices = _laws("transition", transition, 3)
+        k = matrices.shape[1]
+        if matrices.shape[2] != k:
             raise NetworkError(
                 "a transition matrix must be square",
-                found=f"shape {transition.shape[1:]}",
+                found=f"shape {matrices.shape[1:]}",
                 remedy="Give one row per state.",
             )
         if k > MOST_STATES:
             raise SizeError(f"a chain may have at most {MOST_STATES} states", found=str(k), remedy="Merge states.")
-        states = tuple(self.states) or tuple(str(number) for number in range(k))
-        if len(states) != k or len(set(states)) != k:
+        names = tuple(states) or tuple(str(number) for number in range(k))
+        if len(names) != k or len(set(names)) != k:
             raise NetworkError(
-                f"a chain of {k} states needs {k} distinct names", found=listing(states), remedy="Name each state once."
+                f"a chain of {k} states needs {k} distinct names", found=listing(names), remedy="Name each state once."
             )
-        object.__setattr__(self, "transition", transition)
-        object.__setattr__(self, "states", states)
-        object.__setattr__(self, "length", _lengths(self.length))
-        start, initial = self._start(cast(object, self.initial), k)
+        name = text("the column of a chain", column, error=NetworkError)
+        for what, value in {"transition": matrices, "state_space": names, "column": name}.items():
+            object.__setattr__(self, what, value)
+        object.__setattr__(self, "length", _lengths(length))
+        start, law = self._start(initial, k)
         object.__setattr__(self, "start", start)
-        object.__setattr__(self, "initial", initial)
+        object.__setattr__(self, "initial", law)
 
     def _start(self, given: object, k: int) -> tuple[Start, FloatArray]:
         if isinstance(given, str):
@@ -103,6 +124,52 @@ class MarkovChain:
                 remedy="Give one probability per state.",
             )
         return "given", initial
+
+    def of_column(self, column: str) -> MarkovChain:
+        """Return the same chain as the law of another column."""
+        chain = copy(self)
+        object.__setattr__(chain, "column", text("the column of a chain", column, error=NetworkError))
+        return chain
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the column of the chain, alone: the value of one step."""
+        return (self.column,)
+
+    @property
+    def states(self) -> Mapping[str, tuple[State, ...]]:
+        """Return the states of the column."""
+        return {self.column: self.state_space}
+
+    @property
+    def graph(self) -> Graph:
+        """Return the graph of one step: one node without edges."""
+        return Graph({self.column: ()})
+
+    @property
+    def level(self) -> Level:
+        """Return what a node means: the column in one record."""
+        return "records"
+
+    @property
+    def drawn(self) -> None:
+        """Return None: nothing was drawn."""
+        return None
+
+    @property
+    def reading(self) -> Reading:
+        """Return that nothing was read."""
+        return NOTHING_READ
+
+    @property
+    def kind_text(self) -> str:
+        """Return what kind of network it is."""
+        return "a Markov chain"
+
+    def identity(self) -> bytes:
+        """Return the laws of all models, the lengths and the states, for a hash."""
+        laws = (self.transition.tolist(), self.initial.tolist(), self.start, self.length, self.state_space)
+        return repr(laws).encode()
 
     @property
     def models(self) -> int:
@@ -136,9 +203,9 @@ class MarkovChain:
     def varies(self, model: int) -> bool:
         """Return whether two states are possible at some step under a model."""
         if self.start == "any":
-            return len(self.states) > 1
+            return len(self.state_space) > 1
         possible = self.first(model) > 0
-        for _ in range(min(max(self.length), len(self.states) + 1)):  # one state a step comes back to where it was
+        for _ in range(min(max(self.length), len(self.state_space) + 1)):  # one state a step comes back to where it was
             if possible.sum() > 1:
                 return True
             possible = (self.matrix(model)[possible] > 0).any(axis=0)
@@ -177,9 +244,14 @@ class MarkovChain:
     def __repr__(self) -> str:
         chains = "" if len(self.length) == 1 else f", chains={len(self.length)}"
         return (
-            f"MarkovChain(states={len(self.states)}, steps={self.steps}{chains}, start={self.start!r}, "
+            f"MarkovChain(states={len(self.state_space)}, steps={self.steps}{chains}, start={self.start!r}, "
             f"models={self.models})"
         )
+
+
+def as_chain(network: Network) -> MarkovChain | None:
+    """Return a network if it is a chain: the law of a whole table, whose records depend on each other."""
+    return network if isinstance(network, MarkovChain) else None
 
 
 def _laws(what: str, given: ArrayLike, axes: int) -> FloatArray:

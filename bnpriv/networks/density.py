@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, final
 
-from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError, Refusal
+from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ, Reading
-from bnpriv.render.graph import network_html
-from bnpriv.render.html import fragment
+from bnpriv.tables.schema import State
 
 MOST_DRAWS = 10_000_000
 MOST_CELLS = 100_000
@@ -114,7 +113,7 @@ class Sampling:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DensityNetwork:
+class DensityNetwork(NetworkMethods):
     """Continuous parameters of a table's columns, known by conditional densities and by forward draws.
 
     Made by `bnpriv.from_pymc` from models that are neither discrete nor linear-Gaussian.
@@ -123,8 +122,8 @@ class DensityNetwork:
     ----------
     parameters : mapping from str to Parameter
         All parameters by name.
-    identity : str
-        A hash of the model, by which calibrations tell models apart.
+    model_hash : str
+        By which calibrations tell models apart.
     simulator : Simulator
     reading : Reading
         How the model was read, and what drives the columns.
@@ -138,13 +137,10 @@ class DensityNetwork:
     """
 
     parameters: Mapping[str, Parameter]
-    identity: str
+    model_hash: str
     simulator: Simulator = field(compare=False)
     reading: Reading = NOTHING_READ
     sampling: Sampling = field(default_factory=Sampling)
-
-    level = "parameters"
-    models = 1
 
     def __post_init__(self) -> None:
         self.graph  # noqa: B018  (raises)
@@ -163,15 +159,35 @@ class DensityNetwork:
         """Return the parameters."""
         return tuple(self.parameters)
 
-    def require(self, attribute: str) -> str:
-        """Return `attribute` if it is one of the network.
+    @property
+    def level(self) -> Level:
+        """Return what a node means: the parameter that governs the column of that name."""
+        return "parameters"
 
-        Raises
-        ------
-        NetworkError
-            If it is not.
-        """
-        return checks.member("an attribute", attribute, self.attributes, error=NetworkError)
+    @property
+    def models(self) -> int:
+        """Return the number of models."""
+        return 1
+
+    @property
+    def drawn(self) -> None:
+        """Return None: nothing was drawn."""
+        return None
+
+    @property
+    def states(self) -> Mapping[str, tuple[State, ...]]:
+        """Return no states: attributes may be any number."""
+        return NO_STATES
+
+    @property
+    def kind_text(self) -> str:
+        """Return what kind of network it is."""
+        return "a network of densities"
+
+    def identity(self) -> bytes:
+        """Return the model's hash and how it is drawn from, for a hash."""
+        own = repr(("densities", self.model_hash, self.sampling)).encode()
+        return columns_identity(self.reading) + own
 
     def alike(self, protected: str) -> tuple[tuple[str, ...], ...]:
         """Return the other parameters in groups of which every member tells the same about a protected one.
@@ -223,10 +239,6 @@ class DensityNetwork:
             )
         sampling = Sampling(draws=draws, seed=seed, confidence=confidence, cells=cells)
         return replace(self, sampling=sampling)
-
-    def _repr_html_(self) -> str:
-        facts = f"parameters {len(self.parameters)}, edges {len(self.graph.edges)}"
-        return fragment(network_html(self.attributes, self.graph.edges, title="Network of densities", facts=facts))
 
     def __repr__(self) -> str:
         return f"DensityNetwork(parameters={len(self.parameters)}, edges={len(self.graph.edges)})"

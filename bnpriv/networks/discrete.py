@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member, text
 from bnpriv.errors import NetworkError
+from bnpriv.networks.base import LEVELS, Level, NetworkMethods, columns_identity
 from bnpriv.networks.declared import (
     FEW_DECIMALS,
     SUM_TOLERANCE,
@@ -26,22 +27,16 @@ from bnpriv.networks.factors import LogTable
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
-from bnpriv.render.graph import network_html
-from bnpriv.render.html import fragment
 from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
     from bnpriv.networks.interval import IntervalNetwork
     from bnpriv.networks.learning.network import Prior
 
-Level = Literal["parameters", "records"]
-
-LEVELS: tuple[Level, ...] = ("parameters", "records")
-
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DiscreteNetwork:
+class DiscreteNetwork(NetworkMethods):
     """A Bayesian network over discrete attributes, or several on one graph (the model class Theta).
 
     Build it with `from_tables`, `bnpriv.from_pgmpy` or `bnpriv.read_network`.
@@ -262,20 +257,20 @@ class DiscreteNetwork:
         values = np.exp(self.tables[attribute].values)
         return np.broadcast_to(values, (self.models, *values.shape[1:]))
 
-    def require(self, attribute: str) -> str:
-        """Return `attribute` if it is a node.
+    @property
+    def kind_text(self) -> str:
+        """Return what kind of network it is."""
+        return "a discrete network"
 
-        Raises
-        ------
-        NetworkError
-            If it is not.
-        """
-        return member("an attribute", attribute, self.attributes, error=NetworkError)
-
-    def _repr_html_(self) -> str:
-        title = f"Bayesian network of level {self.level}"
-        facts = f"attributes {len(self.attributes)}, edges {len(self.graph.edges)}, models {self.models}"
-        return fragment(network_html(self.attributes, self.graph.edges, title=title, facts=facts))
+    def identity(self) -> bytes:
+        """Return the tables and where they come from, for a hash."""
+        parts = [columns_identity(self.reading)]
+        for name in sorted(self.attributes):
+            table = self.tables[name]
+            parts.append(repr((table.axes, table.values.shape, self.states[name])).encode())
+            parts.append(table.values.tobytes())
+        parts.append(b"" if self.drawn is None else repr(self.drawn).encode())
+        return b"".join(parts)
 
     def __repr__(self) -> str:
         return (

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.checks import listing, member, subset, text
+from bnpriv.checks import listing, subset, text
 from bnpriv.errors import NetworkError
+from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity
 from bnpriv.networks.density import DensityNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
-from bnpriv.render.graph import network_html
-from bnpriv.render.html import fragment
+from bnpriv.tables.schema import State
 
 SYMMETRY = 1e-12
 """Largest difference of two mirrored entries of a correlation matrix that is taken for rounding."""
@@ -31,7 +31,7 @@ _NONSINGULAR = "Leave out attributes that are functions of others, or give them 
 
 @final
 @dataclass(frozen=True, eq=False)
-class GaussianNetwork:
+class GaussianNetwork(NetworkMethods):
     """The joint normal law of the columns' parameters, or several of them (the model class Theta).
 
     Parameters
@@ -73,8 +73,6 @@ class GaussianNetwork:
     """How the model was read from another library, and what drives the columns that are no attribute."""
     forward: DensityNetwork | None = field(default=None, init=False, repr=False)
     """The same model by forward draws, from which laws of answers are learned; None if there are none."""
-
-    level = "parameters"
 
     def __post_init__(self) -> None:
         names = _names(self.attributes)
@@ -217,23 +215,36 @@ class GaussianNetwork:
         """Return the number of models in Theta."""
         return len(self.mean)
 
-    def require(self, attribute: str) -> str:
-        """Return `attribute` if it is one of the network.
-
-        Raises
-        ------
-        NetworkError
-            If it is not.
-        """
-        return member("an attribute", attribute, self.attributes, error=NetworkError)
-
     def deviation(self, attribute: str) -> FloatArray:
         """Return the standard deviation of an attribute under every model."""
         return np.linalg.norm(self.root[:, self.attributes.index(self.require(attribute))], axis=1)
 
-    def _repr_html_(self) -> str:
-        facts = f"attributes {len(self.attributes)}, edges {len(self.graph.edges)}, models {self.models}"
-        return fragment(network_html(self.attributes, self.graph.edges, title="Linear-Gaussian network", facts=facts))
+    @property
+    def level(self) -> Level:
+        """Return what a node means: the parameter that governs the column of that name."""
+        return "parameters"
+
+    @property
+    def states(self) -> Mapping[str, tuple[State, ...]]:
+        """Return no states: attributes may be any number."""
+        return NO_STATES
+
+    @property
+    def kind_text(self) -> str:
+        """Return what kind of network it is."""
+        return "a linear-Gaussian network"
+
+    def identity(self) -> bytes:
+        """Return the joint laws, where they come from and how they are drawn from, for a hash."""
+        parts = [
+            columns_identity(self.reading),
+            repr((self.attributes, self.models, self.graph.edges)).encode(),
+            self.mean.tobytes(),
+            self.root.tobytes(),
+            b"" if self.drawn is None else repr(self.drawn).encode(),
+            b"" if self.forward is None else repr(self.forward.sampling).encode(),
+        ]
+        return b"".join(parts)
 
     def __repr__(self) -> str:
         return (

@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.checks import listing, member, number
+from bnpriv.checks import listing, number
 from bnpriv.errors import NetworkError, SizeError
+from bnpriv.networks.base import Level, NetworkMethods, columns_identity
 from bnpriv.networks.declared import SUM_TOLERANCE
 from bnpriv.networks.density import DensityNetwork
-from bnpriv.networks.discrete import DiscreteNetwork, Level, from_weights
+from bnpriv.networks.discrete import DiscreteNetwork, from_weights
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ, Reading
-from bnpriv.render.graph import network_html
-from bnpriv.render.html import fragment
 from bnpriv.tables.schema import State
 
 MOST_VERTICES = 2**12
@@ -33,7 +32,7 @@ SAME_VERTEX = 1e-12
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class IntervalNetwork:
+class IntervalNetwork(NetworkMethods):
     """All Bayesian networks on one graph whose probabilities lie in given intervals (the model class Theta).
 
     Build it with `DiscreteNetwork.from_intervals`. Every column of every table varies by itself: a member is any choice
@@ -133,15 +132,25 @@ class IntervalNetwork:
         """Return 1: bounds hold for all members at once and are given once."""
         return 1
 
-    def require(self, attribute: str) -> str:
-        """Return `attribute` if it is a node.
+    @property
+    def drawn(self) -> None:
+        """Return None: nothing was drawn."""
+        return None
 
-        Raises
-        ------
-        NetworkError
-            If it is not.
-        """
-        return member("an attribute", attribute, self.attributes, error=NetworkError)
+    @property
+    def kind_text(self) -> str:
+        """Return what kind of network it is."""
+        return "a network given by intervals"
+
+    def identity(self) -> bytes:
+        """Return the ends of all intervals, for a hash."""
+        parts = [columns_identity(self.reading)]
+        for name in sorted(self.attributes):
+            low, high = self.lower[name], self.upper[name]
+            axes = (name, *self.graph.parents[name])
+            parts.append(repr(("intervals", axes, low.shape, self.states[name])).encode())
+            parts += [low.tobytes(), high.tobytes()]
+        return b"".join(parts)
 
     def middle(self) -> DiscreteNetwork:
         """Return a member inside: every probability that some member gives a positive value has one.
@@ -158,11 +167,6 @@ class IntervalNetwork:
             parents=self.graph.parents,
             level=self.level,
         )
-
-    def _repr_html_(self) -> str:
-        title = f"Bayesian networks of level {self.level}, by intervals"
-        facts = f"attributes {len(self.attributes)}, edges {len(self.graph.edges)}"
-        return fragment(network_html(self.attributes, self.graph.edges, title=title, facts=facts))
 
     def __repr__(self) -> str:
         return (

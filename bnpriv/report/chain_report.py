@@ -134,7 +134,7 @@ class ChainReport(ShortReport):
             "format": FORMAT,
             "source": self.framework.source,
             "column": self.framework.protected[0],
-            "states": [str(state) for state in self.chain.states],
+            "states": [str(state) for state in self.chain.state_space],
             "lengths": list(self.chain.length),
             "start": self.chain.start,
             "models": self.chain.models,
@@ -257,11 +257,11 @@ def _noise_row(noise: ChainNoise) -> list[str]:
 
 
 def _states(chain: MarkovChain) -> str:
-    names = [str(state) for state in chain.states[:MOST_STATES]]
+    names = [str(state) for state in chain.state_space[:MOST_STATES]]
     if chain.start == "stationary":
         law = chain.first(0)
         names = [f"{name} ({percent_text(float(share))})" for name, share in zip(names, law, strict=False)]
-    more = f" and {len(chain.states) - MOST_STATES} more" if len(chain.states) > MOST_STATES else ""
+    more = f" and {len(chain.state_space) - MOST_STATES} more" if len(chain.state_space) > MOST_STATES else ""
     return f"{', '.join(names)}{more}"
 
 

@@ -130,7 +130,7 @@ def test_the_output_never_tells_more_whatever_the_start(influence: str) -> None:
 
 def scale_of(transition: object, start: object, length: int = 200) -> float:
     chain = MarkovChain(transition, start, length)  # type: ignore[arg-type]
-    schema = bp.Schema(records=length, columns={"x": bp.Categorical(list(map(str, chain.states)))})
+    schema = bp.Schema(records=length, columns={"x": bp.Categorical(list(map(str, chain.state_space)))})
     framework = bp.ValuePrivacy(chain, schema, "x", source="a test")
     return bp.MarkovChainMechanism().calibrate(framework, bp.count(bp.col("x") == "1"), epsilon=1.0).scale
 

@@ -117,7 +117,7 @@ def test_draws() -> None:
     """The scale was 687 at delta 1e-9 where 1.69 does at delta 0: gathering draws was paid for in delta alone."""
     network = DensityNetwork(
         parameters={"rate": Parameter(name="rate", lower=0, upper=np.inf, log_density=lambda x: np.log(x) - x)},
-        identity="counts",
+        model_hash="counts",
         simulator=counts,
         reading=Reading(nodes=(), columns={"y": ("rate",)}, identity="counts"),
     ).with_sampling(draws=4000, cells=64)

@@ -43,9 +43,9 @@ def test_no_noise_is_not_an_answer() -> None:
     network = narrow(0).network
     read = type(network)(
         parameters=network.parameters,
-        identity=network.identity,
+        model_hash=network.model_hash,
         simulator=network.simulator,
-        reading=Reading(nodes=(), columns={"y": ("y",)}, identity=network.identity),
+        reading=Reading(nodes=(), columns={"y": ("y",)}, identity=network.model_hash),
     )
     schema = bp.Schema(records=50, columns={"y": bp.Real(-5, 15)})
     secrets = {"a": bp.intervals((0.3, 1.0))}

@@ -197,7 +197,7 @@ TABLE = table_of(
     column_sensitivity       works    works    works    works    works    works    works    works    works
     check_model              works    exact    finite   finite   EXACT    works    works    -        -
     max_influence            works    works    FINITE   FINITE   FINITE   works    works    -        -
-    markov_quilts            works    works    works    works    CHAIN    works    works    -        -
+    markov_quilts            works    works    works    works    -        works    works    -        -
     influence_matrix         works    works    FINITE   FINITE   FINITE   works    works    -        -
     influences               works    works    works    works    CHAIN    works    struct   struct   struct
     influence                works    works    works    works    CHAIN    works    struct   struct   struct

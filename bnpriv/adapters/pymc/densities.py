@@ -45,7 +45,7 @@ def density_network(roles: Roles, reading: Reading) -> DensityNetwork:
             )
     return DensityNetwork(
         parameters=parameters,
-        identity=reading.identity,
+        model_hash=reading.identity,
         simulator=_Simulator(roles, evaluations),
         reading=reading,
     )

@@ -64,7 +64,7 @@ def steps(chain: MarkovChain, model: int, length: int, factors: Factors) -> Iter
     if chain.start == "any":
         yield from _from_any_start(chain, model, length, factors)
     elif chain.start == "stationary":
-        yield _settled(chain.first(model), 1, length, stationary_error(len(chain.states)))
+        yield _settled(chain.first(model), 1, length, stationary_error(len(chain.state_space)))
     else:
         yield from _moving(chain, model, length)
 
@@ -78,7 +78,7 @@ def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
 
     Neighbouring steps need much the same noise, so that those which are looked at late are quickly passed over.
     """
-    k, matrix, target = len(chain.states), chain.matrix(model), chain.limit(model)
+    k, matrix, target = len(chain.state_space), chain.matrix(model), chain.limit(model)
     laws, strayed, away = [chain.first(model)], -MOST_DISTANCE, np.inf
     masks = [laws[0] > 0]
     for step in range(1, min(length, LONGEST) + 1):

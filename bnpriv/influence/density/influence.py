@@ -265,7 +265,7 @@ def density_influence(
     >>> wait = Parameter(
     ...     name="wait", parents=("rate",), lower=0, upper=np.inf, log_density=lambda x, rate: np.log(rate) - rate * x
     ... )
-    >>> network = DensityNetwork(parameters={"rate": rate, "wait": wait}, identity="waiting", simulator=simulate)
+    >>> network = DensityNetwork(parameters={"rate": rate, "wait": wait}, model_hash="waiting", simulator=simulate)
     >>> told = density_influence(network, {"wait"}, "rate", bp.intervals((1.0, 2.0)))
     >>> float(told), round(told.delta(0.5), 4), told.kind
     (inf, 0.1516, 'estimate')

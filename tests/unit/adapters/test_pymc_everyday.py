@@ -406,7 +406,7 @@ def test_the_identity_tells_names_parts_and_labels_apart() -> None:
         with pm.Model(coords={"d": labels}) as model:
             pm.HalfNormal(name, 1, dims="d")
             make()
-        return bp.from_pymc(model).identity
+        return bp.from_pymc(model).model_hash
 
     def custom(spread: float) -> Callable[[], Any]:
         return lambda: pm.CustomDist("b", 1.0, dist=lambda mu, size: pm.Normal.dist(mu, spread, size=size))

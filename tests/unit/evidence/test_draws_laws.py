@@ -63,7 +63,7 @@ def coins(simulator: object = None, *, records: int = 20, secrets: object = None
     """Return a framework over coins, and the number of heads."""
     network = DensityNetwork(
         parameters={"theta": Parameter(name="theta", lower=0, upper=1)},
-        identity="coins",
+        model_hash="coins",
         simulator=simulator or Coins(),
         reading=Reading(columns={"x": ("theta",)}),
     ).with_sampling(**sampling)
@@ -82,7 +82,7 @@ def means(secrets: Mapping[str, object], *, records: int = 10, **sampling: objec
         "kind": Parameter(name="kind", parents=("mean",), lower=0, upper=1, states=(0.0, 1.0)),
     }
     network = DensityNetwork(
-        parameters=parameters, identity="means", simulator=Means(), reading=Reading(columns={"y": ("mean",)})
+        parameters=parameters, model_hash="means", simulator=Means(), reading=Reading(columns={"y": ("mean",)})
     ).with_sampling(**sampling)
     schema = bp.Schema(records=records, columns={"y": bp.Real(-5, 5)})
     return bp.DistributionalAttributePrivacy(network, schema, secrets, source="invented")
@@ -270,7 +270,7 @@ class Shapes:
 def shapes_scale(mechanism: bp.types.Mechanism, cells: int, seed: int) -> float:
     network = DensityNetwork(
         parameters={"t": Parameter(name="t", lower=0, upper=1)},
-        identity="shapes",
+        model_hash="shapes",
         simulator=Shapes(),
         reading=Reading(columns={"y": ("t",)}),
     ).with_sampling(draws=300, seed=seed, cells=cells, confidence=0.5)

@@ -59,7 +59,7 @@ def network() -> bp.types.DensityNetwork:
         columns={"score": ("level", "twin")},
     )
     named = {parameter.name: parameter for parameter in parameters}
-    return bp.types.DensityNetwork(parameters=named, identity="a test", simulator=simulate, reading=reading)
+    return bp.types.DensityNetwork(parameters=named, model_hash="a test", simulator=simulate, reading=reading)
 
 
 SECRETS = {"rate": bp.intervals(((0.0, 0.3), (0.5, 0.8)))}
@@ -137,7 +137,7 @@ def test_a_query_of_a_column_that_the_secret_drives_is_told() -> None:
     own = network()
     reading = Reading(nodes=own.reading.nodes, columns={"score": ("rate", "level")})
     changed = bp.types.DensityNetwork(
-        parameters=own.parameters, identity="another", simulator=own.simulator, reading=reading
+        parameters=own.parameters, model_hash="another", simulator=own.simulator, reading=reading
     )
     schema = bp.Schema(records=50, columns={"score": bp.Real(-4, 6)})
     framework = bp.DistributionalAttributePrivacy(changed, schema, SECRETS, source="a test")

@@ -1,0 +1,113 @@
+"""What every kind of network has: all that frameworks, reports and mechanisms ask of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, Protocol
+
+from bnpriv.checks import member
+from bnpriv.errors import NetworkError
+from bnpriv.networks.graph import Graph
+from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import Reading
+from bnpriv.render.graph import network_html
+from bnpriv.render.html import fragment
+from bnpriv.tables.schema import State
+
+Level = Literal["parameters", "records"]
+"""What a node means: the parameter that governs the column of that name, or the column itself in one record."""
+
+LEVELS: tuple[Level, ...] = ("parameters", "records")
+
+NO_STATES: Mapping[str, tuple[State, ...]] = MappingProxyType({})
+"""Of a network whose attributes may be any number."""
+
+
+class Network(Protocol):
+    """A Bayesian network over attributes, or several on one graph (the model class Theta).
+
+    A new kind of network has these members, and registers what a set of columns tells about an attribute with
+    `bnpriv.influence.base.influence_of`. Nobody else asks which kind a network is.
+    """
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The nodes."""
+        ...
+
+    @property
+    def graph(self) -> Graph:
+        """Which attribute depends directly on which."""
+        ...
+
+    @property
+    def models(self) -> int:
+        """Number of models in Theta; 1 where bounds hold for all of them at once."""
+        ...
+
+    @property
+    def level(self) -> Level:
+        """What a node means: the parameter that governs the column of that name, or the column in one record."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """How the model was read from another library, and what drives the columns that are no attribute."""
+        ...
+
+    @property
+    def drawn(self) -> Posterior | None:
+        """Where the models were drawn from, if they are draws of a posterior."""
+        ...
+
+    @property
+    def states(self) -> Mapping[str, tuple[State, ...]]:
+        """The states of every attribute that has finitely many; nothing for attributes that may be any number."""
+        ...
+
+    @property
+    def kind_text(self) -> str:
+        """What kind of network it is, with its article: "a linear-Gaussian network"."""
+        ...
+
+    def require(self, attribute: str) -> str:
+        """Return `attribute` if it is a node.
+
+        Raises
+        ------
+        NetworkError
+            If it is not.
+        """
+        ...
+
+    def identity(self) -> bytes:
+        """Return all that tells the network from others, for a hash: what drives columns, laws, provenance."""
+        ...
+
+
+class NetworkMethods:
+    """What all kinds of networks do alike."""
+
+    def require(self: Network, attribute: str) -> str:
+        """Return `attribute` if it is a node.
+
+        Raises
+        ------
+        NetworkError
+            If it is not.
+        """
+        return member("an attribute", attribute, self.attributes, error=NetworkError)
+
+    def _repr_html_(self: Network) -> str:
+        kind, edges = self.kind_text.partition(" ")[2], self.graph.edges
+        facts = f"attributes {len(self.attributes)}, edges {len(edges)}, models {self.models}, level {self.level}"
+        title = kind[0].upper() + kind[1:]
+        return fragment(network_html(self.attributes, edges, title=title, facts=facts))
+
+
+def columns_identity(reading: Reading) -> bytes:
+    """Return what tells which attributes drive the columns, for a hash; empty where every column is an attribute."""
+    if not reading.columns:
+        return b""
+    return repr(("columns", sorted(reading.columns.items()), reading.identity)).encode()
