@@ -24,8 +24,8 @@ from bnpriv.laws import Atoms, WholeLaw, summed
 from bnpriv.laws.binomial import binomial_logs
 from bnpriv.networks import DiscreteNetwork, State
 from bnpriv.networks.factors import LogTable
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import stack
 from bnpriv.queries.normal_form import NormalForm, Wholes, normal_form
 from bnpriv.secrets.properties import Apart, Secret
 from bnpriv.secrets.states import SecretPairs, side_text

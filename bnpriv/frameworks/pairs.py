@@ -12,7 +12,7 @@ from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork
-from bnpriv.queries.base import Query
+from bnpriv.queries import Query, as_query
 from bnpriv.tables.schema import Categorical, Schema
 
 Side = Atoms | Normal | DiscreteNetwork
@@ -31,7 +31,7 @@ class DistributionPrivacy:
     pairs : sequence of (law, law) or (network, network)
         Either laws of one query's answer, or record networks (level "records", one model each), from which the law of
         any query's answer follows.
-    query : Query, optional
+    query : Query or str, optional
         The query whose answer the laws describe; without it the framework can be analysed, not released.
     schema : Schema, optional
         Needed for record networks, and to release.
@@ -64,6 +64,8 @@ class DistributionPrivacy:
 
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)
+        if self.query is not None:
+            object.__setattr__(self, "query", as_query(self.query))
         object.__setattr__(self, "pairs", tuple((first, second) for first, second in self.pairs))
         if not self.pairs:
             raise FrameworkError("a pair of distributions is needed", found="none", remedy="Give pairs of laws.")

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast, final
+from typing import TYPE_CHECKING, ClassVar, cast, final, overload
 
 from bnpriv import checks
 from bnpriv.bound import Bound
-from bnpriv.errors import CertificateError, QueryError, Refusal
+from bnpriv.errors import CertificateError, ParameterError, QueryError, Refusal
 from bnpriv.evidence import impossibility
 from bnpriv.frameworks import (
     DistributionalAttributePrivacy,
@@ -21,14 +21,18 @@ from bnpriv.frameworks import (
     ValuePrivacy,
 )
 from bnpriv.frameworks.digest import digest
+from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.drawn import posterior_of, with_draws
 from bnpriv.mechanisms.facts import model_facts, query_facts
 from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
+from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
 from bnpriv.noise.discrete import DiscreteLaplace
+from bnpriv.noise.sampling import Sampler
+from bnpriv.queries import as_query
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.parser import parse_query
@@ -53,8 +57,22 @@ class Mechanism(ABC):
         """Return whether the mechanism is about frameworks of this kind, so that a refusal would tell something."""
         return True
 
+    @overload
     def supports(
-        self, framework: Framework, query: Query | None = None, *, epsilon: float, delta: float = 0.0
+        self, framework: Framework, query: Query | str | None, epsilon: float, delta: float = 0.0
+    ) -> Refusal | None: ...
+
+    @overload
+    def supports(
+        self, framework: Framework, query: Query | str | None = None, *, epsilon: float, delta: float = 0.0
+    ) -> Refusal | None: ...
+
+    def supports(
+        self,
+        framework: Framework,
+        query: Query | str | None = None,
+        epsilon: float | None = None,
+        delta: float = 0.0,
     ) -> Refusal | None:
         """Return why the mechanism does not support this, or None if it does.
 
@@ -62,8 +80,8 @@ class Mechanism(ABC):
         ----------
         framework : Framework
             Network, schema and secrets.
-        query : Query
-            What is to be released.
+        query : Query or str
+            What is to be released; may be left out where the framework has a query of its own.
         epsilon, delta : float
             The guarantee that is asked for.
 
@@ -76,16 +94,29 @@ class Mechanism(ABC):
         ParameterError
             If epsilon or delta is out of range.
         """
-        epsilon, delta = checks.epsilon(epsilon), checks.delta(delta)
-        asked = own_query(framework) if query is None else query
+        asked, epsilon, delta = _question(self, framework, query, epsilon, delta)
         if asked is None:
             return Refusal(
                 required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
             )
         return impossibility(framework) or self._refusal(framework, asked, epsilon, delta)
 
+    @overload
     def calibrate(
-        self, framework: Framework, query: Query | None = None, *, epsilon: float, delta: float = 0.0
+        self, framework: Framework, query: Query | str | None, epsilon: float, delta: float = 0.0
+    ) -> Calibration: ...
+
+    @overload
+    def calibrate(
+        self, framework: Framework, query: Query | str | None = None, *, epsilon: float, delta: float = 0.0
+    ) -> Calibration: ...
+
+    def calibrate(
+        self,
+        framework: Framework,
+        query: Query | str | None = None,
+        epsilon: float | None = None,
+        delta: float = 0.0,
     ) -> Calibration:
         """Find the noise that makes the answer private; a pure function that sees no data.
 
@@ -93,8 +124,8 @@ class Mechanism(ABC):
         ----------
         framework : Framework
             Network, schema and secrets.
-        query : Query
-            What is to be released.
+        query : Query or str
+            What is to be released; may be left out where the framework has a query of its own.
         epsilon, delta : float
             The guarantee that is asked for: epsilon above 0, delta at least 0 and below 1.
 
@@ -111,14 +142,14 @@ class Mechanism(ABC):
         QueryError, SchemaError
             If the query does not fit the schema.
         """
-        refusal = self.supports(framework, query, epsilon=epsilon, delta=delta)
-        asked = own_query(framework) if query is None else query
+        asked, epsilon, delta = _question(self, framework, query, epsilon, delta)
+        refusal = self.supports(framework, asked, epsilon, delta)
         if refusal is not None or asked is None:
             raise cast(Refusal, refusal).error()
-        noise, certificate, spent = self._calibrated(framework, asked, float(epsilon), float(delta))
+        noise, certificate, spent = self._calibrated(framework, asked, epsilon, delta)
         drawn = posterior_of(framework)
         guarantee = Guarantee(
-            epsilon=float(epsilon),
+            epsilon=epsilon,
             delta=spent,
             secrets=framework.protected_secrets,
             models=framework.models,
@@ -134,8 +165,8 @@ class Mechanism(ABC):
             mechanism=self,
             framework=framework,
             query=asked,
-            epsilon=float(epsilon),
-            delta=float(delta),
+            epsilon=epsilon,
+            delta=delta,
             noise=noise,
             guarantee=guarantee,
             certificate=with_draws(framework, asked, certificate),
@@ -162,6 +193,21 @@ class Mechanism(ABC):
         usual = type(self)().options()
         named = [f"{name}={value!r}" for name, value in self.options().items() if value != usual[name]]
         return f"{type(self).__name__}({', '.join(named)})"
+
+
+def _question(
+    mechanism: object, framework: Framework, query: Query | str | None, epsilon: object, delta: object
+) -> tuple[Query | None, float, float]:
+    """Return the query, epsilon and delta, once all arguments are of the right kind and in order."""
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError(
+            "a mechanism is called on an instance",
+            found="a call on the class, as in MarkovQuiltMechanism.calibrate(...)",
+            remedy="Put parentheses behind the class: MarkovQuiltMechanism().calibrate(framework, query, epsilon).",
+        )
+    require_framework(framework, query)
+    asked = own_query(framework) if query is None else as_query(query)
+    return asked, checks.epsilon(epsilon), checks.delta(delta)
 
 
 def _models_text(framework: Framework) -> str:
@@ -278,6 +324,34 @@ class Calibration:
         from bnpriv.mechanisms.misspecified import misspecified
 
         return misspecified(self, factor)
+
+    def release(self, data: object, *, sampler: Sampler | None = None) -> Released:
+        """Answer the query on a table, with this noise; every call is a release of its own.
+
+        Parameters
+        ----------
+        data : table, str or path
+            As of `bnpriv.release`.
+        sampler : Sampler, optional
+            Where the noise comes from; exact, unseeded noise unless a test says otherwise.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        BnprivError
+            As `bnpriv.release` does.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> calibration = bp.plan(bp.example("student"), "count(height > 180)", 1.0).best
+        >>> calibration.release(bp.example_data("student")).value
+        1120.0
+        """
+        return released(self, data, sampler)
 
     def explain(self) -> str:
         """Return the noise, what decided it, and the guarantee, in words."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
 from bnpriv.frameworks import Framework
+from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.pages import comparison_fragment, comparison_page
-from bnpriv.queries.base import Query
+from bnpriv.queries import Query, as_query
 from bnpriv.render import Json, number_text, table_text
 from bnpriv.render.html import write
 from bnpriv.render.text import visible
@@ -104,14 +105,14 @@ class Plan:
         return "\n".join(lines)
 
 
-def plan(framework: Framework, query: Query, epsilon: float, delta: float = 0.0) -> Plan:
+def plan(framework: Framework, query: Query | str, epsilon: float, delta: float = 0.0) -> Plan:
     """Calibrate every mechanism that supports a question and rank them.
 
     Parameters
     ----------
     framework : Framework
         Network, schema and secrets.
-    query : Query
+    query : Query or str
         What is to be released.
     epsilon, delta : float
         The guarantee that is asked for.
@@ -134,6 +135,8 @@ def plan(framework: Framework, query: Query, epsilon: float, delta: float = 0.0)
     >>> str(chosen.mechanism), chosen.scale
     ('MarkovQuiltMechanism()', 0.0)
     """
+    require_framework(framework, query)
+    query = as_query(query)
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
     for mechanism in (each for each in STANDARD if each.concerns(framework)):

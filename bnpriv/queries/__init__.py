@@ -1,7 +1,8 @@
 """Queries: predicates, constructors, the normal form, the grammar and column sensitivity."""
 
+from bnpriv.queries.asked import as_query, stack
 from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.predicates import Predicate, col
@@ -11,6 +12,7 @@ __all__ = [
     "Predicate",
     "Query",
     "answer_range",
+    "as_query",
     "col",
     "column_sensitivity",
     "count",

@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import cast
 
 from bnpriv.errors import QueryError
-from bnpriv.queries.base import Query
-from bnpriv.queries.builtin import Count, Histogram, Linear, Mean, Moments, Proportion, Stack, Total
+from bnpriv.queries.builtin import Count, Histogram, Linear, Mean, Moments, Proportion, Total
 from bnpriv.queries.predicates import Constant, Predicate
 
 
@@ -212,29 +211,3 @@ def moments(columns: Iterable[str]) -> Moments:
         found = f"a {type(columns).__name__}"
         raise QueryError("moments needs a list of columns", found=found, remedy="Pass [column, ...].")
     return Moments(names=tuple(columns))
-
-
-def stack(*queries: Query) -> Stack:
-    """Answer several queries in one release.
-
-    Parameters
-    ----------
-    *queries : Query
-        Built-in queries; a stack among them is taken apart.
-
-    Returns
-    -------
-    Stack
-        The numbers of all queries, in order.
-
-    Raises
-    ------
-    QueryError
-        If there is no query, or one is custom.
-
-    Examples
-    --------
-    >>> print(stack(total("height"), stack(mean("sat"), total("sat"))))
-    stack(total(height), mean(sat), total(sat))
-    """
-    return Stack(parts=queries)

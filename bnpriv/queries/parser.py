@@ -30,7 +30,8 @@ from typing import Literal, NoReturn, TypeVar, cast, final
 
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.queries.builtin import Stack
+from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.predicates import (
     MOST_NESTED,
     OPERATORS,
@@ -197,7 +198,7 @@ class _Parser:
             "histogram": self.histogram,
             "linear": lambda: linear(self.weights()),
             "moments": lambda: moments(self.many(self.column)),
-            "stack": lambda: stack(*self.many(self.query)),
+            "stack": lambda: Stack(parts=tuple(self.many(self.query))),
         }
         if self.next.kind == "name" and self.next.text == "custom":
             self.refuse("a built-in query", "A custom query is a Python function and has no text: build it in Python.")

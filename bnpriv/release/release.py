@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from bnpriv.errors import QueryError, RefusedError
+from bnpriv.errors import DataError, QueryError, RefusedError
+from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.plan import Plan
+from bnpriv.mechanisms.released import released
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
@@ -23,7 +26,6 @@ from bnpriv.tables.schema import Categorical, Column, Schema
 
 if TYPE_CHECKING:
     from bnpriv.frameworks import Guarantee
-    from bnpriv.mechanisms.base import Calibration
 
 FORMAT = "bnpriv release 1"
 LEVEL = 0.95
@@ -215,6 +217,7 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
     >>> bp.release(calibration, bp.example_data("student")).value
     1120.0
     """
+    _check_order(calibration, data)
     query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
     _check(calibration)
     refuse_learned(calibration.framework, schema, data)
@@ -227,6 +230,23 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
         missing_rule=_missing_rule({name: schema[name] for name in sorted(query.columns)}),
         margins=(0.0,) * len(values),
     )
+
+
+@released.register
+def _(calibration: Calibration, data: object, sampler: Sampler | None) -> Release:
+    return release(calibration, data, sampler=sampler)
+
+
+def _check_order(calibration: object, data: object) -> None:
+    if isinstance(calibration, Calibration):
+        return
+    remedy = "Calibrate first, for example calibration = plan(framework, query, epsilon).best."
+    if isinstance(data, Calibration):
+        remedy = "Write release(calibration, data), or calibration.release(data)."
+    elif isinstance(calibration, Plan):
+        remedy = "Release one of the calibrations of the plan, for example plan.best."
+    found = f"a {type(calibration).__name__}{' before it' if isinstance(data, Calibration) else ''}"
+    raise DataError("a calibration is needed first, then the table", found=found, remedy=remedy)
 
 
 def _check(calibration: Calibration) -> None:

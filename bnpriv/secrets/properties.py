@@ -8,7 +8,7 @@ from typing import final
 
 from bnpriv import checks
 from bnpriv.errors import SecretError
-from bnpriv.queries.base import Query
+from bnpriv.queries import Query, as_query
 from bnpriv.queries.builtin import Count, Mean, Proportion, Total
 from bnpriv.secrets.states import SecretPairs
 
@@ -28,8 +28,8 @@ class Secret:
 
     Parameters
     ----------
-    property : Query
-        A `count`, `proportion`, `total` or `mean` that reads the protected column alone.
+    property : Query or str
+        A `count`, `proportion`, `total` or `mean`, or the text of one, that reads the protected column alone.
     pairs : SecretPairs or Apart, optional
         All pairs of values by default; ``bnpriv.apart(at_most=k)`` for values at most `k` apart, or
         ``bnpriv.pairs((40, 50), ...)`` for chosen ones.
@@ -54,6 +54,7 @@ class Secret:
     pairs: SecretPairs | Apart | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "property", as_query(self.property))
         if not isinstance(self.property, (Count, Proportion, Total, Mean)) or len(self.property.columns) != 1:
             raise SecretError(
                 "a secret is a count, proportion, total or mean of one column",

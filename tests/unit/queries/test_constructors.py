@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import QueryError, SchemaError
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Indicator, Power
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.normal_form import Steps, normal_form
 from bnpriv.queries.predicates import And, Col, Comparison, IsIn, Not, Or, col

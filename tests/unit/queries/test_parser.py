@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bnpriv.errors import QueryError
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.parser import MOST_CHARACTERS, parse_query
 from bnpriv.queries.predicates import OPERATORS, And, Comparison, IsIn, Not, Or, Predicate, col

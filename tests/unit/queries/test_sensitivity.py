@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from bnpriv.bound import Bound
 from bnpriv.errors import ParameterError, QueryError, SchemaError
 from bnpriv.queries import clusters, diameters, records
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Indicator, Output, Power, Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col

@@ -14,8 +14,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, mean, stack
+from bnpriv.queries.constructors import count, histogram, mean
 from bnpriv.queries.predicates import Col, Predicate, col
 from bnpriv.release import counts, expressions
 from bnpriv.release.evaluate import evaluate

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pytest
 
 from bnpriv.errors import BnprivError, DataError, FileError, QueryError
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Indicator, Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
 from bnpriv.release.evaluate import evaluate, try_sensitivity

@@ -12,8 +12,9 @@ import pytest
 
 from bnpriv.errors import DataError, QueryError, RefusedError
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, mean, stack, total
+from bnpriv.queries.constructors import count, mean, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import col
 from bnpriv.release import release

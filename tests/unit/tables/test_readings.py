@@ -25,8 +25,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, moments, stack, total
+from bnpriv.queries.constructors import count, histogram, moments, total
 from bnpriv.queries.predicates import col
 from bnpriv.release.evaluate import evaluate
 from bnpriv.tables.files import file_frame

@@ -1,0 +1,62 @@
+"""What is asked of which framework: the two arguments that almost every verb takes first."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+from bnpriv.errors import FrameworkError
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.networks.foreign import foreign_remedy
+from bnpriv.queries.base import Query
+
+FRAMEWORKS = (DistributionalAttributePrivacy, DatasetAttributePrivacy, DistributionPrivacy, ValuePrivacy)
+
+REQUIRED = "a framework is needed first, then the query"
+
+
+def require_framework(framework: object, query: object = None) -> None:
+    """Refuse what is no framework, and say what to pass instead.
+
+    Parameters
+    ----------
+    framework : object
+        What was passed as the framework.
+    query : object
+        What was passed after it.
+
+    Raises
+    ------
+    FrameworkError
+        If `framework` is none.
+
+    Examples
+    --------
+    >>> require_framework("student")
+    Traceback (most recent call last):
+    bnpriv.errors.FrameworkError: a framework is needed first, then the query; found a str. Read it with ...
+    """
+    if isinstance(framework, FRAMEWORKS):
+        return
+    if isinstance(query, FRAMEWORKS):
+        raise FrameworkError(REQUIRED, found=f"a {type(framework).__name__} before it", remedy="Swap the two.")
+    if inspect.isclass(framework):
+        raise FrameworkError(
+            REQUIRED,
+            found=f"{framework.__name__} itself, not what a call of it returns",
+            remedy="Build one: say which network, schema and secrets.",
+        )
+    raise FrameworkError(REQUIRED, found=f"a {type(framework).__name__}", remedy=_remedy(framework))
+
+
+def _remedy(framework: object) -> str:
+    if isinstance(framework, (str, Path)):
+        return "Read it with bnpriv.read_framework(path), or take bnpriv.example(name)."
+    if isinstance(framework, Query):
+        return "Write for example plan(framework, query, epsilon)."
+    build = "Build one, for example DistributionalAttributePrivacy(network, schema, protect, source=...)."
+    foreign = foreign_remedy(framework)
+    return f"{foreign} {build}" if foreign else build

@@ -1,0 +1,47 @@
+"""How a calibration is released, without knowing the room that touches data: that room registers itself here."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Protocol
+
+from bnpriv.frameworks.guarantee import Guarantee
+from bnpriv.noise.sampling import Sampler
+
+Interval = tuple[float, float]
+
+
+class Released(Protocol):
+    """A released answer: what `bnpriv.release` returns."""
+
+    @property
+    def value(self) -> float | tuple[float, ...]:
+        """Return the number if there is one, else the tuple of all."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what the release promises."""
+        ...
+
+    def interval(self, level: float = 0.95) -> Interval | tuple[Interval, ...]:
+        """Return intervals that hold all the exact answers at once, with probability `level` over the noise."""
+        ...
+
+    def clamped(self) -> Released:
+        """Return the release with every number moved into the range of its exact answer."""
+        ...
+
+    def rounded(self) -> Released:
+        """Return the release with counts and other whole-numbered answers rounded."""
+        ...
+
+    def to_json(self) -> str:
+        """Return the release with its calibration as JSON."""
+        ...
+
+
+@singledispatch
+def released(calibration: object, data: object, sampler: Sampler | None) -> Released:
+    """Release a calibrated answer on a table; `bnpriv.release` registers how."""
+    raise NotImplementedError
