@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import Bound
 from bnpriv.errors import ParameterError, QueryError, SchemaError, SizeError
+from bnpriv.queries.asked import as_query
 from bnpriv.queries.base import Indicator, Query
 from bnpriv.queries.cells import Leaf, constants
 from bnpriv.queries.clusters import Cluster, Extent, clusters, combined
@@ -41,12 +42,12 @@ MOST_TRUTHS = 2**26
 """Truth values of all comparisons of a column in all cells between their constants: 64 MiB, or 4,000 bins."""
 
 
-def column_sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
+def column_sensitivity(query: Query | str, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
     """Return how far the answer can move when only `columns` change, but arbitrarily.
 
     Parameters
     ----------
-    query : Query
+    query : Query or str
         Any query.
     columns : iterable of str
         The columns that may change; those that the query does not read make no difference.
@@ -84,7 +85,7 @@ def column_sensitivity(query: Query, columns: Iterable[str], schema: Schema, nor
     >>> float(column_sensitivity(mean("height"), {"sat"}, schema))
     0.0
     """
-    return _sensitivity(query, columns, schema, norm, Fraction(1))
+    return _sensitivity(as_query(query), columns, schema, norm, Fraction(1))
 
 
 def record_sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:

@@ -238,7 +238,8 @@ def _(calibration: Calibration, data: object, sampler: Sampler | None) -> Releas
 
 
 def _check_order(calibration: object, data: object) -> None:
-    if isinstance(calibration, Calibration):
+    """Refuse what is no calibration, and say what to pass instead."""
+    if hasattr(calibration, "certificate"):
         return
     remedy = "Calibrate first, for example calibration = plan(framework, query, epsilon).best."
     if isinstance(data, Calibration):

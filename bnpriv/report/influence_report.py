@@ -22,7 +22,7 @@ from bnpriv.networks import (
     IntervalNetwork,
     Network,
 )
-from bnpriv.queries.base import Query
+from bnpriv.queries import Query, as_query
 from bnpriv.render import Json
 from bnpriv.render.html import write
 from bnpriv.render.text import csv_text
@@ -184,7 +184,7 @@ def influence_report(
 @overload
 def influence_report(
     model: DistributionalAttributePrivacy,
-    query: Query | None = None,
+    query: Query | str | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     *,
@@ -195,7 +195,7 @@ def influence_report(
 @overload
 def influence_report(
     model: ValuePrivacy,
-    query: Query | None = None,
+    query: Query | str | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     *,
@@ -205,7 +205,7 @@ def influence_report(
 
 def influence_report(
     model: Network | ContinuousNetwork | DistributionalAttributePrivacy | ValuePrivacy,
-    query: Query | None = None,
+    query: Query | str | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     *,
@@ -218,7 +218,7 @@ def influence_report(
     ----------
     model : Network, DistributionalAttributePrivacy or ValuePrivacy
         A network of any kind, with `protect`; or a framework, with an optional `query`, `epsilon` and `delta`.
-    query : Query, optional
+    query : Query or str, optional
         What is to be released from a framework.
     epsilon : float, optional
         With a query: the guarantee that is asked for; all mechanisms are calibrated.
@@ -246,7 +246,7 @@ def influence_report(
     >>> print(bp.influence_report(bp.example("student"), limit=1))  # doctest: +ELLIPSIS
     Of all columns sat tells most about income: ...
     """
-    limit = checks.whole("limit", limit)
+    limit, query = checks.whole("limit", limit), None if query is None else as_query(query)
     if isinstance(model, (DiscreteNetwork, IntervalNetwork, GaussianNetwork, DensityNetwork)):
         if protect is None or query is not None or epsilon is not None:
             raise ParameterError(

@@ -16,7 +16,7 @@ from bnpriv.evidence import discrete_influences, impossibility
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.networks import IntervalNetwork, Network
-from bnpriv.queries.base import Query
+from bnpriv.queries import Query, as_query
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.sheet import Sheet
 from bnpriv.render.text import number_text
@@ -142,7 +142,7 @@ class Comparison:
 def compare(
     framework_a: DistributionalAttributePrivacy,
     framework_b: DistributionalAttributePrivacy,
-    query: Query,
+    query: Query | str,
     epsilon: float = 1.0,
 ) -> Comparison:
     """Set two frameworks side by side for one query: what leaks, the best mechanism, its error, and why.
@@ -151,7 +151,7 @@ def compare(
     ----------
     framework_a, framework_b : DistributionalAttributePrivacy
         For example with two networks, or with other secrets.
-    query : Query
+    query : Query or str
         What is to be released.
     epsilon : float
         The guarantee that is asked of both.
@@ -179,7 +179,7 @@ def compare(
     >>> print(found.differences[0])
     protected: income in A, gender in B.
     """
-    epsilon = checks.epsilon(epsilon)
+    query, epsilon = as_query(query), checks.epsilon(epsilon)
     both = (of_parameters(framework_a, "a comparison"), of_parameters(framework_b, "a comparison"))
     for framework in both:
         refusal = impossibility(framework)

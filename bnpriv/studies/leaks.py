@@ -13,7 +13,7 @@ from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief, odds, of_parameters
 from bnpriv.influence.finite import Influence, influence_of
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers
-from bnpriv.queries.base import Query
+from bnpriv.queries import Query, as_query
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.sheet import Sheet
 from bnpriv.render.text import and_text, name_text, number_text, set_text
@@ -191,14 +191,14 @@ class Leaks:
         return self._sheet.html
 
 
-def leaks(model: Network | DistributionalAttributePrivacy, query: Query) -> Leaks:
+def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -> Leaks:
     """Find out which attributes a query talks about, and how much.
 
     Parameters
     ----------
     model : DiscreteNetwork, IntervalNetwork or DistributionalAttributePrivacy
         A network; a framework adds columns that are declared independent, and the pairs of secrets that it protects.
-    query : Query
+    query : Query or str
         What is to be asked.
 
     Returns
@@ -226,6 +226,7 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query) -> Leak
     >>> [(row.attribute, round(row.nats, 3)) for row in found.rows][:2]
     [('height', inf), ('weight', 2.032)]
     """
+    query = as_query(query)
     if not isinstance(model, (DiscreteNetwork, IntervalNetwork)):
         of_parameters(model, "the leak of a query")
     if isinstance(model, (DiscreteNetwork, IntervalNetwork)):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, final
 from bnpriv import checks
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import Framework, odds
+from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan, plan
-from bnpriv.queries.base import Query
+from bnpriv.queries import Query, as_query
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.sheet import Sheet
 from bnpriv.render.text import number_text
@@ -166,14 +167,14 @@ class Tradeoff:
         return self._sheet.html
 
 
-def tradeoff(framework: Framework, query: Query, epsilons: Iterable[float]) -> Tradeoff:
+def tradeoff(framework: Framework, query: Query | str, epsilons: Iterable[float]) -> Tradeoff:
     """Plan one query at many epsilons.
 
     Parameters
     ----------
     framework : Framework
         Network, schema and secrets.
-    query : Query
+    query : Query or str
         What is to be released.
     epsilons : iterable of float
         Above 0, in any order.
@@ -201,6 +202,8 @@ def tradeoff(framework: Framework, query: Query, epsilons: Iterable[float]) -> T
     >>> print(found.sentences[1])
     From epsilon 0.5 on the answer is released without noise; at 0.1 it still needs noise.
     """
+    require_framework(framework, query)
+    query = as_query(query)
     asked = tuple(sorted({checks.epsilon(epsilon) for epsilon in epsilons}))
     if not asked:
         raise ParameterError("at least one epsilon is needed", found="none", remedy="Pass [0.1, 0.5, 1.0].")

@@ -152,7 +152,7 @@ REFUSED: list[Callable[[], object]] = [
     lambda: moments(None),
     lambda: stack(),
     lambda: stack(TALL),
-    lambda: stack("total(height)"),
+    lambda: stack("total height"),
     lambda: stack([total("height")]),
     lambda: stack(total("height"), custom(len, columns=["height"], sensitivity=1)),
 ]
