@@ -13,9 +13,8 @@ from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none, parse_toml
 from bnpriv.checks import listing, text
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
-from bnpriv.networks import GaussianNetwork, MarkovChain
+from bnpriv.networks import IntervalNetwork, MarkovChain, Network, require_discrete
 from bnpriv.networks.discrete import Level
-from bnpriv.networks.interval import IntervalNetwork, Network, exact_tables
 from bnpriv.networks.model_class import model_class
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
@@ -86,13 +85,13 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     if notion == "dataset":
         secrets = {name: secret_of_table(part) for name, part in parts.items()}
         with root.named():
-            record = exact_tables(declared, "dataset attribute privacy")
+            record = require_discrete(declared, "dataset attribute privacy")
             return DatasetAttributePrivacy(record, schema, secrets, source=source, laws=laws)
     if notion == "value":
         hidden = {name: secret_of_parameter(part) for name, part in parts.items()}
         with root.named():
-            return ValuePrivacy(exact_tables(declared, "value privacy"), schema, hidden, source=source)
-    secret = secret_of_continuous if isinstance(declared, GaussianNetwork) else secret_of_parameter
+            return ValuePrivacy(require_discrete(declared, "value privacy"), schema, hidden, source=source)
+    secret = secret_of_parameter if declared.states else secret_of_continuous
     chosen = cast(Any, {name: secret(part) for name, part in parts.items()})
     with root.named():
         return DistributionalAttributePrivacy(
@@ -164,7 +163,7 @@ def _chain(root: Part, source: str) -> ValuePrivacy:
         return ValuePrivacy(chain, schema, list(protect.values), source=source)
 
 
-def _network(root: Part, notion: str) -> Network | GaussianNetwork:
+def _network(root: Part, notion: str) -> Network:
     """Return the declared network: linear-Gaussian if its attributes stand in the file itself."""
     part = root.section("network")
     if notion == "distributional" and "attributes" in part.values:
@@ -247,7 +246,7 @@ def _column(part: Part, notion: str) -> Column:
     return bounded(part.need("lower"), part.need("upper"), missing=missing)
 
 
-def _laws(root: Part, network: Network | GaussianNetwork, schema: Schema) -> DeclaredLaws | None:
+def _laws(root: Part, network: Network, schema: Schema) -> DeclaredLaws | None:
     """Return the laws of columns: [laws.COLUMN.STATE], or [laws.COLUMN] for an independent column."""
     if "laws" not in root.values:
         return None
@@ -256,8 +255,7 @@ def _laws(root: Part, network: Network | GaussianNetwork, schema: Schema) -> Dec
     for name in part.values:
         own = part.section(name)
         # keys of a TOML file are texts, whatever the states are
-        finite = () if isinstance(network, GaussianNetwork) else network.states.get(name, ())
-        states = {str(state): state for state in finite}
+        states = {str(state): state for state in network.states.get(name, ())}
         column = schema[name]
         laws[name] = (
             {states.get(key, key): _law(own.section(key, _LAWS), column) for key in own.values}

@@ -16,8 +16,8 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member, text, whole
 from bnpriv.errors import NetworkError
 from bnpriv.networks.discrete import LEVELS, DiscreteNetwork, Level, State
+from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.gaussian import GaussianNetwork
-from bnpriv.networks.interval import exact_tables
 
 if TYPE_CHECKING:
     from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
@@ -162,7 +162,7 @@ def to_pgmpy(network: DiscreteNetwork, model: int = 0) -> DiscreteBayesianNetwor
     >>> to_pgmpy(coin).get_cpds("coin").state_names
     {'coin': ['heads', 'tails']}
     """
-    network = exact_tables(network, "a pgmpy network")
+    network = require_discrete(network, "a pgmpy network")
     which = whole("model", model, least=0, error=NetworkError, remedy="Models are numbered from 0.")
     if which >= network.models:
         raise NetworkError(

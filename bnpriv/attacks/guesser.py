@@ -15,7 +15,7 @@ from bnpriv.attacks.sums import Group, RecordLaw, groups, record_law
 from bnpriv.errors import RefusedError
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence.elimination import joint_law
-from bnpriv.networks import drivers, exact_tables
+from bnpriv.networks import drivers, require_discrete
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets.states import SecretPair
@@ -73,7 +73,7 @@ def settings(
     SizeError
         If there are too many combinations.
     """
-    network = exact_tables(framework.network, "a rehearsal")
+    network = require_discrete(framework.network, "a rehearsal")
     read = drivers(network, columns)
     others = tuple(sorted(read - {protected}))
     table = joint_law(network, (protected, *others), most_cells=MOST_SETTINGS)

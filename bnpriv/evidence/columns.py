@@ -5,7 +5,7 @@ from __future__ import annotations
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.networks import ContinuousNetwork, Network
+from bnpriv.networks import Network
 
 COLUMNS_ASSUMPTION = (
     "Given all parameters the columns are independent, and each column is driven by its own parameter alone."
@@ -17,7 +17,7 @@ OWN_COLUMNS_ASSUMPTION = (
 )
 
 
-def assumed(network: Network | ContinuousNetwork) -> tuple[str, ...]:
+def assumed(network: Network) -> tuple[str, ...]:
     """Return what must hold for the influences of parameters to be those of columns."""
     return (COLUMNS_ASSUMPTION, OWN_COLUMNS_ASSUMPTION) if network.reading.columns else (COLUMNS_ASSUMPTION,)
 

@@ -17,7 +17,7 @@ from bnpriv.evidence.possible import impossibility
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence.finite import Influence, frontier, influence_cells, influence_of
 from bnpriv.influence.losses import Losses, loss_cells, losses_of
-from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, drivers, exact_tables
+from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, drivers, require_discrete
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.secrets.states import SecretPair
@@ -29,7 +29,7 @@ class DistributionalInfluences:
 
     def __init__(self, framework: DistributionalAttributePrivacy) -> None:
         self._framework = framework
-        self._network = exact_tables(framework.network, "this evidence")
+        self._network = require_discrete(framework.network, "this evidence")
         self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property

@@ -18,7 +18,7 @@ from bnpriv.evidence.sums import mixture_of, normalized, released, rounding_of, 
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence.elimination import joint_law
 from bnpriv.laws import Atoms, summed
-from bnpriv.networks import DiscreteNetwork, State, drivers, exact_tables
+from bnpriv.networks import DiscreteNetwork, State, drivers, require_discrete
 from bnpriv.networks.factors import LogTable, sum_out
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
@@ -47,7 +47,7 @@ class ParameterLaws:
     @cached_property
     def network(self) -> DiscreteNetwork:
         """Return the network of the parameters."""
-        return exact_tables(self.framework.network, "the law of the answer")
+        return require_discrete(self.framework.network, "the law of the answer")
 
     @property
     def dimension(self) -> int:

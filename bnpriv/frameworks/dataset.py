@@ -11,7 +11,7 @@ from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
-from bnpriv.networks import DiscreteNetwork, exact_tables
+from bnpriv.networks import DiscreteNetwork, require_discrete
 from bnpriv.secrets.properties import Secret
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.tables.schema import Schema
@@ -75,7 +75,7 @@ class DatasetAttributePrivacy:
     notion = "dataset attribute privacy"
 
     def __post_init__(self) -> None:
-        exact_tables(self.network, "dataset attribute privacy")
+        require_discrete(self.network, "dataset attribute privacy")
         if self.network.level != "records":
             raise FrameworkError(
                 "dataset attribute privacy needs a network of level 'records'",

@@ -11,7 +11,7 @@ from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, interval_secret, state_secret
-from bnpriv.networks import ContinuousNetwork, DensityNetwork, IntervalNetwork, Network
+from bnpriv.networks import DensityNetwork, IntervalNetwork, Network
 from bnpriv.render.text import name_text
 from bnpriv.secrets.states import Protect, SecretPair, secrets_of
 from bnpriv.secrets.values import ContinuousPair, ProtectValues, continuous_secrets_of, density_secrets_of
@@ -73,7 +73,7 @@ class DistributionalAttributePrivacy:
     ['low against high', 'high against low']
     """
 
-    network: Network | ContinuousNetwork
+    network: Network
     schema: Schema
     protect: Protect | ProtectValues
     source: str = field(kw_only=True)
@@ -102,16 +102,16 @@ class DistributionalAttributePrivacy:
                 remedy="Leave it out of `independent`: the network already says what it depends on.",
             )
         object.__setattr__(self, "independent", independent)
-        finite = None if isinstance(self.network, ContinuousNetwork) else self.network
-        secrets = {} if finite is None else secrets_of(finite, cast(Protect, self.protect))
+        states = self.network.states
+        secrets = secrets_of(self.network, cast(Protect, self.protect)) if states else {}
         continuous: Mapping[str, tuple[ContinuousPair, ...]] = {}
         if isinstance(self.network, DensityNetwork):
             continuous = density_secrets_of(self.network.parameters, self.protect)
-        elif finite is None:
+        elif not states:
             continuous = continuous_secrets_of(self.network.attributes, self.protect)
         object.__setattr__(self, "_secrets", secrets)
         object.__setattr__(self, "_continuous", continuous)
-        laws = column_laws(self.laws or {}, self.schema, {} if finite is None else finite.states, independent)
+        laws = column_laws(self.laws or {}, self.schema, states, independent)
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
 
     def _read_laws(self) -> dict[str, tuple[ColumnLaw, ...]]:
@@ -152,8 +152,8 @@ class DistributionalAttributePrivacy:
             else f"the parameter {name_text(name)}"
             for name in self.protected
         }
-        if not isinstance(self.network, ContinuousNetwork):
-            states = self.network.states
+        states = self.network.states
+        if states:
             return tuple(state_secret(name, nouns[name], pairs, states[name]) for name, pairs in self._secrets.items())
         values: dict[str, tuple[float, ...]] = {}
         if isinstance(self.network, DensityNetwork):
@@ -171,11 +171,11 @@ class DistributionalAttributePrivacy:
         FrameworkError
             If it is continuous.
         """
-        if not isinstance(self.network, ContinuousNetwork):
+        if self.network.states:
             return self.network
         raise FrameworkError(
             "this needs a network whose attributes have finitely many states",
-            found=f"a {type(self.network).__name__}",
+            found=self.network.kind_text,
             remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.errors import NetworkError
 from bnpriv.influence.elimination import joint_law
-from bnpriv.networks import GaussianNetwork, Network, exact_tables
+from bnpriv.networks import GaussianNetwork, Network, require_discrete
 from bnpriv.render import plotting
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.states import SecretPair, side_text
@@ -81,7 +81,7 @@ def two_conditionals(network: Network, protected: str, name: str, pair: SecretPa
     NetworkError
         If the network is given by intervals.
     """
-    exact = exact_tables(network, "the law of a column given a secret")
+    exact = require_discrete(network, "the law of a column given a secret")
     joint = joint_law(exact, (protected, name))
     logs = joint.values[min(model, len(joint.values) - 1)]
     sides: list[list[float]] = []

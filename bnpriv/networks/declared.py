@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing
+from bnpriv.checks import listing, text
 from bnpriv.errors import NetworkError
+from bnpriv.networks.factors import LogTable
 from bnpriv.networks.graph import Graph
 from bnpriv.tables.schema import State
 
@@ -21,6 +24,57 @@ FEW_DECIMALS = 0.01 + SUM_TOLERANCE
 
 FLOAT_NOISE = 1e-6
 """How far from 1 a column may sum that was computed in single precision."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DeclaredTables:
+    """Tables that were checked: what a network with finitely many states is made of.
+
+    Parameters
+    ----------
+    graph : Graph
+    states : mapping from str to tuple of states
+    tables : mapping from str to LogTable
+        For every attribute the log of P(attribute | parents), with axes (attribute, *parents).
+    models : int
+        Number of models in Theta.
+    """
+
+    graph: Graph
+    states: Mapping[str, tuple[State, ...]]
+    tables: Mapping[str, LogTable]
+    models: int
+
+
+def declared_tables(
+    tables: Mapping[str, ArrayLike],
+    states: Mapping[str, Sequence[State]],
+    parents: Mapping[str, Sequence[str]] | None,
+    tolerance: float,
+) -> DeclaredTables:
+    """Return tables whose columns sum to 1 within a tolerance, once they are known to be well formed.
+
+    Raises
+    ------
+    NetworkError
+        As from `DiscreteNetwork.from_tables`.
+    """
+    names = [text("an attribute's name", name, error=NetworkError) for name in tables]
+    if not names:
+        raise NetworkError("a network needs an attribute", found="no tables", remedy="Give a table per attribute.")
+    above = {name: named_parents(name, (parents or {}).get(name, ())) for name in names}
+    stray = [name for name in (*states, *(parents or {})) if name not in above]
+    if stray:
+        raise NetworkError("every attribute needs a table", found=f"none for {listing(stray)}", remedy="Add it.")
+    graph = Graph(above)
+    named = {name: named_states(name, states.get(name)) for name in names}
+    arrays = {name: table_of(name, tables[name], graph, named) for name in names}
+    models = models_of(arrays)
+    for name, array in arrays.items():
+        check_columns(name, array, graph, named, tolerance=tolerance)
+    logs = {name: LogTable.from_columns((name, *above[name]), array) for name, array in arrays.items()}
+    return DeclaredTables(graph=graph, states=named, tables=logs, models=models)
 
 
 def named_states(name: str, declared: Sequence[State] | None) -> tuple[State, ...]:

@@ -1,37 +1,27 @@
-"""Discrete Bayesian networks: one graph, one table per node and model of Theta."""
+"""Bayesian networks whose attributes have finitely many states: by exact tables, or by intervals of probabilities."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, member, text
+from bnpriv.checks import listing, member, number
 from bnpriv.errors import NetworkError
 from bnpriv.networks.base import LEVELS, Level, NetworkMethods, columns_identity
-from bnpriv.networks.declared import (
-    FEW_DECIMALS,
-    SUM_TOLERANCE,
-    check_columns,
-    models_of,
-    named_parents,
-    named_states,
-    table_of,
-)
+from bnpriv.networks.declared import FEW_DECIMALS, SUM_TOLERANCE, DeclaredTables, declared_tables
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.graph import Graph
+from bnpriv.networks.interval import interval_ends, middle_columns
+from bnpriv.networks.learning.network import Prior, posterior_tables
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.tables.schema import State
-
-if TYPE_CHECKING:
-    from bnpriv.networks.interval import IntervalNetwork
-    from bnpriv.networks.learning.network import Prior
 
 
 @final
@@ -122,7 +112,8 @@ class DiscreteNetwork(NetworkMethods):
         >>> network
         DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
         """
-        return _network(tables, states, parents, level, FEW_DECIMALS if normalize else SUM_TOLERANCE)
+        member("level", level, LEVELS, error=NetworkError)
+        return of_tables(declared_tables(tables, states, parents, FEW_DECIMALS if normalize else SUM_TOLERANCE), level)
 
     @classmethod
     def from_intervals(
@@ -164,8 +155,6 @@ class DiscreteNetwork(NetworkMethods):
         ... )
         IntervalNetwork(attributes=2, edges=1, level='parameters')
         """
-        from bnpriv.networks.interval import IntervalNetwork
-
         return IntervalNetwork.of(lower, upper, states=states, parents=parents, level=level)
 
     @classmethod
@@ -232,9 +221,7 @@ class DiscreteNetwork(NetworkMethods):
         >>> DiscreteNetwork.posterior({"smokes": ["ill"]}, census, public="made up", prior="uniform", seed=1)
         DiscreteNetwork(attributes=2, edges=1, models=1000, level='records')
         """
-        from bnpriv.networks.learning.network import posterior_network
-
-        return posterior_network(
+        learned, drawn = posterior_tables(
             graph,
             public_table,
             public=public,
@@ -245,6 +232,7 @@ class DiscreteNetwork(NetworkMethods):
             seed=seed,
             same_table_is_public=same_table_is_public,
         )
+        return replace(of_tables(learned, "records"), drawn=drawn)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -279,60 +267,153 @@ class DiscreteNetwork(NetworkMethods):
         )
 
 
-def from_weights(
-    tables: Mapping[str, ArrayLike],
-    *,
-    states: Mapping[str, Sequence[State]],
-    parents: Mapping[str, Sequence[str]] | None = None,
-    level: Level = "parameters",
-) -> DiscreteNetwork:
-    """Return the network whose columns are known up to a factor each: for weights that were computed, not declared.
+def of_tables(declared: DeclaredTables, level: Level) -> DiscreteNetwork:
+    """Return the network of tables that were checked."""
+    return DiscreteNetwork(
+        graph=declared.graph,
+        states=declared.states,
+        tables=declared.tables,
+        level=level,
+        models=declared.models,
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IntervalNetwork(NetworkMethods):
+    """All Bayesian networks on one graph whose probabilities lie in given intervals (the model class Theta).
+
+    Build it with `DiscreteNetwork.from_intervals`. Every column of every table varies by itself: a member is any choice
+    of columns that lie in their intervals and sum to one.
 
     Parameters
     ----------
-    tables : mapping from str to array
-        As of `DiscreteNetwork.from_tables`, but a column may have any sum above 0.
-    states, parents, level
-        As of `DiscreteNetwork.from_tables`.
-
-    Returns
-    -------
-    DiscreteNetwork
-
-    Raises
-    ------
-    NetworkError
-        As from `DiscreteNetwork.from_tables`; or if a column is all zeros.
-
-    Examples
-    --------
-    >>> from_weights({"coin": [3, 1]}, states={"coin": ["head", "tail"]}).probabilities("coin").round(9).tolist()
-    [[0.75, 0.25]]
+    graph : Graph
+        The attributes with their parents.
+    states : mapping from str to tuple of states
+        The states of every attribute.
+    lower, upper : mapping from str to ndarray
+        For every attribute the ends of P(attribute | parents), with axes (attribute, *parents), tightened to what some
+        member reaches.
+    level : {"parameters", "records"}
+        What a node means, as in `DiscreteNetwork`.
+    reading : Reading, optional
+        What drives the columns that are no attribute.
     """
-    return _network(tables, states, parents, level, math.inf)
 
+    graph: Graph
+    states: Mapping[str, tuple[State, ...]]
+    lower: Mapping[str, FloatArray]
+    upper: Mapping[str, FloatArray]
+    level: Level
+    reading: Reading = NOTHING_READ
 
-def _network(
-    tables: Mapping[str, ArrayLike],
-    states: Mapping[str, Sequence[State]],
-    parents: Mapping[str, Sequence[str]] | None,
-    level: Level,
-    tolerance: float,
-) -> DiscreteNetwork:
-    """Return the network of tables whose columns sum to 1 within a tolerance."""
-    member("level", level, LEVELS, error=NetworkError)
-    names = [text("an attribute's name", name, error=NetworkError) for name in tables]
-    if not names:
-        raise NetworkError("a network needs an attribute", found="no tables", remedy="Give a table per attribute.")
-    above = {name: named_parents(name, (parents or {}).get(name, ())) for name in names}
-    stray = [name for name in (*states, *(parents or {})) if name not in above]
-    if stray:
-        raise NetworkError("every attribute needs a table", found=f"none for {listing(stray)}", remedy="Add it.")
-    graph = Graph(above)
-    named = {name: named_states(name, states.get(name)) for name in names}
-    arrays = {name: table_of(name, tables[name], graph, named) for name in names}
-    models = models_of(arrays)
-    for name, array in arrays.items():
-        check_columns(name, array, graph, named, tolerance=tolerance)
-    logs = {name: LogTable.from_columns((name, *above[name]), array) for name, array in arrays.items()}
-    return DiscreteNetwork(graph=graph, states=named, tables=logs, level=level, models=models)
+    @classmethod
+    def of(
+        cls,
+        lower: Mapping[str, ArrayLike],
+        upper: Mapping[str, ArrayLike],
+        *,
+        states: Mapping[str, Sequence[State]],
+        parents: Mapping[str, Sequence[str]] | None = None,
+        level: Level = "parameters",
+    ) -> IntervalNetwork:
+        """Check intervals and tighten them; see `DiscreteNetwork.from_intervals`."""
+        member("level", level, LEVELS, error=NetworkError)
+        shape = declared_tables(upper, states, parents, math.inf)
+        if shape.models > 1 or set(lower) != set(upper):
+            raise NetworkError(
+                "intervals have one lower and one upper table per attribute",
+                found=f"{shape.models} models" if shape.models > 1 else f"lower tables for {listing(lower)}",
+                remedy="Give both tables for every attribute, without an axis for models.",
+            )
+        ends = {name: interval_ends(shape, name, lower[name], upper[name]) for name in shape.graph.nodes}
+        return cls(
+            graph=shape.graph,
+            states=shape.states,
+            lower={name: low for name, (low, _) in ends.items()},
+            upper={name: high for name, (_, high) in ends.items()},
+            level=level,
+        )
+
+    @classmethod
+    def around(cls, network: DiscreteNetwork, within: float) -> IntervalNetwork:
+        """Return all networks whose probabilities are at most `within` from those of a model of `network`.
+
+        Zeros are widened like every other probability. Of several models the outermost probabilities count, so that
+        more than the models and their surroundings is covered.
+
+        Raises
+        ------
+        NetworkError
+            If `within` is no number from 0 to 1.
+
+        Examples
+        --------
+        >>> coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["heads", "tails"]})
+        >>> IntervalNetwork.around(coin, 0.25).lower["coin"].tolist()
+        [0.25, 0.25]
+        """
+        width = number("within", within, error=NetworkError, remedy="Pass a distance of probabilities, such as 0.05.")
+        if not 0 <= width <= 1:
+            raise NetworkError(
+                "within must be a distance of probabilities, from 0 to 1",
+                found=f"{width:g}",
+                remedy="Pass for example 0.05.",
+            )
+        tables = {name: network.probabilities(name) for name in network.attributes}
+        found = cls.of(
+            {name: np.maximum(table.min(axis=0) - width, 0.0) for name, table in tables.items()},
+            {name: np.minimum(table.max(axis=0) + width, 1.0) for name, table in tables.items()},
+            states=network.states,
+            parents=network.graph.parents,
+            level=network.level,
+        )
+        return replace(found, reading=network.reading)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes, parents before children."""
+        return self.graph.nodes
+
+    @property
+    def models(self) -> int:
+        """Return 1: bounds hold for all members at once and are given once."""
+        return 1
+
+    @property
+    def drawn(self) -> None:
+        """Return None: nothing was drawn."""
+        return None
+
+    @property
+    def kind_text(self) -> str:
+        """Return what kind of network it is."""
+        return "a network given by intervals"
+
+    def identity(self) -> bytes:
+        """Return the ends of all intervals, for a hash."""
+        parts = [columns_identity(self.reading)]
+        for name in sorted(self.attributes):
+            low, high = self.lower[name], self.upper[name]
+            axes = (name, *self.graph.parents[name])
+            parts.append(repr(("intervals", axes, low.shape, self.states[name])).encode())
+            parts += [low.tobytes(), high.tobytes()]
+        return b"".join(parts)
+
+    def middle(self) -> DiscreteNetwork:
+        """Return a member inside: every probability that some member gives a positive value has one.
+
+        Examples
+        --------
+        >>> wide = DiscreteNetwork.from_intervals({"coin": [0.25, 0.25]}, {"coin": [1, 1]}, states={"coin": [0, 1]})
+        >>> wide.middle().probabilities("coin").tolist()
+        [[0.5, 0.5]]
+        """
+        middle = {name: middle_columns(self.lower[name], self.upper[name]) for name in self.attributes}
+        return of_tables(declared_tables(middle, self.states, self.graph.parents, math.inf), self.level)
+
+    def __repr__(self) -> str:
+        return (
+            f"IntervalNetwork(attributes={len(self.attributes)}, edges={len(self.graph.edges)}, level={self.level!r})"
+        )

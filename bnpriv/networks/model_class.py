@@ -11,8 +11,8 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.factors import LogTable
-from bnpriv.networks.interval import exact_tables
 from bnpriv.tables.schema import State
 
 _REMEDY = "A model class is one graph with several sets of tables."
@@ -51,7 +51,7 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     if not networks:
         raise NetworkError("a model class needs a network", found="none", remedy="Give at least one.")
     for network in networks:
-        exact_tables(network, "a model class of several networks")
+        require_discrete(network, "a model class of several networks")
     names = [labels[k] if k < len(labels) else f"network {k}" for k in range(len(networks))]
     first = networks[0]
     if len(networks) == 1:

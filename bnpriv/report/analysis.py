@@ -16,7 +16,7 @@ from bnpriv.influence.quilts import MarkovQuilt, markov_quilts
 from bnpriv.mechanisms import Calibration, Decision, MarkovQuiltMechanism
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.quilt_scales import approximate_scales, scales
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers, exact_tables
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers, require_discrete
 from bnpriv.networks.factors import MOST_WORK
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -224,7 +224,7 @@ def _scale(row: RankedQuilt, calibration: Calibration, sensitivity: float) -> fl
     law = "gaussian" if _is_gaussian(calibration) else "laplace"
     told = row.influence
     try:
-        losses = losses_of(exact_tables(told.network, "delta above 0"), told.frontier, told.protected, told.pairs)
+        losses = losses_of(require_discrete(told.network, "delta above 0"), told.frontier, told.protected, told.pairs)
     except SizeError:
         return float("inf")
     shifts = losses.shifts(calibration.epsilon, calibration.delta, law)

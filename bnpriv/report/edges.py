@@ -9,7 +9,7 @@ from typing import cast
 from bnpriv.errors import SizeError
 from bnpriv.influence.finite import Influence
 from bnpriv.influence.surgery import without_edge
-from bnpriv.networks import DiscreteNetwork, Graph, exact_tables
+from bnpriv.networks import DiscreteNetwork, Graph, require_discrete
 from bnpriv.report.values import Edge, EdgeEffect
 from bnpriv.report.work import Work
 
@@ -64,7 +64,7 @@ def edge_effects(influence: Influence, work: Work) -> tuple[tuple[EdgeEffect, ..
 
     The edge without which most would change comes first.
     """
-    network = exact_tables(influence.network, "the effect of an edge")
+    network = require_discrete(influence.network, "the effect of an edge")
     every = edges_between(network.graph, influence.protected, influence.frontier)
     tried = every[:MOST_EDGES]
     effects = [

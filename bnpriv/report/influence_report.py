@@ -15,7 +15,6 @@ from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy, of_p
 from bnpriv.influence.finite import Influence
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.networks import (
-    ContinuousNetwork,
     DensityNetwork,
     DiscreteNetwork,
     GaussianNetwork,
@@ -204,7 +203,7 @@ def influence_report(
 
 
 def influence_report(
-    model: Network | ContinuousNetwork | DistributionalAttributePrivacy | ValuePrivacy,
+    model: Network | DistributionalAttributePrivacy | ValuePrivacy,
     query: Query | str | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
@@ -270,7 +269,7 @@ def influence_report(
 
 
 def _network_report(
-    network: Network | ContinuousNetwork, protect: Protect | ProtectValues, limit: int
+    network: Network, protect: Protect | ProtectValues, limit: int
 ) -> InfluenceReport | GaussianReport | DensityReport:
     if isinstance(network, DensityNetwork):
         intervals = density_secrets_of(network.parameters, protect)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError
-from bnpriv.networks import DiscreteNetwork, State, exact_tables
+from bnpriv.networks import DiscreteNetwork, State, require_discrete
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.sheet import Sheet
 from bnpriv.render.text import number_text, percent_text
@@ -291,7 +291,7 @@ def check_model(network: DiscreteNetwork, public_table: object, *, level_of_sign
         raise ParameterError(
             "level_of_significance must be above 0 and below 1", found=f"{level:g}", remedy="Pass for example 0.01."
         )
-    network = exact_tables(network, "a check against data")
+    network = require_discrete(network, "a check against data")
     table = Observations.of(network, public_table)
     families = [name for name in network.attributes if {name, *network.graph.parents[name]} <= table.columns]
     counts = {name: table.counts(network, (name, *network.graph.parents[name])) for name in families}

@@ -17,7 +17,7 @@ from bnpriv.evidence import discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.frameworks.odds import rounded_up
 from bnpriv.mechanisms import Calibration, Decision
-from bnpriv.networks import exact_tables
+from bnpriv.networks import require_discrete
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.render.plotting import axes, label
@@ -238,7 +238,7 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
     """
     draws = checks.whole("draws", draws)
     framework, query, noise = _framework(calibration), calibration.query, calibration.noise
-    exact_tables(framework.network, "a rehearsal")
+    require_discrete(framework.network, "a rehearsal")
     form = normal_form(query, framework.schema)
     require_laws(framework, sorted(query.columns))
     check_noise(noise)

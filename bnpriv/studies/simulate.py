@@ -12,7 +12,7 @@ from bnpriv import checks
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, ParameterError, SecretError
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
-from bnpriv.networks import DiscreteNetwork, State, exact_tables
+from bnpriv.networks import DiscreteNetwork, State, require_discrete
 from bnpriv.networks.factors import LogTable, marginal
 from bnpriv.tables.column_laws import ColumnLaw
 from bnpriv.tables.schema import Column, Integer, Real
@@ -89,7 +89,7 @@ def simulate(
     import pandas as pd
 
     schema = of_parameters(framework, "a made-up table").schema
-    network = exact_tables(framework.network, "a made-up table")
+    network = require_discrete(framework.network, "a made-up table")
     require_laws(framework, schema.columns)
     count = schema.records if records is None else checks.whole("records", records, remedy="Ask for at least one row.")
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
@@ -125,7 +125,7 @@ def draw_parameters(
     SizeError
         If a table on the way would be too large.
     """
-    tables = _model_tables(exact_tables(network, "a made-up table"), model)
+    tables = _model_tables(require_discrete(network, "a made-up table"), model)
     evidence = [_evidence(network, name, known) for name, known in (secret or {}).items()]
     graph, drawn = network.graph, dict[str, int]()
     for name in network.attributes:

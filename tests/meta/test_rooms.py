@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
@@ -38,6 +39,9 @@ ROOMS: tuple[str, ...] = (
     "cli",
 )
 """From the bottom: what imports nothing of ours comes first; ``bnpriv/__init__.py`` stands on top of all."""
+
+CIRCLES_LEFT = frozenset({"mechanisms", "report"})
+"""Rooms with files that import each other in a circle; none may be added."""
 
 RANK = {name: rank for rank, name in enumerate(ROOMS)}
 TOP = len(ROOMS)
@@ -148,6 +152,39 @@ def violations(package: Path = PACKAGE) -> list[str]:
     return bad
 
 
+def edges_between_files(package: Path = PACKAGE) -> nx.DiGraph[str]:
+    """Return which module imports which, inside functions and for types too.
+
+    To import ``a.b.c`` runs ``a/b/__init__.py`` as well, unless the importer lies in ``a.b`` itself.
+    """
+    every = modules(package)
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(every)
+    for module, path in every.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for _, name in imported(tree, module, is_package=path.name == "__init__.py"):
+            used = name if name in every else name.rpartition(".")[0]
+            if used not in every or used == module:
+                continue
+            graph.add_edge(module, used)
+            parts = used.split(".")
+            above = [".".join(parts[:k]) for k in range(2, len(parts))]
+            graph.add_edges_from(
+                (module, each) for each in above if not module.startswith(f"{each}.") and each != module
+            )
+    return graph
+
+
+def circles(package: Path = PACKAGE) -> dict[str, list[list[str]]]:
+    """Return the sets of files that import each other in a circle, by the room they are in."""
+    found: dict[str, list[list[str]]] = {}
+    for component in nx.strongly_connected_components(edges_between_files(package)):
+        if len(component) > 1:
+            names = sorted(component)
+            found.setdefault(names[0].split(".")[1] if "." in names[0] else "", []).append(names)
+    return found
+
+
 def heavy_imports(package: Path = PACKAGE) -> list[str]:
     """Return every heavy third party that is imported as soon as one of our modules is."""
     bad: list[str] = []
@@ -166,6 +203,10 @@ def test_every_room_is_there_once() -> None:
 
 def test_imports_go_one_way() -> None:
     assert violations() == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    assert {room: found for room, found in circles().items() if room not in CIRCLES_LEFT} == {}
 
 
 def test_heavy_libraries_are_imported_where_they_are_used() -> None:
@@ -214,6 +255,40 @@ def package(tmp_path: Path) -> Path:
 def test_an_import_from_a_later_room_is_found(package: Path, text: str) -> None:
     (package / "queries" / "base.py").write_text(text + "\n", encoding="utf-8")
     assert any("later room" in problem for problem in violations(package)), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from bnpriv.queries.parser import parse",
+        "import bnpriv.queries.parser",
+        "from bnpriv.queries import parser",
+        "from . import parser",
+        "def f():\n    from .parser import parse",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from bnpriv.queries.parser import parse",
+    ],
+)
+def test_a_circle_of_files_is_found(package: Path, text: str) -> None:
+    (package / "queries" / "parser.py").write_text("from bnpriv.queries.base import Query\n", encoding="utf-8")
+    assert circles(package) == {}
+    (package / "queries" / "base.py").write_text(text + "\n", encoding="utf-8")
+    found = circles(package)["queries"]
+    assert [name for name in found[0] if not name.endswith("queries")] == [
+        "bnpriv.queries.base",
+        "bnpriv.queries.parser",
+    ]
+
+
+def test_a_circle_through_the_start_of_a_package_is_found(package: Path) -> None:
+    # importing bnpriv.queries.cells.one runs cells/__init__.py, which asks for base
+    cells = package / "queries" / "cells"
+    cells.mkdir()
+    (cells / "__init__.py").write_text("from bnpriv.queries.cells.two import x\n", encoding="utf-8")
+    (cells / "one.py").write_text("", encoding="utf-8")
+    (cells / "two.py").write_text("from bnpriv.queries.base import x\n", encoding="utf-8")
+    assert circles(package) == {}
+    (package / "queries" / "base.py").write_text("from bnpriv.queries.cells.one import y\n", encoding="utf-8")
+    assert circles(package)["queries"] == [["bnpriv.queries.base", "bnpriv.queries.cells", "bnpriv.queries.cells.two"]]
 
 
 def test_a_new_module_must_be_placed(package: Path) -> None:

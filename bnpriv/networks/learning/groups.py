@@ -10,7 +10,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.errors import DataError, NetworkError
 from bnpriv.networks.discrete import DiscreteNetwork
-from bnpriv.networks.learning.network import Codes, Prior, drawn_network, prior_text, seed_or_new
+from bnpriv.networks.learning.network import Codes, Prior, drawn_tables, prior_text, seed_or_new
 from bnpriv.networks.learning.table import Values, fingerprint_of, public_columns
 from bnpriv.networks.posterior import Posterior
 from bnpriv.tables.schema import State
@@ -99,7 +99,15 @@ def parameters_by_group(
     )
     named = {name: [f"{a:g} to {b:g}" for a, b in pairwise(end)] for name, end in ends.items()}
     above = {name: tuple((parents or {}).get(name, ())) for name in ends}
-    return drawn_network(above, named, codes, facts, "parameters", prior, equivalent_sample_size)
+    learned = drawn_tables(above, named, codes, facts, prior, equivalent_sample_size)
+    return DiscreteNetwork(
+        graph=learned.graph,
+        states=learned.states,
+        tables=learned.tables,
+        level="parameters",
+        models=learned.models,
+        drawn=facts,
+    )
 
 
 def _ends(name: str, declared: Sequence[float]) -> list[float]:

@@ -1,9 +1,11 @@
-"""Record networks learned from a public table: conjugate Dirichlet draws of every table."""
+"""Tables learned from a public table of records: conjugate Dirichlet draws of every table."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast, get_args
+from dataclasses import replace
+from typing import Any, Literal, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import DataError, NetworkError, SizeError
-from bnpriv.networks.discrete import DiscreteNetwork, Level, from_weights
+from bnpriv.networks.declared import DeclaredTables, declared_tables
 from bnpriv.networks.factors import MOST_CELLS, LogTable
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.learning.table import Values, fingerprint_of, public_columns
@@ -23,7 +25,14 @@ Codes = NDArray[np.intp]
 Parents = Mapping[str, Sequence[str]]
 
 
-def posterior_network(
+class _Network(Protocol):
+    """What is read of a network that is given for its graph."""
+
+    graph: Graph
+    states: Mapping[str, Sequence[State]]
+
+
+def posterior_tables(
     graph: object,
     table: object,
     *,
@@ -34,8 +43,8 @@ def posterior_network(
     draws: int = 1000,
     seed: int | None = None,
     same_table_is_public: bool = False,
-) -> DiscreteNetwork:
-    """Draw record networks from the posterior that a public table yields; see `DiscreteNetwork.posterior`."""
+) -> tuple[DeclaredTables, Posterior]:
+    """Draw tables of records from the posterior that a public table yields; see `DiscreteNetwork.posterior`."""
     above, known = _declared(graph)
     columns = public_columns(table, above)
     named = {name: _states(name, columns[name], {**known, **(states or {})}) for name in above}
@@ -48,21 +57,20 @@ def posterior_network(
         table=fingerprint_of(columns),
         same_table_is_public=same_table_is_public,
     )
-    return drawn_network(above, named, codes, facts, "records", prior, equivalent_sample_size)
+    return drawn_tables(above, named, codes, facts, prior, equivalent_sample_size), facts
 
 
-def drawn_network(
+def drawn_tables(
     parents: Parents,
     states: Mapping[str, Sequence[State]],
     codes: Mapping[str, Codes],
     facts: Posterior,
-    level: Level,
     prior: Prior,
     equivalent_sample_size: float,
-) -> DiscreteNetwork:
-    """Return the network whose models are draws, given the position of every record's state."""
+) -> DeclaredTables:
+    """Return the tables whose models are draws, given the position of every record's state."""
     flat = {name: np.full((len(states[name]), *(len(states[p]) for p in parents[name])), 1.0) for name in parents}
-    shape = from_weights(flat, states=states, parents=parents, level=level)
+    shape = declared_tables(flat, states, parents, math.inf)
     cells = facts.draws * max(table.size for table in flat.values())
     if cells > MOST_CELLS:
         raise SizeError(
@@ -70,15 +78,13 @@ def drawn_network(
         )
     generator = np.random.default_rng(facts.seed)
     tables: dict[str, LogTable] = {}
-    for name in shape.attributes:
+    for name in shape.graph.nodes:
         axes = (name, *parents[name])
         counts = np.zeros(flat[name].shape)
         np.add.at(counts, tuple(codes[axis] for axis in axes), 1.0)
         weights = counts + _pseudocount(prior, equivalent_sample_size, counts.shape)
         tables[name] = LogTable.from_logs(axes, log_gamma_draws(weights, facts.draws, generator))
-    return DiscreteNetwork(
-        graph=shape.graph, states=shape.states, tables=tables, level=level, models=facts.draws, drawn=facts
-    )
+    return replace(shape, tables=tables, models=facts.draws)
 
 
 def log_gamma_draws(shape: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
@@ -122,8 +128,9 @@ def seed_or_new(seed: int | None) -> int:
 
 def _declared(graph: object) -> tuple[dict[str, tuple[str, ...]], dict[str, Sequence[State]]]:
     """Return the parents of every attribute, and states where they are declared with the graph."""
-    if isinstance(graph, DiscreteNetwork):
-        return dict(graph.graph.parents), dict(graph.states)
+    if isinstance(getattr(graph, "graph", None), Graph):
+        network = cast(_Network, graph)
+        return dict(network.graph.parents), dict(network.states)
     if isinstance(graph, Graph):
         return dict(graph.parents), {}
     if isinstance(graph, Mapping):

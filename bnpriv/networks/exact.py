@@ -1,0 +1,78 @@
+"""Networks of exact tables: from weights that were computed, and what needs one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from numpy.typing import ArrayLike
+
+from bnpriv.checks import member
+from bnpriv.errors import NetworkError
+from bnpriv.networks.base import LEVELS, Level, Network
+from bnpriv.networks.declared import declared_tables
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork, of_tables
+from bnpriv.tables.schema import State
+
+
+def from_weights(
+    tables: Mapping[str, ArrayLike],
+    *,
+    states: Mapping[str, Sequence[State]],
+    parents: Mapping[str, Sequence[str]] | None = None,
+    level: Level = "parameters",
+) -> DiscreteNetwork:
+    """Return the network whose columns are known up to a factor each: for weights that were computed, not declared.
+
+    Parameters
+    ----------
+    tables : mapping from str to array
+        As of `DiscreteNetwork.from_tables`, but a column may have any sum above 0.
+    states, parents, level
+        As of `DiscreteNetwork.from_tables`.
+
+    Returns
+    -------
+    DiscreteNetwork
+
+    Raises
+    ------
+    NetworkError
+        As from `DiscreteNetwork.from_tables`; or if a column is all zeros.
+
+    Examples
+    --------
+    >>> from_weights({"coin": [3, 1]}, states={"coin": ["head", "tail"]}).probabilities("coin").round(9).tolist()
+    [[0.75, 0.25]]
+    """
+    member("level", level, LEVELS, error=NetworkError)
+    return of_tables(declared_tables(tables, states, parents, math.inf), level)
+
+
+def require_discrete(network: Network, what: str) -> DiscreteNetwork:
+    """Return a network if its tables are exact, which `what` needs.
+
+    Raises
+    ------
+    NetworkError
+        If it is given by intervals, or is of another kind.
+    """
+    if isinstance(network, DiscreteNetwork):
+        return network
+    if isinstance(network, IntervalNetwork):
+        raise NetworkError(
+            f"{what} needs exact tables",
+            found="an interval for every probability",
+            remedy="Choose one model within the intervals, for example network.middle().",
+        )
+    if network.states:
+        raise NetworkError(
+            f"{what} needs exact tables of the columns of one record",
+            found=network.kind_text,
+            remedy="Declare how the columns depend on each other by DiscreteNetwork.from_tables.",
+        )
+    raise NetworkError(
+        f"{what} needs a network whose attributes have finitely many states",
+        found=network.kind_text,
+        remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
+    )
