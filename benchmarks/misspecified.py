@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.influence.finite import influence_of
+from bnpriv.influence.base import influence_of
 from bnpriv.mechanisms.robustness import counted_tables, within_factor
 from bnpriv.networks.interval import vertices
 

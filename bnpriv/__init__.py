@@ -35,9 +35,7 @@ from bnpriv.queries import (
 )
 
 # analyse
-from bnpriv.influence.density import density_influence
-from bnpriv.influence.finite import max_influence
-from bnpriv.influence.gaussian import gaussian_influence
+from bnpriv.influence.base import max_influence
 from bnpriv.influence.matrix import influence_matrix
 from bnpriv.influence.quilts import markov_quilts
 from bnpriv.report import influence_report
@@ -94,13 +92,11 @@ __all__ = [
     "compare",
     "count",
     "custom",
-    "density_influence",
     "errors",
     "example",
     "example_data",
     "from_pgmpy",
     "from_pymc",
-    "gaussian_influence",
     "histogram",
     "influence_matrix",
     "influence_report",

@@ -2,9 +2,7 @@
 
 from bnpriv.bound import Bound
 from bnpriv.frameworks import Framework, Guarantee
-from bnpriv.influence.density import DensityInfluence
-from bnpriv.influence.finite import Influence
-from bnpriv.influence.gaussian import GaussianInfluence
+from bnpriv.influence.base import Influence
 from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.mechanisms import Calibration, Certificate, Mechanism, Misspecified, Usefulness
 from bnpriv.mechanisms.plan import Plan
@@ -33,12 +31,10 @@ __all__ = [
     "Certificate",
     "ChainReport",
     "Comparison",
-    "DensityInfluence",
     "DensityNetwork",
     "DensityReport",
     "DiscreteNetwork",
     "Framework",
-    "GaussianInfluence",
     "GaussianNetwork",
     "GaussianReport",
     "Guarantee",

@@ -45,9 +45,9 @@ class Narrow:
         delta = max(float(steps @ np.maximum(np.exp(f) - np.exp(0.25) * np.exp(g), 0)) for f, g in ways)
         return float(np.max(np.abs(first - second), where=kept, initial=0.0)), delta
 
-    def told(self) -> bp.types.DensityInfluence:
+    def told(self) -> bp.types.Influence:
         """Return what y tells about a."""
-        return bp.density_influence(self.network, {"y"}, "a", self.secrets)  # type: ignore[arg-type]
+        return bp.max_influence(self.network, {"y"}, "a", self.secrets)  # type: ignore[arg-type]
 
 
 def windowed(low: float, high: float, place: float, width: float) -> tuple[FloatArray, FloatArray]:

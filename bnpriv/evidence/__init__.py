@@ -1,6 +1,6 @@
 """What mechanisms ask of a framework: influences or laws, never the notion itself."""
 
-from bnpriv.evidence.base import Influences, Pair, PrivacyLosses, Told
+from bnpriv.evidence.base import Influences
 from bnpriv.evidence.constraints import Constraint, Drawn, Law, LawPair, Laws, RecordPair
 from bnpriv.evidence.distributional import DistributionalInfluences, discrete_influences, influences
 from bnpriv.evidence.draws import DrawnLaws
@@ -19,10 +19,7 @@ __all__ = [
     "Law",
     "LawPair",
     "Laws",
-    "Pair",
-    "PrivacyLosses",
     "RecordPair",
-    "Told",
     "ValueInfluences",
     "discrete_influences",
     "impossibility",

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
-from bnpriv.bound import Bound, FloatArray, Kind
+from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
-from bnpriv.influence.losses import Law
+from bnpriv.influence.base import Influence
+from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.influence.quilts import HasGraph
 from bnpriv.networks.reading import Reading
 from bnpriv.queries.base import Query
-from bnpriv.secrets.states import SecretPair
-from bnpriv.secrets.values import ContinuousPair
-
-Pair = SecretPair | ContinuousPair
-"""A pair of secrets of a discrete or of a continuous parameter."""
+from bnpriv.secrets.declared import Pair
 
 
 class Network(HasGraph, Protocol):
@@ -34,57 +31,6 @@ class Network(HasGraph, Protocol):
     @property
     def reading(self) -> Reading:
         """Return how it was read."""
-        ...
-
-
-class Told(Protocol):
-    """What a set of columns tells about a protected attribute; `Influence` is one."""
-
-    @property
-    def protected(self) -> str:
-        """Return the protected attribute."""
-        ...
-
-    @property
-    def frontier(self) -> tuple[str, ...]:
-        """Return the columns that carry it all."""
-        ...
-
-    @property
-    def pairs(self) -> Sequence[Pair]:
-        """Return the pairs of secrets."""
-        ...
-
-    @property
-    def values(self) -> FloatArray:
-        """Return upper bounds in nats, of shape (models, pairs); -inf where a pair is no constraint."""
-        ...
-
-    @property
-    def error(self) -> float:
-        """Return the largest rounding error of the values."""
-        ...
-
-    @property
-    def kind(self) -> Kind:
-        """Return how well they are known."""
-        ...
-
-    @property
-    def dropped(self) -> Sequence[tuple[Pair, int]]:
-        """Return the pairs, with the model, that are no constraint."""
-        ...
-
-
-class PrivacyLosses(Protocol):
-    """The whole law of what a set of columns tells; `Losses` is one."""
-
-    def excess(self, epsilon: float, law: Law = ..., shift: FloatArray | float = ...) -> FloatArray:
-        """Return the hockey-stick divergence together with a noisy number, of shape (models, pairs)."""
-        ...
-
-    def shifts(self, epsilon: float, delta: float, law: Law) -> FloatArray:
-        """Return the largest private shift in scales of the noise, of shape (models, pairs); -inf where none is."""
         ...
 
 
@@ -114,7 +60,7 @@ class Influences(Protocol):
         """Return those of `columns` that depend on the protected `attribute` itself: they must be near."""
         ...
 
-    def influence(self, columns: frozenset[str], attribute: str) -> Told:
+    def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
         ...
 

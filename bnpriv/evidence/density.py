@@ -9,8 +9,8 @@ from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence.density import DensityInfluence, density_influence_of, unknown_influence
-from bnpriv.influence.finite import frontier
+from bnpriv.influence.base import Influence, influence_of
+from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import DensityNetwork, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -24,7 +24,7 @@ class DensityInfluences:
     def __init__(self, framework: DistributionalAttributePrivacy, network: DensityNetwork) -> None:
         self._framework = framework
         self._network = network
-        self._known: dict[tuple[str, tuple[str, ...]], DensityInfluence] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property
     def secrets(self) -> Mapping[str, tuple[IntervalPair, ...]]:
@@ -50,7 +50,7 @@ class DensityInfluences:
         """Return those of `columns` that the protected `attribute` drives itself."""
         return self._network.reading.driven(columns, attribute)
 
-    def influence(self, columns: frozenset[str], attribute: str) -> DensityInfluence:
+    def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`; unbounded where a density is missing.
 
         Raises
@@ -58,12 +58,10 @@ class DensityInfluences:
         SizeError
             If too many parameters hang together for a grid.
         """
-        border = frontier(self._network.graph, attribute, drivers(self._network, columns))
+        border = self._network.graph.frontier(attribute, drivers(self._network, columns))
         key = (attribute, border)
         if key not in self._known:
-            pairs = self.secrets[attribute]
-            unknown = unknown_influence(self._network, border, attribute, pairs)
-            self._known[key] = unknown or density_influence_of(self._network, border, attribute, pairs)
+            self._known[key] = influence_of(self._network, border, attribute, self.secrets[attribute])
         return self._known[key]
 
     def cells(self, columns: frozenset[str], attribute: str) -> int:
@@ -74,17 +72,9 @@ class DensityInfluences:
         """Return 0: the quadrature has limits of its own."""
         return 0
 
-    def losses(self, columns: frozenset[str], attribute: str) -> DensityInfluence:
-        """Return the privacy losses of `columns` about the protected `attribute`, per pair.
-
-        Raises
-        ------
-        SizeError
-            If a table would be too large.
-        """
-        told = self.influence(columns, attribute)
-        told.curves  # noqa: B018  (raises)
-        return told
+    def losses(self, columns: frozenset[str], attribute: str) -> PrivacyLosses | Refusal:
+        """Return the privacy losses of `columns` about the protected `attribute`, per pair."""
+        return self.influence(columns, attribute).losses
 
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
         """Return how far any change of `columns` in all records can move the answer."""

@@ -15,8 +15,9 @@ from bnpriv.evidence.gaussian import GaussianInfluences
 from bnpriv.evidence.intervals import IntervalInfluences
 from bnpriv.evidence.possible import impossibility
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence.finite import Influence, frontier, influence_cells, influence_of
-from bnpriv.influence.losses import Losses, loss_cells, losses_of
+from bnpriv.influence.base import Influence, influence_of
+from bnpriv.influence.finite import influence_cells, loss_cells
+from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, drivers, require_discrete
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -57,7 +58,7 @@ class DistributionalInfluences:
 
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`, per model and ordered pair."""
-        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
+        border = self.network.graph.frontier(attribute, drivers(self.network, columns))
         key = (attribute, border)
         if key not in self._known:
             self._known[key] = influence_of(self.network, border, attribute, self.secrets[attribute])
@@ -65,20 +66,19 @@ class DistributionalInfluences:
 
     def cells(self, columns: frozenset[str], attribute: str) -> int:
         """Return how many cells the tables behind an influence have that is not known yet."""
-        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
+        border = self.network.graph.frontier(attribute, drivers(self.network, columns))
         if (attribute, border) in self._known:
             return 0
         return influence_cells(self.network, border, attribute, self.secrets[attribute])
 
     def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
         """Return how many cells the losses have, of all models and pairs together."""
-        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
+        border = self.network.graph.frontier(attribute, drivers(self.network, columns))
         return loss_cells(self.network, border, self.secrets[attribute])
 
-    def losses(self, columns: frozenset[str], attribute: str) -> Losses:
+    def losses(self, columns: frozenset[str], attribute: str) -> PrivacyLosses | Refusal:
         """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""
-        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
-        return losses_of(self.network, border, attribute, self.secrets[attribute])
+        return self.influence(columns, attribute).losses
 
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
         """Return how far any change of `columns` in all records can move the answer."""

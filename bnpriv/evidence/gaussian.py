@@ -9,8 +9,8 @@ from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence.finite import frontier
-from bnpriv.influence.gaussian import GaussianInfluence, gaussian_influence_of
+from bnpriv.influence.base import Influence, influence_of
+from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import GaussianNetwork, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -24,7 +24,7 @@ class GaussianInfluences:
     def __init__(self, framework: DistributionalAttributePrivacy, network: GaussianNetwork) -> None:
         self._framework = framework
         self._network = network
-        self._known: dict[tuple[str, tuple[str, ...]], GaussianInfluence] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property
     def secrets(self) -> Mapping[str, tuple[ContinuousPair, ...]]:
@@ -49,12 +49,12 @@ class GaussianInfluences:
         """Return those of `columns` that the protected `attribute` drives itself."""
         return self._network.reading.driven(columns, attribute)
 
-    def influence(self, columns: frozenset[str], attribute: str) -> GaussianInfluence:
+    def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`, per model and pair."""
-        border = frontier(self._network.graph, attribute, drivers(self._network, columns))
+        border = self._network.graph.frontier(attribute, drivers(self._network, columns))
         key = (attribute, border)
         if key not in self._known:
-            self._known[key] = gaussian_influence_of(self._network, border, attribute, self.secrets[attribute])
+            self._known[key] = influence_of(self._network, border, attribute, self.secrets[attribute])
         return self._known[key]
 
     def cells(self, columns: frozenset[str], attribute: str) -> int:
@@ -65,9 +65,9 @@ class GaussianInfluences:
         """Return 0: the losses have a closed form."""
         return 0
 
-    def losses(self, columns: frozenset[str], attribute: str) -> GaussianInfluence:
+    def losses(self, columns: frozenset[str], attribute: str) -> PrivacyLosses | Refusal:
         """Return the privacy losses of `columns` about the protected `attribute`, per model and pair."""
-        return self.influence(columns, attribute)
+        return self.influence(columns, attribute).losses
 
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
         """Return how far any change of `columns` in all records can move the answer."""

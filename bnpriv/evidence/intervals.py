@@ -9,7 +9,7 @@ from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence.finite import Influence, frontier, influence_of
+from bnpriv.influence.base import Influence, influence_of
 from bnpriv.networks import Network, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -66,7 +66,7 @@ class IntervalInfluences:
 
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`, per ordered pair."""
-        border = frontier(self.network.graph, attribute, drivers(self.network, columns))
+        border = self.network.graph.frontier(attribute, drivers(self.network, columns))
         key = (attribute, border)
         if key not in self._known:
             self._known[key] = influence_of(self.network, border, attribute, self.secrets[attribute])

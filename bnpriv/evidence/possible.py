@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
-from bnpriv.evidence.base import Pair
 from bnpriv.evidence.dataset import can_vary
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
-from bnpriv.influence.density import density_influence_of
-from bnpriv.influence.finite import impossible_secrets, influence_of
+from bnpriv.influence.base import impossible_secrets, influence_of
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, Network
+from bnpriv.secrets.declared import Pair
 from bnpriv.secrets.states import SecretPair
 from bnpriv.secrets.values import IntervalPair
 
@@ -120,7 +119,7 @@ def _refusal(network: Network | DensityNetwork, secrets: Secrets) -> Refusal | N
 
 def _inside(network: DensityNetwork, name: str, pairs: Sequence[IntervalPair]) -> bool:
     """Return whether some pair of intervals lies in the support of a parameter, as far as its density is known."""
-    return not bool(np.all(np.isneginf(density_influence_of(network, (), name, pairs).values)))
+    return not bool(np.all(np.isneginf(influence_of(network, (), name, pairs).values)))
 
 
 def _possible(network: Network, name: str, pairs: Sequence[SecretPair]) -> bool:

@@ -12,8 +12,9 @@ from bnpriv.evidence.base import Influences
 from bnpriv.evidence.distributional import influences
 from bnpriv.evidence.possible import impossibility
 from bnpriv.frameworks import ValuePrivacy
-from bnpriv.influence.finite import Influence, frontier, influence_cells, influence_of
-from bnpriv.influence.losses import Losses, loss_cells, losses_of
+from bnpriv.influence.base import Influence, influence_of
+from bnpriv.influence.finite import influence_cells, loss_cells
+from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import record_sensitivity
@@ -61,7 +62,7 @@ class ValueInfluences:
 
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected column `attribute`, per model and ordered pair."""
-        border = frontier(self._network.graph, attribute, columns)
+        border = self._network.graph.frontier(attribute, columns)
         key = (attribute, border)
         if key not in self._known:
             self._known[key] = influence_of(self._network, border, attribute, self.secrets[attribute])
@@ -69,20 +70,19 @@ class ValueInfluences:
 
     def cells(self, columns: frozenset[str], attribute: str) -> int:
         """Return how many cells the tables behind an influence have that is not known yet."""
-        border = frontier(self._network.graph, attribute, columns)
+        border = self._network.graph.frontier(attribute, columns)
         if (attribute, border) in self._known:
             return 0
         return influence_cells(self._network, border, attribute, self.secrets[attribute])
 
     def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
         """Return how many cells the losses have, of all models and pairs together."""
-        border = frontier(self._network.graph, attribute, columns)
+        border = self._network.graph.frontier(attribute, columns)
         return loss_cells(self._network, border, self.secrets[attribute])
 
-    def losses(self, columns: frozenset[str], attribute: str) -> Losses:
+    def losses(self, columns: frozenset[str], attribute: str) -> PrivacyLosses | Refusal:
         """Return the privacy losses of `columns` about the protected column `attribute`, per model and ordered pair."""
-        border = frontier(self._network.graph, attribute, columns)
-        return losses_of(self._network, border, attribute, self.secrets[attribute])
+        return self.influence(columns, attribute).losses
 
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
         """Return how far any change of `columns` in one record can move the answer."""

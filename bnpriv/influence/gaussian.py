@@ -1,97 +1,46 @@
-"""What columns tell about a parameter in a linear-Gaussian network: a number mu, and the privacy curve that follows."""
+"""What columns tell about a parameter in a linear-Gaussian network: a number mu, and the privacy curve that follows.
+
+Given the parameter's value the columns' parameters are normal with a mean that moves with it and a covariance that does
+not. Two values are told apart as well as two normal numbers of deviation 1 that are mu apart: no factor bounds the odds
+(the max-influence is infinite unless mu = 0), but a large factor is improbable. docs/claims/gaussian_network.md.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, cast, final
+from typing import cast, final
 
 import numpy as np
 
-from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind
-from bnpriv.divergences.gaussian import gaussian_delta, gaussian_excess, gaussian_mu
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
-from bnpriv.influence.conditionals import TellsApart, two_normals
-from bnpriv.influence.finite import asked_columns, frontier
+from bnpriv.influence.base import Influence, asked_columns, influence_of, worst_place
+from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.losses import Law, laplace_excess, private_shifts
 from bnpriv.networks import GaussianNetwork
 from bnpriv.render import number_text, set_text
-from bnpriv.render.text import visible
 from bnpriv.render.two_curves import TwoCurves
-from bnpriv.secrets.properties import Apart
-from bnpriv.secrets.values import ContinuousPair, IntervalPairs, continuous_secrets_of
+from bnpriv.secrets.values import ContinuousPair, IntervalPair
 
-if TYPE_CHECKING:
-    pass
+POINTS = 241
+REACH = 4.0
+"""Standard deviations beyond the means that are drawn."""
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GaussianInfluence(TellsApart):
-    """What columns tell about a protected parameter of a linear-Gaussian network.
-
-    Given the parameter's value the columns' parameters are normal with a mean that moves with it and a covariance that
-    does not. Two values are told apart as well as two normal numbers of deviation 1 that are `mu` apart: no factor
-    bounds the odds (the max-influence is infinite unless mu = 0), but a large factor is improbable.
+@dataclass(frozen=True, eq=False)
+class GaussianLosses:
+    """The privacy losses of normal laws that differ in their means alone.
 
     Parameters
     ----------
-    columns : frozenset of str
-        The set that was asked about.
-    protected : str
-        The protected attribute.
-    frontier : tuple of str
-        The members of `columns` that the others do not separate from `protected`.
-    pairs : tuple of ValuesApart or IntervalPair
-        The pairs of secrets.
-    unit : ndarray of shape (models,)
-        Mahalanobis distance between the laws of the columns' parameters under two values that are 1 apart, rounded up.
-    network : GaussianNetwork
+    mahalanobis : ndarray of shape (models, pairs)
+        How many deviations the secret moves them, rounded up.
     """
 
-    columns: frozenset[str]
-    protected: str
-    frontier: tuple[str, ...]
-    pairs: tuple[ContinuousPair, ...]
-    unit: FloatArray
-    network: GaussianNetwork
-
-    @cached_property
-    def mahalanobis(self) -> FloatArray:
-        """Return the Mahalanobis distance of every model and pair at its farthest values, rounded up."""
-        farthest = np.array([pair.farthest for pair in self.pairs])
-        return self.unit[:, np.newaxis] * farthest * (1 + 4 * UNIT_ROUNDOFF)
-
-    @property
-    def mu(self) -> float:
-        """Return the largest Mahalanobis distance over models and pairs."""
-        return float(self.mahalanobis.max())
-
-    @property
-    def kind(self) -> Kind:
-        """Return "exact" for pairs of values, "certified" when an interval stands for its farthest values."""
-        return "exact" if all(pair.is_point for pair in self.pairs) else "certified"
-
-    @property
-    def values(self) -> FloatArray:
-        """Return the max-influence of every model and pair: 0 where nothing is told, else infinite."""
-        return np.where(self.mahalanobis > 0, np.inf, 0.0)
-
-    @property
-    def error(self) -> float:
-        """Return the rounding error of `values`, which have none."""
-        return 0.0
-
-    @property
-    def dropped(self) -> tuple[tuple[ContinuousPair, int], ...]:
-        """Return no pair: every value of a normal parameter is possible."""
-        return ()
-
-    def delta(self, epsilon: float) -> float:
-        """Return the hockey-stick divergence at `epsilon` of what the columns tell, at the worst model and pair."""
-        return gaussian_delta(self.mu, checks.epsilon(epsilon))
+    mahalanobis: FloatArray
 
     def excess(self, epsilon: float, law: Law = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
         """Return the hockey-stick divergence at `epsilon` of the columns together with a noisy number.
@@ -140,88 +89,105 @@ class GaussianInfluence(TellsApart):
         left = np.sqrt(np.maximum((most - told) * (most + told), 0.0)) * (1 - 8 * UNIT_ROUNDOFF)
         return np.where(told <= most, left, -np.inf)
 
-    def conditional(self, column: str | None = None) -> TwoCurves:
-        """Return the law of one column's parameter given the two farthest values of the pair that is told apart best.
 
-        Parameters
-        ----------
-        column : str, optional
-            A member of the frontier; by default its first.
-
-        Raises
-        ------
-        NetworkError
-            If nothing is told, or `column` is not in the frontier.
-        """
-        name = self.drawn_column(column)
-        model, k = (int(x) for x in np.unravel_index(int(np.argmax(self.mahalanobis)), self.mahalanobis.shape))
-        return two_normals(self.network, self.protected, name, self.pairs[k], model)
-
-    def __repr__(self) -> str:
-        told = f"mu = {number_text(self.mu)}"
-        return visible(f"GaussianInfluence({set_text(self.columns)} on {self.protected}: {told}, {self.kind})")
-
-
-def gaussian_influence(
-    network: GaussianNetwork, columns: Iterable[str], protected: str, secrets: Apart | IntervalPairs
-) -> GaussianInfluence:
-    """Return how much a set of attributes tells about a protected one in a linear-Gaussian network.
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GaussianDetails:
+    """What is known of an influence in a linear-Gaussian network.
 
     Parameters
     ----------
     network : GaussianNetwork
-        One or several models.
-    columns : iterable of str
-        The attributes that are seen.
-    protected : str
-        The protected attribute; must not be among `columns`.
-    secrets : Apart or IntervalPairs
-        ``bnpriv.apart(at_most=r)``, or ``bnpriv.intervals(...)``.
-
-    Returns
-    -------
-    GaussianInfluence
-
-    Raises
-    ------
-    NetworkError
-        If a name is unknown or `protected` is among `columns`.
-    SecretError
-        If the secrets are of another form.
-
-    Notes
-    -----
-    With L the regression of the columns on the protected parameter and S their covariance given it, mu is the distance
-    of the values times sqrt(L' S^-1 L); see docs/claims/gaussian_network.md.
-
-    Examples
-    --------
-    >>> import bnpriv as bp
-    >>> network = GaussianNetwork.linear(
-    ...     {"income": 40.0, "sat": 880.0}, {"income": 10.0, "sat": 150.0}, {"sat": {"income": 3.0}}
-    ... )
-    >>> told = gaussian_influence(network, {"sat"}, "income", bp.apart(at_most=5))
-    >>> round(told.mu, 6), round(told.delta(0.5), 6)
-    (0.1, 0.0)
+    mahalanobis : ndarray of shape (models, pairs)
+        Mahalanobis distance between the laws of the columns' parameters under the two farthest values of a pair,
+        rounded up.
     """
-    pairs = continuous_secrets_of(network.attributes, {protected: secrets})[protected]
-    return gaussian_influence_of(network, columns, protected, pairs)
+
+    network: GaussianNetwork
+    mahalanobis: FloatArray
+
+    @property
+    def mu(self) -> float:
+        """The largest Mahalanobis distance over models and pairs."""
+        return float(self.mahalanobis.max())
+
+    def losses(self, influence: Influence) -> GaussianLosses:
+        """Return the privacy losses of every model and pair."""
+        return GaussianLosses(self.mahalanobis)
+
+    def explain(self, influence: Influence) -> str:
+        """Return in words what the largest Mahalanobis distance means."""
+        names, mu = set_text(influence.columns), number_text(self.mu)
+        if self.mu == 0:
+            return f"{names} tells 0 nats about {influence.protected}."
+        return (
+            f"{names} tells the secrets {influence.pair} of {influence.protected} apart as well as one normal number "
+            f"of deviation 1 that they move by {mu} (mu = {mu}).\nNo factor bounds the odds, but a large one is "
+            "improbable: delta(epsilon) says how much."
+        )
+
+    def conditional(self, influence: Influence, column: str) -> TwoCurves:
+        """Return the law of one column given the two farthest values of the pair that is told apart best."""
+        pair = cast(ContinuousPair, influence.pair)
+        return two_normals(self.network, influence.protected, column, pair, influence.model)
 
 
-def gaussian_influence_of(
-    network: GaussianNetwork, columns: Iterable[str], protected: str, pairs: Sequence[ContinuousPair]
-) -> GaussianInfluence:
-    """Return the influence for `pairs`; see `gaussian_influence`."""
+@influence_of.register
+def _(network: GaussianNetwork, columns: Iterable[str], protected: str, pairs: Sequence[ContinuousPair]) -> Influence:
     asked = asked_columns(network, columns, protected)
-    border = frontier(network.graph, protected, asked)
-    return GaussianInfluence(
+    border = network.graph.frontier(protected, asked)
+    farthest = np.array([pair.farthest for pair in pairs])
+    mahalanobis = _unit_distance(network, protected, border)[:, np.newaxis] * farthest * (1 + 4 * UNIT_ROUNDOFF)
+    values = np.where(mahalanobis > 0, np.inf, 0.0)
+    mahalanobis.flags.writeable = values.flags.writeable = False
+    model, k = worst_place(mahalanobis)
+    points = all(pair.is_point for pair in pairs)
+    return Influence(
         columns=asked,
         protected=protected,
         frontier=border,
         pairs=tuple(pairs),
-        unit=_unit_distance(network, protected, border),
+        values=values,
+        error=0.0,
+        kind="exact" if points else "certified",
+        pair=pairs[k],
+        model=model,
         network=network,
+        details=GaussianDetails(network=network, mahalanobis=mahalanobis),
+        how="exact" if points else "a bound: of an interval its farthest values count",
     )
+
+
+def two_normals(network: GaussianNetwork, protected: str, name: str, pair: ContinuousPair, model: int) -> TwoCurves:
+    """Return the law of an attribute of a linear-Gaussian network given the two farthest values of a pair."""
+    i, j = network.attributes.index(protected), network.attributes.index(name)
+    mean, covariance = network.mean[model], network.covariance[model]
+    slope = covariance[i, j] / covariance[i, i]
+    spread = float(np.sqrt(max(covariance[j, j] - slope * covariance[i, j], 0.0)))
+    secrets = farthest_values(pair, float(mean[i]))
+    centres = [float(mean[j] + slope * (value - mean[i])) for value in secrets]
+    values = np.linspace(min(centres) - REACH * spread, max(centres) + REACH * spread, POINTS)
+    first, second = (
+        (np.exp(-(((values - centre) / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))).tolist()
+        for centre in centres
+    )
+    return TwoCurves(
+        values=values.tolist(),
+        first=first,
+        second=second,
+        finite=False,
+        names=(f"{protected}: {secrets[0]:g}", f"{protected}: {secrets[1]:g}"),
+        title=f"{name} given two secrets",
+        desc=overlap_text(name, f"{secrets[0]:g} against {secrets[1]:g}"),
+    )
+
+
+def farthest_values(pair: ContinuousPair, centre: float) -> tuple[float, float]:
+    """Return the two values of a pair that are farthest apart; for values so far apart two around `centre`."""
+    if not isinstance(pair, IntervalPair):
+        return centre - pair.farthest / 2, centre + pair.farthest / 2
+    first, second = pair.first, pair.second
+    return (first.low, second.high) if first.high < second.low else (first.high, second.low)
 
 
 def _unit_distance(network: GaussianNetwork, protected: str, border: Sequence[str]) -> FloatArray:

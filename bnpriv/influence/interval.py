@@ -6,7 +6,7 @@ docs/claims/intervals.md has the proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.errors import SizeError
+from bnpriv.errors import Refusal, SizeError
+from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, worst_place
 from bnpriv.influence.choices import Choices, Part, choices_of, loosened, points_of
 from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.ratios import independent_parts
@@ -36,6 +37,18 @@ MOST_TABLE = 2**24
 """Cells of a table over combinations."""
 
 
+NO_LOSSES = Refusal(
+    required="delta above 0 needs exact tables",
+    found="an interval for every probability",
+    remedy="Ask for delta=0, or declare the models one by one.",
+)
+NO_CONDITIONALS = Refusal(
+    required="the law of a column given a secret needs exact tables",
+    found="an interval for every probability",
+    remedy="Choose one model within the intervals, for example network.middle().",
+)
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class IntervalBounds:
@@ -54,6 +67,53 @@ class IntervalBounds:
     values: FloatArray
     error: float
     exact: bool
+
+
+@final
+@dataclass(frozen=True)
+class IntervalDetails:
+    """What is known of an influence over all networks within intervals: bounds of its largest value alone."""
+
+    @property
+    def mu(self) -> None:
+        """None: no normal law is behind it."""
+        return None
+
+    def losses(self, influence: Influence) -> Refusal:
+        """Return why there are no privacy losses: a bound of the largest one says nothing of how rare it is."""
+        return NO_LOSSES
+
+    def explain(self, influence: Influence) -> str:
+        """Return how much is told; no single model need attain it."""
+        return plain_text(influence)
+
+    def conditional(self, influence: Influence, column: str) -> Refusal:
+        """Return why there are no laws to compare."""
+        return NO_CONDITIONALS
+
+
+@influence_of.register
+def _(network: IntervalNetwork, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
+    asked = asked_columns(network, columns, protected)
+    border = network.graph.frontier(protected, asked)
+    found = interval_bounds(network, protected, border, pairs)
+    values = np.where(np.isfinite(found.values), np.maximum(found.values + found.error, 0.0), found.values)
+    values = values[np.newaxis]
+    values.flags.writeable = False
+    return Influence(
+        columns=asked,
+        protected=protected,
+        frontier=border,
+        pairs=tuple(pairs),
+        values=values,
+        error=found.error,
+        kind="exact" if found.exact else "certified",
+        pair=None if bool(np.isneginf(values).all()) else pairs[worst_place(values)[1]],
+        model=0,
+        network=network,
+        details=IntervalDetails(),
+        how="exact" if found.exact else "a bound over all models within the intervals",
+    )
 
 
 def interval_bounds(

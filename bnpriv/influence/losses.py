@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, final
 
@@ -12,10 +11,6 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
-from bnpriv.errors import SizeError
-from bnpriv.influence.ratios import RatioTables
-from bnpriv.networks import DiscreteNetwork
-from bnpriv.secrets.states import SecretPair
 
 Law = Literal["laplace", "gaussian"]
 
@@ -24,6 +19,27 @@ MOST_LOSSES = 2**20
 
 STEPS = 60
 """Halvings of the interval of shifts; the private end is taken."""
+
+
+class PrivacyLosses(Protocol):
+    """The whole law of what a set of columns tells about a protected attribute."""
+
+    def excess(self, epsilon: float, law: Law = ..., shift: FloatArray | float = ...) -> FloatArray:
+        """Return the hockey-stick divergence together with a noisy number, of shape (models, pairs).
+
+        Parameters
+        ----------
+        epsilon : float
+        law : {"laplace", "gaussian"}
+            The noise of that number.
+        shift : float or ndarray of shape (models, pairs)
+            By how many scales of the noise the secret moves it; 0 for the columns alone.
+        """
+        ...
+
+    def shifts(self, epsilon: float, delta: float, law: Law) -> FloatArray:
+        """Return the largest private shift in scales of the noise, of shape (models, pairs); -inf where none is."""
+        ...
 
 
 @final
@@ -129,74 +145,3 @@ def laplace_excess(shift: FloatArray, epsilon: FloatArray) -> FloatArray:
     """
     inside = np.abs(np.expm1(np.minimum((epsilon - shift) / 2, 0.0)))
     return np.where(epsilon <= -shift, np.abs(np.expm1(np.minimum(epsilon, 0.0))), inside)
-
-
-def losses_of(network: DiscreteNetwork, border: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Losses:
-    """Return the losses of a frontier for ordered `pairs`.
-
-    Raises
-    ------
-    SizeError
-        If there would be more than `MOST_LOSSES` cells, or a table would pass the limit.
-
-    Notes
-    -----
-    Given a single secret state the parts of the frontier are independent, so that masses multiply and log ratios add.
-
-    Examples
-    --------
-    >>> from bnpriv.secrets.states import all_pairs
-    >>> network = DiscreteNetwork.from_tables(
-    ...     {"income": [0.5, 0.5], "sat": [[1.0, 0.9], [0.0, 0.1]]},
-    ...     states={"income": ["low", "high"], "sat": ["low", "high"]},
-    ...     parents={"sat": ["income"]},
-    ... )
-    >>> losses_of(network, ("sat",), "income", all_pairs(["low", "high"])).excess(0.2).round(6).tolist()
-    [[0.0, 0.1]]
-    """
-    tables = RatioTables.of(network, protected, tuple(border), pairs)
-    rows = [_row(tables, pair, network.models * len(pairs)) for pair in pairs]
-
-    def stacked(part: Callable[[tuple[FloatArray, FloatArray]], FloatArray]) -> FloatArray:
-        whole = [np.broadcast_to(part(row), (network.models, part(row).shape[1])) for row in rows]
-        return np.stack(whole, axis=1)
-
-    above, below = stacked(lambda row: row[0]), stacked(lambda row: row[1])
-    with np.errstate(invalid="ignore"):
-        ratios = np.where(np.isneginf(above), -np.inf, above - below + tables.error)
-    possible = [~(tables.impossible(tables.side(p.first)) | tables.impossible(tables.side(p.second))) for p in pairs]
-    return Losses(
-        ratios=np.where(np.isneginf(ratios), 0.0, ratios),
-        masses=np.where(np.isneginf(above), 0.0, np.exp(above + tables.error + 2.0**-49)),
-        possible=np.stack([np.broadcast_to(each, network.models) for each in possible], axis=1),
-    )
-
-
-def loss_cells(network: DiscreteNetwork, border: Iterable[str], pairs: Sequence[SecretPair]) -> int:
-    """Return how many cells the losses of a frontier have, of all models and pairs together; 0 if too many to keep."""
-    cells = network.models * len(pairs) * math.prod(len(network.states[name]) for name in border)
-    return cells if cells <= MOST_LOSSES else 0
-
-
-def _row(tables: RatioTables, pair: SecretPair, rows: int) -> tuple[FloatArray, FloatArray]:
-    """Return log P(cell | first) and log P(cell | second), of shape (models, cells of all parts together)."""
-    parts = tables.tables(pair)
-    cells = math.prod(math.prod(table.values.shape[2:]) for table in parts or ())
-    if parts is None or cells * rows > MOST_LOSSES:
-        raise SizeError(
-            f"the losses of all pairs and models may have at most {MOST_LOSSES:,} cells",
-            found="a larger table" if parts is None else f"{cells * rows:,}",
-            remedy="Query fewer columns at once, protect fewer pairs, or ask for delta = 0.",
-        )
-    above = below = np.zeros((1, 1))
-    for table in parts:
-        flat = table.values.reshape(*table.values.shape[:2], -1)
-        above = _outer(above, tables.given(flat, tables.side(pair.first)))
-        below = _outer(below, tables.given(flat, tables.side(pair.second)))
-    return above, below
-
-
-def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the sums of all cells of two tables of shape (models, cells)."""
-    both = left[:, :, np.newaxis] + right[:, np.newaxis, :]
-    return both.reshape(both.shape[0], -1)

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bnpriv.influence.finite import impossible_secrets, influence_of, require_states
+from bnpriv.influence.base import impossible_secrets, influence_of
 from bnpriv.networks import Network
-from bnpriv.secrets.states import SecretPairs, pairs_of
+from bnpriv.secrets.declared import Declared, pairs_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def influence_matrix(network: Network, pairs: Mapping[str, SecretPairs] | None = None) -> pd.DataFrame:
+def influence_matrix(network: Network, pairs: Mapping[str, Declared] | None = None) -> pd.DataFrame:
     """Return the influence of every attribute on every other one.
 
     Parameters
     ----------
-    network : DiscreteNetwork or IntervalNetwork
-        One or several models, or all within intervals.
-    pairs : mapping from str to SecretPairs, optional
-        The protected attributes with their pairs of secrets; by default every attribute with all its pairs.
+    network : network
+        Of any kind: one or several models, or all within intervals.
+    pairs : mapping from str to SecretPairs, Apart or IntervalPairs, optional
+        The protected attributes with their pairs of secrets; by default every attribute with all pairs of its states.
 
     Returns
     -------
@@ -35,9 +35,9 @@ def influence_matrix(network: Network, pairs: Mapping[str, SecretPairs] | None =
     Raises
     ------
     NetworkError
-        If attributes may be any number.
+        If a name is unknown.
     SecretError
-        If the secrets do not fit.
+        If the secrets do not fit, or an attribute that may be any number has none.
     SizeError
         If a table would pass the limit and no cheaper bound holds.
 
@@ -54,10 +54,9 @@ def influence_matrix(network: Network, pairs: Mapping[str, SecretPairs] | None =
     """
     import pandas as pd
 
-    require_states(network)
     names = network.attributes
     chosen = {
-        network.require(name): pairs_of(name, network.states[name], None if pairs is None else pairs[name])
+        network.require(name): pairs_of(network, name, None if pairs is None else pairs[name])
         for name in (names if pairs is None else pairs)
     }
     cells: dict[str, list[float]] = {}

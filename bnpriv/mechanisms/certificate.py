@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.bound import Bound, Kind, weakest
-from bnpriv.evidence import Pair
 from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.render import Json, number_text, set_text
+from bnpriv.secrets.declared import Pair
 
 MOST_REASONS = 20
 """Decisions that are told in words; there may be one for every model."""

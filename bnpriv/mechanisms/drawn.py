@@ -17,7 +17,7 @@ from bnpriv.frameworks import (
     Framework,
     ValuePrivacy,
 )
-from bnpriv.influence.finite import Influence, draw_points
+from bnpriv.influence.base import draw_points
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.networks import DiscreteNetwork, GaussianNetwork, Posterior, drivers
 from bnpriv.queries.base import Query
@@ -99,6 +99,6 @@ def _told(framework: Framework, query: Query) -> list[str]:
             told = evidence.influence(asked, name)
         except SizeError:
             continue
-        if isinstance(told, Influence) and asked:
+        if told.mu is None and asked:
             notes.append(f"Of {name}, without noise, by the other queried columns: {points_text(told.values)}")
     return notes

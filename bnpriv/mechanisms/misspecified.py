@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, up, weakest
 from bnpriv.errors import ParameterError, Refusal, SizeError
 from bnpriv.evidence import DistributionalInfluences, IntervalInfluences, discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.influence.finite import Influence
+from bnpriv.influence.base import Influence
 from bnpriv.influence.interval import interval_bounds
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.column import ColumnMechanism
@@ -29,6 +29,7 @@ from bnpriv.noise.continuous import Laplace, NoNoise
 from bnpriv.render import number_text, set_text
 from bnpriv.render.html import fragment, items
 from bnpriv.render.text import lines_text
+from bnpriv.secrets.states import SecretPair
 
 if TYPE_CHECKING:
     from bnpriv.mechanisms.base import Calibration
@@ -235,7 +236,7 @@ def _of_attribute(
             influence = evidence.influence(query.columns - near, name)
         except SizeError:
             continue
-        counts = tuple(counted_tables(network, name, influence.frontier, pair) for pair in influence.pairs)
+        counts = tuple(counted_tables(network, name, influence.frontier, cast(SecretPair, p)) for p in influence.pairs)
         spent = up(moved / calibration.scale) if moved else 0.0
         yield _Candidate(influence=influence, spent=spent, counts=counts, by_intervals=near in close)
 
@@ -262,14 +263,14 @@ def _near_sets(
 
 def _around(influence: Influence, factor: float, most: int) -> FloatArray:
     """Return bounds of the influence over all networks within the factor of each model."""
-    network = influence.network
+    network, pairs = cast(Network, influence.network), cast("tuple[SecretPair, ...]", influence.pairs)
     rows: list[FloatArray] = []
     for model in range(network.models):
         found = interval_bounds(
             within_factor(network, factor, model),
             influence.protected,
             influence.frontier,
-            influence.pairs,
+            pairs,
             most_combinations=most,
         )
         rows.append(np.maximum(found.values + found.error, np.where(np.isneginf(found.values), -np.inf, 0.0)))

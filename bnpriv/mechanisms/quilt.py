@@ -7,7 +7,7 @@ from typing import ClassVar, final
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError, Refusal
-from bnpriv.evidence import Influences, IntervalInfluences, influences
+from bnpriv.evidence import Influences, influences
 from bnpriv.frameworks import Framework
 from bnpriv.influence.losses import Law
 from bnpriv.mechanisms.base import Mechanism
@@ -69,8 +69,10 @@ class MarkovQuiltMechanism(Mechanism):
         evidence = influences(framework)
         if isinstance(evidence, Refusal):
             return evidence
-        if delta and self.noise == "gaussian" and isinstance(evidence, IntervalInfluences):
-            return evidence.losses(query.columns, next(iter(evidence.secrets)))
+        if delta and self.noise == "gaussian":  # what the largest loss leaves of epsilon needs Laplace noise
+            losses = evidence.influence(frozenset(), next(iter(evidence.secrets))).losses
+            if isinstance(losses, Refusal):
+                return losses
         uncovered = evidence.covers(query.columns)
         return uncovered or noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from bnpriv.bound import Bound, FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Influences, PrivacyLosses, Told
-from bnpriv.influence.losses import STEPS, Law, largest_shift
+from bnpriv.evidence import Influences
+from bnpriv.influence.base import Influence
+from bnpriv.influence.losses import STEPS, Law, PrivacyLosses, largest_shift
 from bnpriv.influence.quilts import markov_quilt
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
@@ -229,7 +230,7 @@ class QuiltSearch:
         self._paid.add(key)
         return True
 
-    def _offer(self, best: Best, near: frozenset[str], influence: Told) -> None:
+    def _offer(self, best: Best, near: frozenset[str], influence: Influence) -> None:
         scale = self._scales(near, influence)
         if scale is None:
             return
@@ -237,7 +238,7 @@ class QuiltSearch:
             scale = np.full(scale.shape, scale.max())
         best.offer(near, scale, influence.values)
 
-    def _scales(self, near: frozenset[str], influence: Told) -> FloatArray | None:
+    def _scales(self, near: frozenset[str], influence: Influence) -> FloatArray | None:
         """Return the scale that `near` needs for every model and pair; None if its losses are too many to keep."""
         moved = self._sensitivity(near).upper
         if self.delta == 0:
@@ -245,7 +246,7 @@ class QuiltSearch:
         shifts = self._shifts_of(influence)
         return None if shifts is None else approximate_scales(moved, shifts)
 
-    def _shifts_of(self, influence: Told) -> FloatArray | None:
+    def _shifts_of(self, influence: Influence) -> FloatArray | None:
         key = (influence.protected, influence.frontier)
         if key not in self._shifts:
             losses = self._losses(influence)
@@ -257,14 +258,13 @@ class QuiltSearch:
             self._shifts[key] = np.maximum.reduce(found)
         return self._shifts[key]
 
-    def _losses(self, influence: Told) -> PrivacyLosses | None:
+    def _losses(self, influence: Influence) -> PrivacyLosses | None:
         """Return the losses of a frontier, or None if there are too many to keep or none are known."""
-        try:
-            losses = self.evidence.losses(frozenset(influence.frontier), influence.protected)
-        except SizeError:
-            self.notes.append("Of a quilt with too many losses to keep, the largest alone counts.")
+        losses = influence.losses
+        if isinstance(losses, Refusal):
+            self.notes.append(f"Of a quilt the largest loss alone counts: {losses.required}; found {losses.found}.")
             return None
-        return None if isinstance(losses, Refusal) else losses
+        return losses
 
     @property
     def _most(self) -> float:
@@ -295,7 +295,7 @@ class QuiltSearch:
             excess=excess,
         )
 
-    def _split(self, influence: Told, model: int, k: int, *, noisy: bool) -> tuple[float, float]:
+    def _split(self, influence: Influence, model: int, k: int, *, noisy: bool) -> tuple[float, float]:
         """Return what the noise leaves of epsilon to the quilt, and by how much the quilt passes that."""
         shift = float(self._shifts[influence.protected, influence.frontier][model, k])
         left = max(0.0, self.epsilon - shift) if noisy and self.noise == "laplace" else self.epsilon

@@ -10,13 +10,12 @@ from typing import final
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief, odds
-from bnpriv.influence.finite import Influence, influence_of
-from bnpriv.influence.losses import losses_of
+from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilts
 from bnpriv.mechanisms import Calibration, Decision, MarkovQuiltMechanism
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.quilt_scales import approximate_scales, scales
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers, require_discrete
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers
 from bnpriv.networks.factors import MOST_WORK
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -222,10 +221,8 @@ def _scale(row: RankedQuilt, calibration: Calibration, sensitivity: float) -> fl
     if calibration.delta == 0:
         return float(scales(sensitivity, row.influence.values, calibration.epsilon).max())
     law = "gaussian" if _is_gaussian(calibration) else "laplace"
-    told = row.influence
-    try:
-        losses = losses_of(require_discrete(told.network, "delta above 0"), told.frontier, told.protected, told.pairs)
-    except SizeError:
+    losses = row.influence.losses
+    if isinstance(losses, Refusal):
         return float("inf")
     shifts = losses.shifts(calibration.epsilon, calibration.delta, law)
     return float(approximate_scales(sensitivity, shifts).max())

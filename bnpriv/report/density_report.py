@@ -10,9 +10,10 @@ from itertools import islice
 from typing import final
 
 from bnpriv.checks import listing
-from bnpriv.errors import BnprivError, SizeError
+from bnpriv.errors import BnprivError, Refusal
 from bnpriv.frameworks import observer_text
-from bnpriv.influence.density import DensityInfluence, density_influence_of, unknown_because, unknown_influence
+from bnpriv.influence.base import Influence, influence_of
+from bnpriv.influence.density.influence import unknown_because
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilts
 from bnpriv.mechanisms.pages import from_whom
 from bnpriv.mechanisms.plan import Plan
@@ -61,15 +62,15 @@ class DensityAttribute:
     protected : str
     pairs : tuple of IntervalPair
         What must not be told apart.
-    columns : tuple of DensityInfluence
+    columns : tuple of Influence
         Other parameters alone, the most telling first; one for all that tell the same.
     alike : mapping from str to tuple of str
         For every parameter among `columns` all that tell the same as it, with itself.
     left : int
         Other parameters that were not looked at.
-    quilts : tuple of (MarkovQuilt, DensityInfluence)
+    quilts : tuple of (MarkovQuilt, Influence)
         The least telling first.
-    asked : DensityInfluence or None
+    asked : Influence or None
         What drives the queried columns together, the protected one left out; without a query, the most telling
         parameter that is known.
     reads : bool
@@ -78,11 +79,11 @@ class DensityAttribute:
 
     protected: str
     pairs: tuple[IntervalPair, ...]
-    columns: tuple[DensityInfluence, ...]
+    columns: tuple[Influence, ...]
     alike: Mapping[str, tuple[str, ...]]
     left: int
-    quilts: tuple[tuple[MarkovQuilt, DensityInfluence], ...]
-    asked: DensityInfluence | None
+    quilts: tuple[tuple[MarkovQuilt, Influence], ...]
+    asked: Influence | None
     reads: bool = False
 
 
@@ -155,7 +156,7 @@ class DensityReport(ShortReport):
         """
         if self.query is not None and any(row.reads for row in self.attributes):
             return ()
-        told = [row.asked for row in self.attributes if row.asked is not None and row.asked.lattices]
+        told = [row.asked for row in self.attributes if row.asked is not None and _tells(row.asked)]
         levels = [FARTHEST * (k + 1) / STEPS for k in range(STEPS)]
         rows = [(level, [delta for each in told if (delta := _delta(each, level)) is not None]) for level in levels]
         return tuple((level, max(deltas)) for level, deltas in rows if deltas)
@@ -202,9 +203,9 @@ class DensityReport(ShortReport):
     def _unknown(self) -> Iterable[tuple[str, str]]:
         """Yield why nothing is known of what the queried columns tell."""
         for row in self.attributes:
-            if row.asked is not None and not row.asked.settled and not row.asked.lattices:
+            if row.asked is not None and row.asked.unknown is not None:
                 name = name_text(row.protected)
-                yield f"Why nothing is known about {name}", row.asked.found[0].reason.rstrip(".")
+                yield f"Why nothing is known about {name}", row.asked.how.removeprefix("not settled: ").rstrip(".")
 
     def _drawing(self) -> html.Html:
         network = self.network
@@ -214,11 +215,10 @@ class DensityReport(ShortReport):
     def _curves(self) -> Iterable[tuple[str, html.Html]]:
         for row in self.attributes:
             told = row.asked
-            if told is not None and told.lattices and float(told) > 0:
+            if told is not None and _tells(told) and float(told) > 0:
                 name = max(told.frontier, key=lambda each: _alone(row, each))
-                try:
-                    drawn = told.conditional(name)
-                except SizeError:
+                drawn = told.conditional(name)
+                if isinstance(drawn, Refusal):
                     continue
                 yield f"{name} given two secrets", two_curves(drawn)
 
@@ -280,7 +280,7 @@ def _row(
         for quilt in islice(markov_quilts(network, protected), limit)
     ]
     quilts.sort(key=lambda row: (_size(row[1]), len(row[0].quilt), sorted(row[0].quilt)))
-    known = [told for told in alone if told.lattices] or alone
+    known = [told for told in alone if _tells(told)] or alone
     asked = known[0] if known else None
     reads = bool(network.reading.driven(frozenset(network.reading.columns), protected))
     if query is not None:
@@ -301,7 +301,7 @@ def _row(
 
 def _told(
     network: DensityNetwork, columns: Iterable[str], protected: str, pairs: tuple[IntervalPair, ...]
-) -> DensityInfluence:
+) -> Influence:
     """Return an influence; where it cannot be computed one without bound that says why."""
     return _known(network, tuple(sorted(columns)), protected, pairs)
 
@@ -309,26 +309,28 @@ def _told(
 @lru_cache(maxsize=256)
 def _known(
     network: DensityNetwork, names: tuple[str, ...], protected: str, pairs: tuple[IntervalPair, ...]
-) -> DensityInfluence:
+) -> Influence:
     try:
-        missing = unknown_influence(network, names, protected, pairs)
-        return missing or density_influence_of(network, names, protected, pairs)
+        return influence_of(network, names, protected, pairs)
     except BnprivError as error:
         return unknown_because(network, names, protected, pairs, error)
 
 
 @lru_cache(maxsize=4096)
-def _delta(told: DensityInfluence, epsilon: float) -> float | None:
+def _delta(told: Influence, epsilon: float) -> float | None:
     """Return the privacy curve, or None where it cannot be computed."""
-    if not told.lattices:
+    if not _tells(told):
         return 0.0 if float(told) == 0 else None
-    try:
-        return told.delta(epsilon)
-    except BnprivError:
-        return None
+    delta = told.delta(epsilon)
+    return None if isinstance(delta, Refusal) else delta
 
 
-def _size(told: DensityInfluence) -> tuple[float, float]:
+def _tells(told: Influence) -> bool:
+    """Return whether the columns depend on the protected parameter, and what they tell was computed."""
+    return bool(told.frontier) and told.unknown is None
+
+
+def _size(told: Influence) -> tuple[float, float]:
     """Return how much is told: the influence, and delta among those without bound."""
     delta = _delta(told, 1.0) if math.isinf(float(told)) else 0.0
     return float(told), 1.0 if delta is None else delta
@@ -356,22 +358,22 @@ def _tables(row: DensityAttribute) -> list[Table]:
     if quilts:
         title = f"Markov quilts for {about}, the least telling first"
         made.append(Table(title=title, header=("quilt", *header, "near", "remote"), rows=quilts, words=words))
-    if row.asked is not None and any(row.asked.histories):
+    if row.asked is not None and any(row.asked.history):
         made.append(_history(row.asked))
     return made
 
 
-def _with_alike(row: DensityAttribute, told: DensityInfluence) -> str:
+def _with_alike(row: DensityAttribute, told: Influence) -> str:
     """Return a parameter and how many tell the same."""
     name = min(told.columns)
     more = len(row.alike[name]) - 1
     return f"{name_text(name)} and {more} alike" if more else name_text(name)
 
 
-def _history(told: DensityInfluence) -> Table:
+def _history(told: Influence) -> Table:
     rows = [
         [str(pair), f"{step.points}", number_text(step.influence), f"{step.change:.2g}", f"{step.lost:.2g}"]
-        for pair, history in zip(told.pairs, told.histories, strict=True)
+        for pair, history in zip(told.pairs, told.history, strict=True)
         for step in history
     ]
     return Table(
@@ -382,17 +384,10 @@ def _history(told: DensityInfluence) -> Table:
     )
 
 
-def _cells(told: DensityInfluence) -> list[str]:
+def _cells(told: Influence) -> list[str]:
     deltas = [_delta(told, epsilon) for epsilon in SHOWN]
     shown = ["not known" if delta is None else number_text(delta) for delta in deltas]
-    return [set_text(told.columns), number_text(float(told)), *shown, _how(told)]
-
-
-def _how(told: DensityInfluence) -> str:
-    if told.kind == "exact":
-        return "exact, by the graph"
-    worst = told.found[int(told.values[0].argmax())]
-    return f"estimate: {worst.reason}" if worst.settled else f"not settled: {worst.reason}"
+    return [set_text(told.columns), number_text(float(told)), *shown, told.how]
 
 
 def _attribute(row: DensityAttribute) -> Json:
@@ -416,13 +411,13 @@ def _attribute(row: DensityAttribute) -> Json:
     }
 
 
-def _influence(told: DensityInfluence) -> Json:
+def _influence(told: Influence) -> Json:
     return {
         "columns": sorted(told.columns),
         "nats": _number(float(told)),
         "kind": told.kind,
         "settled": told.settled,
-        "how": _how(told),
+        "how": told.how,
         "deltas": [{"epsilon": epsilon, "delta": _delta(told, epsilon)} for epsilon in SHOWN],
         "history": [
             {
@@ -432,7 +427,7 @@ def _influence(told: DensityInfluence) -> Json:
                 "change": _number(step.change),
                 "lost": step.lost,
             }
-            for pair, history in zip(told.pairs, told.histories, strict=True)
+            for pair, history in zip(told.pairs, told.history, strict=True)
             for step in history
         ],
     }

@@ -7,11 +7,12 @@ from itertools import pairwise
 from typing import cast
 
 from bnpriv.errors import SizeError
-from bnpriv.influence.finite import Influence
+from bnpriv.influence.base import Influence
 from bnpriv.influence.surgery import without_edge
 from bnpriv.networks import DiscreteNetwork, Graph, require_discrete
 from bnpriv.report.values import Edge, EdgeEffect
 from bnpriv.report.work import Work
+from bnpriv.secrets.states import SecretPair
 
 MOST_EDGES = 60
 """Edges that are tried; each needs the influence in a network of its own."""
@@ -80,9 +81,10 @@ def _change(now: float, then: float) -> float:
 
 
 def _without(network: DiscreteNetwork, edge: Edge, influence: Influence, work: Work, rows: int) -> Influence | None:
+    pairs = cast("tuple[SecretPair, ...]", influence.pairs)
     try:
         cut = without_edge(network, *edge)
-        found = work.influence(cut, influence.columns, influence.protected, influence.pairs, rows)
+        found = work.influence(cut, influence.columns, influence.protected, pairs, rows)
     except SizeError:
         return None
     return None if found.too_large else found  # an upper bound would not be comparable

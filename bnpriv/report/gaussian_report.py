@@ -12,8 +12,9 @@ from typing import final
 import numpy as np
 
 from bnpriv.checks import listing
+from bnpriv.errors import Refusal
 from bnpriv.frameworks import observer_text
-from bnpriv.influence.gaussian import GaussianInfluence, gaussian_influence_of
+from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilts
 from bnpriv.mechanisms.pages import from_whom
 from bnpriv.mechanisms.plan import Plan
@@ -59,26 +60,26 @@ class GaussianAttribute:
     protected : str
     pairs : tuple of ValuesApart or IntervalPair
         What must not be told apart.
-    columns : tuple of GaussianInfluence
+    columns : tuple of Influence
         Every other attribute alone, the most telling first.
-    quilts : tuple of (MarkovQuilt, GaussianInfluence)
+    quilts : tuple of (MarkovQuilt, Influence)
         The least telling first.
-    asked : GaussianInfluence or None
+    asked : Influence or None
         What the queried columns tell together; without a query, the most telling parameter. None where `reads` of a
         query: nothing bounds what its columns tell.
     reads : bool
         Whether the protected parameter itself drives a queried column, or any column if there is no query.
-    driven : tuple of (str, GaussianInfluence or None)
+    driven : tuple of (str, Influence or None)
         Columns that are no parameter with what they tell, None where the protected one itself drives them.
     """
 
     protected: str
     pairs: tuple[ContinuousPair, ...]
-    columns: tuple[GaussianInfluence, ...]
-    quilts: tuple[tuple[MarkovQuilt, GaussianInfluence], ...]
-    asked: GaussianInfluence | None
+    columns: tuple[Influence, ...]
+    quilts: tuple[tuple[MarkovQuilt, Influence], ...]
+    asked: Influence | None
     reads: bool = False
-    driven: tuple[tuple[str, GaussianInfluence | None], ...] = ()
+    driven: tuple[tuple[str, Influence | None], ...] = ()
 
 
 @final
@@ -129,11 +130,11 @@ class GaussianReport(ShortReport):
         found = [row.asked for row in self.attributes if row.asked is not None]
         if not found:
             return "There is no other attribute."
-        most = max(found, key=lambda told: told.mu)
+        most = max(found, key=lambda told: _mu(told))
         who = f"{and_text(sorted(most.columns))} {'tells' if len(most.columns) == 1 else 'tell'}"
-        if most.mu == 0:
+        if _mu(most) == 0:
             return f"{who} nothing about {most.protected}."
-        return f"{who} about {most.protected}: mu = {number_text(most.mu)}."
+        return f"{who} about {most.protected}: mu = {number_text(_mu(most))}."
 
     @cached_property
     def curve(self) -> tuple[tuple[float, float], ...]:
@@ -141,7 +142,7 @@ class GaussianReport(ShortReport):
         if any(row.reads for row in self.attributes):
             return tuple((epsilon, 1.0) for epsilon in EPSILONS)
         told = [row.asked for row in self.attributes if row.asked is not None]
-        return tuple((epsilon, max((each.delta(epsilon) for each in told), default=0.0)) for epsilon in EPSILONS)
+        return tuple((epsilon, max((_delta(each, epsilon) for each in told), default=0.0)) for epsilon in EPSILONS)
 
     def __repr__(self) -> str:
         return f"GaussianReport({', '.join(row.protected for row in self.attributes)})"
@@ -240,22 +241,22 @@ def _row(
     network: GaussianNetwork, protected: str, pairs: tuple[ContinuousPair, ...], query: Query | None, limit: int
 ) -> GaussianAttribute:
     others = [name for name in network.attributes if name != protected]
-    alone = [gaussian_influence_of(network, (name,), protected, pairs) for name in others]
-    alone.sort(key=lambda told: (-told.mu, sorted(told.columns)))
+    alone = [influence_of(network, (name,), protected, pairs) for name in others]
+    alone.sort(key=lambda told: (-_mu(told), sorted(told.columns)))
     quilts = [
-        (quilt, gaussian_influence_of(network, quilt.quilt, protected, pairs))
+        (quilt, influence_of(network, quilt.quilt, protected, pairs))
         for quilt in islice(markov_quilts(network, protected), MOST_QUILTS)
     ]
-    quilts.sort(key=lambda row: (row[1].mu, len(row[0].quilt), sorted(row[0].quilt)))
+    quilts.sort(key=lambda row: (_mu(row[1]), len(row[0].quilt), sorted(row[0].quilt)))
     reading = network.reading
     asked = alone[0] if alone else None
     reads = bool(reading.driven(frozenset(reading.columns), protected))
     if query is not None:
         reads = bool(reading.driven(query.columns, protected))
         behind = drivers(network, query.columns)
-        asked = None if reads else gaussian_influence_of(network, behind, protected, pairs)
+        asked = None if reads else influence_of(network, behind, protected, pairs)
     driven = [(name, _by_column(network, name, protected, pairs)) for name in reading.columns]
-    driven.sort(key=lambda row: (-math.inf if row[1] is None else -row[1].mu, row[0]))
+    driven.sort(key=lambda row: (-math.inf if row[1] is None else -_mu(row[1]), row[0]))
     return GaussianAttribute(
         protected=protected,
         pairs=pairs,
@@ -269,10 +270,10 @@ def _row(
 
 def _by_column(
     network: GaussianNetwork, column: str, protected: str, pairs: tuple[ContinuousPair, ...]
-) -> GaussianInfluence | None:
+) -> Influence | None:
     """Return what a column that is no parameter tells; None where the protected one itself drives it."""
     behind = drivers(network, frozenset({column}))
-    return None if protected in behind else gaussian_influence_of(network, behind, protected, pairs)
+    return None if protected in behind else influence_of(network, behind, protected, pairs)
 
 
 def _tables(row: GaussianAttribute, query: Query | None) -> list[Table]:
@@ -299,11 +300,20 @@ def _tables(row: GaussianAttribute, query: Query | None) -> list[Table]:
     return made
 
 
-def _cells(columns: Iterable[str], told: GaussianInfluence | None) -> list[str]:
+def _mu(told: Influence) -> float:
+    return math.inf if told.mu is None else told.mu
+
+
+def _delta(told: Influence, epsilon: float) -> float:
+    delta = told.delta(epsilon)
+    return 1.0 if isinstance(delta, Refusal) else delta
+
+
+def _cells(columns: Iterable[str], told: Influence | None) -> list[str]:
     """Return a row of a table; what the protected parameter itself drives tells without bound."""
     if told is None:
         return [set_text(columns), number_text(math.inf), *("1" for _ in SHOWN)]
-    return [set_text(columns), number_text(told.mu), *(number_text(told.delta(epsilon)) for epsilon in SHOWN)]
+    return [set_text(columns), number_text(_mu(told)), *(number_text(_delta(told, epsilon)) for epsilon in SHOWN)]
 
 
 def _attribute(row: GaussianAttribute) -> Json:
@@ -314,11 +324,11 @@ def _attribute(row: GaussianAttribute) -> Json:
         "drives_the_query": row.reads,
         "asked": None if row.asked is None else _influence(row.asked),
         "quilts": [
-            {"quilt": sorted(quilt.quilt), "near": sorted(quilt.near), "remote": sorted(quilt.remote), "mu": told.mu}
+            {"quilt": sorted(quilt.quilt), "near": sorted(quilt.near), "remote": sorted(quilt.remote), "mu": _mu(told)}
             for quilt, told in row.quilts
         ],
     }
 
 
-def _influence(told: GaussianInfluence) -> Json:
-    return {"columns": sorted(told.columns), "mu": told.mu, "kind": told.kind}
+def _influence(told: Influence) -> Json:
+    return {"columns": sorted(told.columns), "mu": _mu(told), "kind": told.kind}

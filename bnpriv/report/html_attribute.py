@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bnpriv.frameworks import odds
-from bnpriv.influence.finite import Influence
+from bnpriv.influence.base import Influence
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilt
 from bnpriv.render.graph import Drawing, beside, graph_html, quilt_legend
 from bnpriv.render.heat import Cell, heat_legend, heat_map

@@ -12,7 +12,7 @@ from bnpriv import checks
 from bnpriv.errors import ParameterError
 from bnpriv.evidence import impossibility, require_possible
 from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy, of_parameters
-from bnpriv.influence.finite import Influence
+from bnpriv.influence.base import Influence
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.networks import (
     DensityNetwork,

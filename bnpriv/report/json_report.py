@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bnpriv.influence.finite import Influence
+from bnpriv.influence.base import Influence
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.networks import DiscreteNetwork, Network

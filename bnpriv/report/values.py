@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.bound import Bound
-from bnpriv.influence.finite import Influence
+from bnpriv.influence.base import Influence
 from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.mechanisms.plan import Plan

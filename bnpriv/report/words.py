@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bnpriv.frameworks import odds
-from bnpriv.influence.finite import Influence
+from bnpriv.influence.base import Influence
 from bnpriv.mechanisms.drawn import points_text
 from bnpriv.mechanisms.inverse import least_epsilon
 from bnpriv.mechanisms.plan import Plan

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from bnpriv.influence.finite import Influence, frontier, influence_cells, influence_of
+from bnpriv.influence.base import Influence, influence_of
+from bnpriv.influence.finite import finite_influence, influence_cells
 from bnpriv.networks import DiscreteNetwork, Network
 from bnpriv.networks.factors import MOST_WORK
 from bnpriv.secrets.states import SecretPair
@@ -46,6 +47,6 @@ class Work:
         if not isinstance(network, DiscreteNetwork):
             return influence_of(network, columns, protected, pairs)
         most = max(LEAST_WORK, self.left // rows)
-        border = frontier(network.graph, protected, columns)
+        border = network.graph.frontier(protected, columns)
         self.left -= min(self.left, influence_cells(network, border, protected, pairs, most))
-        return influence_of(network, columns, protected, pairs, most_work=most)
+        return finite_influence(network, columns, protected, pairs, most_work=most)

@@ -141,7 +141,7 @@ def secrets_of(network: Network, protect: Protect) -> dict[str, tuple[SecretPair
     secrets: dict[str, tuple[SecretPair, ...]] = {}
     for name, chosen in wanted.items():
         member("a protected attribute", name, network.attributes, error=SecretError)
-        secrets[name] = pairs_of(name, network.states[name], chosen)
+        secrets[name] = state_pairs(name, network.states[name], chosen)
         if not secrets[name]:
             raise SecretError(
                 f"the protected attribute {name!r} needs at least two states",
@@ -151,7 +151,7 @@ def secrets_of(network: Network, protect: Protect) -> dict[str, tuple[SecretPair
     return secrets
 
 
-def pairs_of(name: str, states: Iterable[State], chosen: object) -> tuple[SecretPair, ...]:
+def state_pairs(name: str, states: Iterable[State], chosen: object) -> tuple[SecretPair, ...]:
     """Return the ordered pairs of secrets of an attribute with finitely many states; all pairs by default.
 
     Raises

@@ -11,7 +11,7 @@ from bnpriv.checks import listing
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief, odds, of_parameters
-from bnpriv.influence.finite import Influence, influence_of
+from bnpriv.influence.base import Influence, influence_of
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers
 from bnpriv.queries import Query, as_query
 from bnpriv.render.plotting import axes, label

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -296,7 +296,7 @@ def _deciding(calibration: Calibration) -> tuple[str, SecretPair, int]:
             found="none in any model",
             remedy="Correct the table of the protected attribute, or choose other secrets.",
         )
-    return name, pair, told[name].model
+    return name, cast(SecretPair, pair), told[name].model
 
 
 def _exact(answers: Answers, chosen: Settings, weights: Floats, draws: int, random: np.random.Generator) -> Floats:

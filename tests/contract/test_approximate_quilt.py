@@ -7,7 +7,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.evidence import influences
-from bnpriv.influence.losses import Losses, losses_of
+from bnpriv.influence.finite import losses_of
+from bnpriv.influence.losses import Losses
 from tests import oracles
 
 INTEGRATION = 1e-6

@@ -50,11 +50,11 @@ def test_mahalanobis_is_that_of_the_textbook() -> None:
     for _ in range(100):
         network = random_network(rng, 5, models=2)
         columns = [name for name in network.attributes[1:] if rng.random() < 0.6]
-        told = bp.gaussian_influence(network, columns, "x0", bp.apart(at_most=2.5))
+        told = bp.max_influence(network, columns, "x0", bp.apart(at_most=2.5))
         for model in range(2):
             wanted = 2.5 * mahalanobis(network, columns, "x0", model) if columns else 0.0
-            assert told.mahalanobis[model, 0] == pytest.approx(wanted, rel=1e-9, abs=1e-9)
-            assert told.mahalanobis[model, 0] >= wanted * (1 - 1e-12)
+            assert told.details.mahalanobis[model, 0] == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+            assert told.details.mahalanobis[model, 0] >= wanted * (1 - 1e-12)
 
 
 def test_curves_equal_direct_integration() -> None:
@@ -76,7 +76,7 @@ def test_curves_equal_direct_integration() -> None:
             return max(0.0, norm.pdf(z, mu) - math.exp(epsilon) * norm.pdf(z))
 
         direct = pieces(gap, *x, mu / 2 + epsilon / mu) if mu / 2 + epsilon / mu < mu + 12 else 0.0
-        assert bp.gaussian_influence(one(mu), {"x"}, "i", bp.apart(at_most=1)).delta(epsilon) == pytest.approx(
+        assert bp.max_influence(one(mu), {"x"}, "i", bp.apart(at_most=1)).delta(epsilon) == pytest.approx(
             direct, abs=1e-10
         )
 
@@ -89,12 +89,12 @@ def test_a_deviation_of_1e_5_keeps_its_digits() -> None:
     network = bp.GaussianNetwork.linear(
         {"i": 0.0, "x": 1.0, "y": 0.0}, {"i": 1.0, "x": 1e-5, "y": 1e3}, {"x": {"i": 1e-5}, "y": {"x": 1e5}}
     )
-    told = bp.gaussian_influence(network, {"x", "y"}, "i", bp.apart(at_most=1))
+    told = bp.max_influence(network, {"x", "y"}, "i", bp.apart(at_most=1))
     assert told.mu == pytest.approx(1.0, rel=1e-9)
-    y_alone = bp.gaussian_influence(network, {"y"}, "i", bp.apart(at_most=1))
+    y_alone = bp.max_influence(network, {"y"}, "i", bp.apart(at_most=1))
     assert y_alone.mu == pytest.approx(1 / math.hypot(1.0, 1e3), rel=1e-9)
     sharp = bp.GaussianNetwork.linear({"i": 0.0, "x": 0.0}, {"i": 1.0, "x": 1e-5}, {"x": {"i": 1.0}})
-    assert bp.gaussian_influence(sharp, {"x"}, "i", bp.apart(at_most=1)).mu == pytest.approx(1e5, rel=1e-8)
+    assert bp.max_influence(sharp, {"x"}, "i", bp.apart(at_most=1)).mu == pytest.approx(1e5, rel=1e-8)
 
 
 def framework(network: bp.GaussianNetwork, at_most: float = 1.0) -> bp.DistributionalAttributePrivacy:
@@ -173,10 +173,10 @@ def test_the_report_shows_numbers_and_curve() -> None:
 
 def test_intervals_are_certified_by_their_farthest_members() -> None:
     network = one(0.5)
-    told = bp.gaussian_influence(network, {"x"}, "i", bp.intervals(((0, 1), (2, 4)), (0, 1)))
+    told = bp.max_influence(network, {"x"}, "i", bp.intervals(((0, 1), (2, 4)), (0, 1)))
     assert told.kind == "certified"
-    assert told.mahalanobis[0].tolist() == pytest.approx([2.0, 0.5])
-    assert bp.gaussian_influence(network, {"x"}, "i", bp.intervals((0, 1))).kind == "exact"
+    assert told.details.mahalanobis[0].tolist() == pytest.approx([2.0, 0.5])
+    assert bp.max_influence(network, {"x"}, "i", bp.intervals((0, 1))).kind == "exact"
 
 
 def test_a_covariance_alone_separates_nothing_but_tells_the_same() -> None:
@@ -184,8 +184,8 @@ def test_a_covariance_alone_separates_nothing_but_tells_the_same() -> None:
     network = random_network(rng, 4, models=3)
     again = bp.GaussianNetwork(network.attributes, network.mean, network.covariance)
     for columns in (["x1"], ["x1", "x3"], ["x2"]):
-        first = bp.gaussian_influence(network, columns, "x0", bp.apart(at_most=1)).mahalanobis
-        second = bp.gaussian_influence(again, columns, "x0", bp.apart(at_most=1)).mahalanobis
+        first = bp.max_influence(network, columns, "x0", bp.apart(at_most=1)).details.mahalanobis
+        second = bp.max_influence(again, columns, "x0", bp.apart(at_most=1)).details.mahalanobis
         np.testing.assert_allclose(first, second, rtol=1e-8, atol=1e-8)
 
 
@@ -273,7 +273,7 @@ NAMES = ["a", "b"]
         ),
         (lambda: bp.intervals(((0, 2), (1, 3))), "disjoint"),
         (lambda: bp.intervals(((2, 0), (3, 4))), "low <= high"),
-        (lambda: bp.gaussian_influence(one(1.0), {"i"}, "i", bp.apart(at_most=1)), "must not hold"),
+        (lambda: bp.max_influence(one(1.0), {"i"}, "i", bp.apart(at_most=1)), "must not hold"),
     ],
 )
 def test_what_does_not_fit_is_refused(make, message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -77,6 +77,19 @@ def slider(kind: Kind) -> str:
     return kind.page
 
 
+def declared(kind: Kind) -> Any:
+    """Return what was declared about the secrets; None for all pairs of states."""
+    protect = kind.framework.protect
+    given = protect[kind.protected] if isinstance(protect, Mapping) else None
+    return None if isinstance(given, bp.Secret) else given
+
+
+def matrix_pairs(kind: Kind) -> Any:
+    """Return the declared secrets for a matrix of influences; None for every attribute with all pairs of states."""
+    given = declared(kind)
+    return None if given is None else {kind.protected: given}
+
+
 VERBS: dict[str, tuple[Callable[[Kind], object], Callable[[Any], None]]] = {
     # the model
     "network._repr_html_": (lambda kind: kind.network._repr_html_(), html),
@@ -91,16 +104,19 @@ VERBS: dict[str, tuple[Callable[[Kind], object], Callable[[Any], None]]] = {
     ),
     "check_model": (lambda kind: str(bp.check_model(kind.network, kind.observations)), text),
     # what columns tell
-    "max_influence": (lambda kind: bp.max_influence(kind.network, {kind.column}, kind.protected), some),
+    "max_influence": (
+        lambda kind: bp.max_influence(kind.network, {kind.column}, kind.protected, declared(kind)),
+        some,
+    ),
     "markov_quilts": (lambda kind: list(bp.markov_quilts(kind.network, kind.protected)), some),
-    "influence_matrix": (lambda kind: bp.influence_matrix(kind.network), rows),
+    "influence_matrix": (lambda kind: bp.influence_matrix(kind.network, matrix_pairs(kind)), rows),
     "influences": (lambda kind: kind.evidence, some),
     "influence": (lambda kind: kind.influence, some),
     "float(influence)": (lambda kind: float(kind.influence), number),
     "influence.bound": (lambda kind: float(kind.influence.bound), number),
     "influence.explain": (lambda kind: kind.influence.explain(), text),
     "influence.conditional": (lambda kind: kind.influence.conditional(), some),
-    "influence.delta": (lambda kind: float(kind.influence.delta(1.0)), number),
+    "influence.delta": (lambda kind: kind.influence.delta(1.0), number),
     "influence._repr_html_": (lambda kind: kind.influence._repr_html_(), html),
     # the report
     "influence_report": (lambda kind: kind.report, some),
@@ -170,7 +186,6 @@ WORDS = {
     "covered": ("refused: ", "found not covered"),
     # broken
     "attr": ("crashes: AttributeError", ""),
-    "type": ("crashes: TypeError", ""),
     "empty": ("crashes: AssertionError: nothing in it", ""),
     "slider": ("crashes: AssertionError: the page has no slider", ""),
 }
@@ -196,17 +211,17 @@ TABLE = table_of(
     framework.fingerprint    works    works    works    works    works    works    works    works    works
     column_sensitivity       works    works    works    works    works    works    works    works    works
     check_model              works    exact    finite   finite   EXACT    works    works    -        -
-    max_influence            works    works    FINITE   FINITE   FINITE   works    works    -        -
+    max_influence            works    works    works    works    ATTR     works    works    -        -
     markov_quilts            works    works    works    works    -        works    works    -        -
-    influence_matrix         works    works    FINITE   FINITE   FINITE   works    works    -        -
+    influence_matrix         works    works    works    works    ATTR     works    works    -        -
     influences               works    works    works    works    CHAIN    works    struct   struct   struct
     influence                works    works    works    works    CHAIN    works    struct   struct   struct
-    float(influence)         works    works    TYPE     works    CHAIN    works    struct   struct   struct
-    influence.bound          works    works    ATTR     works    CHAIN    works    struct   struct   struct
-    influence.explain        works    works    ATTR     works    CHAIN    works    struct   struct   struct
+    float(influence)         works    works    works    works    CHAIN    works    struct   struct   struct
+    influence.bound          works    works    works    works    CHAIN    works    struct   struct   struct
+    influence.explain        works    works    works    works    CHAIN    works    struct   struct   struct
     influence.conditional    works    exact    works    works    CHAIN    works    struct   struct   struct
-    influence.delta          ATTR     ATTR     works    works    CHAIN    ATTR     struct   struct   struct
-    influence._repr_html_    works    works    ATTR     ATTR     CHAIN    works    struct   struct   struct
+    influence.delta          works    exact    works    works    CHAIN    works    struct   struct   struct
+    influence._repr_html_    works    works    works    works    CHAIN    works    struct   struct   struct
     influence_report         works    works    works    works    works    works    NOTION   NOTION   NOTION
     report, no query         works    works    works    works    works    works    NOTION   NOTION   NOTION
     report of network        works    works    works    works    PROTECT  works    -        -        -
@@ -260,7 +275,10 @@ def attempt(verb: str, kind: Kind) -> str:
     """Return what a cell of the table is today, in full."""
     do, expect = VERBS[verb]
     try:
-        expect(do(kind))
+        value = do(kind)
+        if isinstance(value, bp.errors.Refusal):
+            raise value.error()
+        expect(value)
     except bp.BnprivError as error:
         return f"refused: {error.required}; found {error.found}"
     except Exception as error:

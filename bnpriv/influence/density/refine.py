@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from bnpriv.errors import SizeError
+from bnpriv.influence.base import Refinement
 from bnpriv.influence.density.agreement import Agreement, agreement, compared
 from bnpriv.influence.density.climb import STUBBORN, Look, Top, looks
 from bnpriv.influence.density.lattice import DEEPEST, Lattice, sided
@@ -52,35 +53,6 @@ MOST_REPEATS = 4
 
 LOOSE = 0.05
 """What moves by more than this in the last levels has no value at all."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Refinement:
-    """One step of a refinement.
-
-    Parameters
-    ----------
-    points : int
-        Of every axis in integrals.
-    depth : float
-        How much less probable, in logs, the ends of the axes are than the most probable values.
-    influence : float
-        The largest log ratio found.
-    change : float
-        By how much it differs from the step before; infinite at the first.
-    lost : float
-        How far the densities on the grid are from summing to one, at worst.
-    """
-
-    points: int
-    depth: float
-    influence: float
-    change: float
-    lost: float
-
-    def __str__(self) -> str:
-        return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}, change {self.change:.2g}"
 
 
 @final

@@ -300,7 +300,7 @@ def test_linear_models_equal_the_closed_form() -> None:
         income = pm.Normal("income", 40.0, 10.0)
         sat = pm.Normal("sat", 880.0 + 3.0 * income, 150.0)
         pm.Normal("height", 160 + 0.01 * sat, 5.0)
-    told = bp.gaussian_influence(bp.from_pymc(model), {"sat"}, "income", bp.apart(at_most=5))
+    told = bp.max_influence(bp.from_pymc(model), {"sat"}, "income", bp.apart(at_most=5))
     assert told.mu == pytest.approx(0.1, rel=1e-10)
 
 

@@ -471,7 +471,7 @@ def test_a_truncated_parameter_is_told_exactly_and_secrets_outside_are_no_constr
         h = pm.TruncatedNormal("h", a, 0.5, lower=-2, upper=3)
         pm.Logistic("y", h, 1)
     network = bp.from_pymc(model)
-    found = bp.density_influence(network, {"y"}, "a", bp.intervals((0.0, 1.0)))
+    found = bp.max_influence(network, {"y"}, "a", bp.intervals((0.0, 1.0)))
     assert found.settled
 
     def density(y: float, given: float) -> float:
@@ -481,5 +481,5 @@ def test_a_truncated_parameter_is_told_exactly_and_secrets_outside_are_no_constr
 
     far = max(abs(np.log(density(y, 0.0) / density(y, 1.0))) for y in np.linspace(-40, 40, 81))
     assert far <= float(found) + 1e-6 <= far + 2e-3
-    outside = bp.density_influence(network, {"y"}, "a", bp.intervals((0.0, 2.5)))
+    outside = bp.max_influence(network, {"y"}, "a", bp.intervals((0.0, 2.5)))
     assert outside.dropped

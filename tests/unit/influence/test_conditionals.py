@@ -13,11 +13,11 @@ from bnpriv.render.two_curves import TwoCurves, two_curves
 from tests.unit.report.test_density_report import SECRETS, network
 
 
-def gaussian() -> bp.types.GaussianInfluence:
+def gaussian() -> bp.types.Influence:
     linear = bp.GaussianNetwork.linear(
         {"income": 40.0, "sat": 880.0}, {"income": 10.0, "sat": 150.0}, {"sat": {"income": 3.0}}
     )
-    return bp.gaussian_influence(linear, {"sat"}, "income", bp.apart(at_most=20))
+    return bp.max_influence(linear, {"sat"}, "income", bp.apart(at_most=20))
 
 
 def test_of_a_discrete_network_it_is_the_conditional_law() -> None:
@@ -40,7 +40,7 @@ def test_of_a_linear_gaussian_network_it_is_normal() -> None:
 
 
 def test_of_a_network_of_densities_it_is_a_mixture_over_the_secret() -> None:
-    drawn = bp.density_influence(network(), {"level"}, "rate", SECRETS["rate"]).conditional()
+    drawn = bp.max_influence(network(), {"level"}, "rate", SECRETS["rate"]).conditional()
     values = np.array(drawn.values)
     rates = np.linspace(0.0, 0.3, 2001)
     weights = stats.beta(2, 3).pdf(rates)
@@ -50,7 +50,7 @@ def test_of_a_network_of_densities_it_is_a_mixture_over_the_secret() -> None:
 
 
 def test_of_a_finite_parameter_it_is_a_pair_of_bars() -> None:
-    drawn = bp.density_influence(network(), {"kind"}, "rate", SECRETS["rate"]).conditional()
+    drawn = bp.max_influence(network(), {"kind"}, "rate", SECRETS["rate"]).conditional()
     assert drawn.finite
     assert sum(drawn.first) == pytest.approx(1.0, abs=1e-6)
     assert drawn.second[1] > drawn.first[1]
@@ -58,8 +58,11 @@ def test_of_a_finite_parameter_it_is_a_pair_of_bars() -> None:
 
 def test_where_nothing_is_told_there_is_nothing_to_draw() -> None:
     student = bp.example("student").network
-    with pytest.raises(NetworkError, match="something to compare"):
-        bp.max_influence(student, {"gender"}, "income").conditional()
+    refused = bp.max_influence(student, {"gender"}, "income").conditional()
+    assert isinstance(refused, bp.errors.Refusal)
+    assert "something to compare" in refused.required
+    with pytest.raises(bp.errors.RefusedError, match="something to compare"):
+        bp.max_influence(student, {"gender"}, "income").plot_secrets()
     with pytest.raises(NetworkError, match="a column"):
         bp.max_influence(student, {"sat"}, "income").conditional("gender")
 
@@ -70,7 +73,7 @@ def test_plots_hold_both_curves() -> None:
     told = [
         gaussian(),
         bp.max_influence(bp.example("student").network, {"sat"}, "income"),
-        bp.density_influence(network(), {"level"}, "rate", SECRETS["rate"]),
+        bp.max_influence(network(), {"level"}, "rate", SECRETS["rate"]),
     ]
     for influence in told:
         drawing = influence.plot_secrets()

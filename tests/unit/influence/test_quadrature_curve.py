@@ -49,7 +49,7 @@ def both_directions(first: Curve, second: Curve, epsilon: float) -> float:
     ("columns", "protected", "given"), [({"c"}, "p", given_parent), ({"p"}, "c", given_child)], ids=["parent", "child"]
 )
 def test_curve_of_a_beta_chain(beta_chain: DensityNetwork, columns: set[str], protected: str, given: object) -> None:
-    found = bp.density_influence(beta_chain, columns, protected, bp.intervals((0.3, 0.6)))
+    found = bp.max_influence(beta_chain, columns, protected, bp.intervals((0.3, 0.6)))
     for epsilon in LEVELS:
         wanted = both_directions(given(0.3), given(0.6), epsilon)  # pyright: ignore[reportCallIssue]
         assert found.delta(epsilon) == pytest.approx(wanted, abs=1e-6)
@@ -64,7 +64,7 @@ def test_curve_of_intervals(beta_chain: DensityNetwork) -> None:
         masses = stats.beta.pdf(values, 2, 3) * weights
         return lambda c: float(masses @ stats.beta.pdf(c, 1 + 4 * values, 5 - 4 * values) / masses.sum())
 
-    found = bp.density_influence(beta_chain, {"c"}, "p", bp.intervals(((0.2, 0.3), (0.5, 0.6))))
+    found = bp.max_influence(beta_chain, {"c"}, "p", bp.intervals(((0.2, 0.3), (0.5, 0.6))))
     for epsilon in (0.5, 1.0):
         wanted = both_directions(given(0.2, 0.3), given(0.5, 0.6), epsilon)
         assert found.delta(epsilon) == pytest.approx(wanted, abs=1e-6)
@@ -85,34 +85,34 @@ def test_normal_chain_against_the_closed_form() -> None:
         {"h": {"a": 1.0}, "k": {"h": 2.0}, "q": {"a": -1.0, "k": 1.0}},
     )
     for columns in ({"q"}, {"k"}, {"q", "k"}):
-        found = bp.density_influence(network, columns, "a", bp.intervals((-0.5, 0.7)))
-        closed = bp.gaussian_influence(linear, columns, "a", bp.intervals((-0.5, 0.7)))
+        found = bp.max_influence(network, columns, "a", bp.intervals((-0.5, 0.7)))
+        closed = bp.max_influence(linear, columns, "a", bp.intervals((-0.5, 0.7)))
         for epsilon in LEVELS:
             assert found.delta(epsilon) == pytest.approx(closed.delta(epsilon), abs=1e-6 if len(columns) == 1 else 1e-5)
             assert found.delta(epsilon) >= closed.delta(epsilon) - 1e-7
         for law in ("laplace", "gaussian"):
-            wanted = float(closed.shifts(1.0, 0.05, law)[0, 0])
-            assert float(found.shifts(1.0, 0.05, law)[0, 0]) == pytest.approx(wanted, rel=2e-4)
-            assert float(found.excess(0.5, law, 0.3)[0, 0]) == pytest.approx(
-                float(closed.excess(0.5, law, 0.3)[0, 0]), abs=1e-5
+            wanted = float(closed.losses.shifts(1.0, 0.05, law)[0, 0])
+            assert float(found.losses.shifts(1.0, 0.05, law)[0, 0]) == pytest.approx(wanted, rel=2e-4)
+            assert float(found.losses.excess(0.5, law, 0.3)[0, 0]) == pytest.approx(
+                float(closed.losses.excess(0.5, law, 0.3)[0, 0]), abs=1e-5
             )
 
 
 def test_losses_of_independent_parts_multiply() -> None:
     leaf = Node(lambda a: stats.norm(a, 1), ("a",))
     network = density_network({"a": NORMAL, "q": leaf, "r": leaf, "s": leaf})
-    found = bp.density_influence(network, {"q", "r", "s"}, "a", bp.intervals((0, 1)))
+    found = bp.max_influence(network, {"q", "r", "s"}, "a", bp.intervals((0, 1)))
     for epsilon in (0.5, 2.0):
         wanted = gaussian_delta(math.sqrt(3), epsilon)
         assert wanted <= found.delta(epsilon) <= wanted + 1e-3
 
 
 def test_a_finite_influence_ends_the_curve(beta_chain: DensityNetwork) -> None:
-    found = bp.density_influence(beta_chain, {"p"}, "c", bp.intervals((0.3, 0.6)))
+    found = bp.max_influence(beta_chain, {"p"}, "c", bp.intervals((0.3, 0.6)))
     top = float(found)
     assert found.delta(top + 1e-9) == 0.0
-    assert found.excess(top + 0.5, "laplace", 0.5 - 1e-9)[0, 0] == 0.0
-    assert found.shifts(top + 0.5, 1e-12, "laplace")[0, 0] >= 0.5 - 1e-9
+    assert found.losses.excess(top + 0.5, "laplace", 0.5 - 1e-9)[0, 0] == 0.0
+    assert found.losses.shifts(top + 0.5, 1e-12, "laplace")[0, 0] >= 0.5 - 1e-9
 
 
 def test_a_mass_that_the_grid_lost_counts_as_telling_everything() -> None:
@@ -123,7 +123,7 @@ def test_a_mass_that_the_grid_lost_counts_as_telling_everything() -> None:
             "q": Node(lambda a: stats.beta(1 + a, 0.1), ("a",), lower=0, upper=1),
         }
     )
-    found = bp.density_influence(network, {"q"}, "a", bp.intervals((0.3, 0.6)))
+    found = bp.max_influence(network, {"q"}, "a", bp.intervals((0.3, 0.6)))
     assert 0.02 < found.delta(4.0) < 0.1
 
 
@@ -134,7 +134,7 @@ def test_discrete_columns_have_the_curve_of_their_table() -> None:
             "k": Node(lambda a: stats.bernoulli(1 / (1 + np.exp(-a))), ("a",), lower=0, upper=1, states=(0.0, 1.0)),
         }
     )
-    found = bp.density_influence(network, {"k"}, "a", bp.intervals((0, 1)))
+    found = bp.max_influence(network, {"k"}, "a", bp.intervals((0, 1)))
     low, high = 0.5, 1 / (1 + math.exp(-1))
     assert float(found) == pytest.approx(math.log((1 - low) / (1 - high)), abs=1e-9)
     assert found.delta(0.1) == pytest.approx(
@@ -165,14 +165,14 @@ def test_a_quilt_by_quadrature_is_an_estimate(beta_chain: DensityNetwork) -> Non
     assert calibration.certificate.kind == "estimate"
     assert "estimate" in str(calibration.to_json())
     both = mechanism.calibrate(protected, bp.linear({"p": 10.0, "c": 1.0}), epsilon=4.0)
-    told = float(bp.density_influence(beta_chain, {"p"}, "c", bp.intervals((0.3, 0.6))))
+    told = float(bp.max_influence(beta_chain, {"p"}, "c", bp.intervals((0.3, 0.6))))
     assert both.scale == pytest.approx(1 / (4.0 - told), rel=1e-6)
     assert mechanism.calibrate(protected, bp.mean("p"), epsilon=2.0).certificate.kind == "exact"
 
 
 def test_with_delta_an_unbounded_quilt_may_do(beta_chain: DensityNetwork) -> None:
     protected = framework(beta_chain, {"p": bp.intervals((0.3, 0.35))}, ("p", "c"))
-    told = bp.density_influence(beta_chain, {"c"}, "p", bp.intervals((0.3, 0.35)))
+    told = bp.max_influence(beta_chain, {"c"}, "p", bp.intervals((0.3, 0.35)))
     reading = Reading(columns={"x": ("c",)})
     driven = replace(beta_chain, reading=reading)
     schema = bp.Schema(records=100, columns={"x": bp.Real(0, 1)})
@@ -195,7 +195,7 @@ def test_without_densities_only_the_trivial_quilt_is_left(beta_chain: DensityNet
         assert calibration.scale == pytest.approx(100 / (4.0 - 2 * math.log1p(-delta)), rel=1e-9)
         assert calibration.certificate.kind in ("exact", "certified")
     with pytest.raises(bp.errors.NetworkError, match="density"):
-        bp.density_influence(replace(beta_chain, parameters=bare), {"p"}, "c", bp.intervals((0.3, 0.6)))
+        bp.max_influence(replace(beta_chain, parameters=bare), {"p"}, "c", bp.intervals((0.3, 0.6)))
 
 
 def test_a_quilt_with_too_many_parameters_is_passed_over() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.influence.finite import draw_points
+from bnpriv.influence.base import draw_points
 from bnpriv.mechanisms.drawn import posterior_notes
 from bnpriv.networks.learning.groups import parameters_by_group
 from bnpriv.networks.learning.network import log_gamma_draws

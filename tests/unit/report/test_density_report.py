@@ -97,7 +97,7 @@ def test_parameters_that_tell_the_same_are_told_once(alone) -> None:
     assert row.alike["level"] == ("level", "twin")
     assert sorted(name for each in row.columns for name in each.columns) == ["blind", "kind", "level"]
     level = next(each for each in row.columns if "level" in each.columns)
-    twin = bp.density_influence(network(), {"twin"}, "rate", SECRETS["rate"])
+    twin = bp.max_influence(network(), {"twin"}, "rate", SECRETS["rate"])
     assert float(level) == pytest.approx(float(twin), rel=1e-6)
     assert level.delta(0.5) == pytest.approx(twin.delta(0.5), abs=1e-6)
 
