@@ -17,7 +17,8 @@ from bnpriv import checks
 from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
 from bnpriv.influence.losses import PrivacyLosses
-from bnpriv.networks import Network, State
+from bnpriv.networks import State
+from bnpriv.networks.base import Network
 from bnpriv.render import html, number_text, plotting, set_text
 from bnpriv.render.text import visible
 from bnpriv.render.two_curves import TwoCurves

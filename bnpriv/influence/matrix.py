@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnpriv.influence.base import impossible_secrets, influence_of
-from bnpriv.networks import Network
+from bnpriv.networks.base import Network
 from bnpriv.secrets.declared import Declared, pairs_of
 
 if TYPE_CHECKING:

@@ -211,9 +211,9 @@ TABLE = table_of(
     framework.fingerprint    works    works    works    works    works    works    works    works    works
     column_sensitivity       works    works    works    works    works    works    works    works    works
     check_model              works    exact    finite   finite   EXACT    works    works    -        -
-    max_influence            works    works    works    works    ATTR     works    works    -        -
+    max_influence            works    works    works    works    CHAIN    works    works    -        -
     markov_quilts            works    works    works    works    -        works    works    -        -
-    influence_matrix         works    works    works    works    ATTR     works    works    -        -
+    influence_matrix         works    works    works    works    CHAIN    works    works    -        -
     influences               works    works    works    works    CHAIN    works    struct   struct   struct
     influence                works    works    works    works    CHAIN    works    struct   struct   struct
     float(influence)         works    works    works    works    CHAIN    works    struct   struct   struct
