@@ -263,7 +263,7 @@ def _near_sets(
 
 def _around(influence: Influence, factor: float, most: int) -> FloatArray:
     """Return bounds of the influence over all networks within the factor of each model."""
-    network, pairs = cast(Network, influence.network), cast("tuple[SecretPair, ...]", influence.pairs)
+    network, pairs = influence.network, cast("tuple[SecretPair, ...]", influence.pairs)
     rows: list[FloatArray] = []
     for model in range(network.models):
         found = interval_bounds(
