@@ -9,6 +9,12 @@ from numbers import Integral, Real
 
 from bnpriv.errors import BnprivError, DeclarationError, ParameterError
 
+MOST_LETTERS = 100
+"""Of a name that is compared with others: the time for it grows with the square."""
+
+MOST_NAMES = 1000
+"""Names with which one that is unknown is compared."""
+
 LEAST_EPSILON = 1e-8
 """Least epsilon that may be asked for: the noise of a smaller one makes every answer useless, in its rounding too."""
 
@@ -21,7 +27,8 @@ def number(
 ) -> float:
     """Return `value` as a finite float; booleans, strings, NaN and infinities are refused."""
     if isinstance(value, bool) or not isinstance(value, (Real, Fraction)):
-        raise error(f"{what} must be a number", found=f"a {type(value).__name__}", remedy=remedy)
+        found = f"{type_text(value)} (text in quotes)" if isinstance(value, str) else type_text(value)
+        raise error(f"{what} must be a number", found=found, remedy=remedy)
     try:
         result = float(value)
     except OverflowError:
@@ -51,7 +58,7 @@ def whole(
 ) -> int:
     """Return `value` as an int of at least `least`; booleans and floats are refused."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise error(f"{what} must be a whole number", found=f"a {type(value).__name__}", remedy=remedy)
+        raise error(f"{what} must be a whole number", found=type_text(value), remedy=remedy)
     if not int(value) >= least:
         raise error(f"{what} must be at least {least}", found=shown(int(value)), remedy=remedy)
     return int(value)
@@ -79,16 +86,17 @@ def delta(value: object) -> float:
 def text(what: str, value: object, *, error: type[BnprivError] = DeclarationError) -> str:
     """Return `value` as a string that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        found = "an empty string" if isinstance(value, str) else f"a {type(value).__name__}"
+        found = "an empty string" if isinstance(value, str) else type_text(value)
         raise error(f"{what} must be a non-empty string", found=found, remedy="Give it a name or a sentence.")
     return value
 
 
 def member(what: str, value: str, allowed: Iterable[str], *, error: type[BnprivError] = DeclarationError) -> str:
-    """Return `value` if it is one of `allowed`."""
+    """Return `value` if it is one of `allowed`; a name that is close to one of them is taken for a slip."""
     choices = tuple(allowed)
-    if value not in choices:
-        raise error(f"{what} must be one of {listing(choices)}", found=repr(value), remedy="Check the spelling.")
+    if not isinstance(value, str) or value not in choices:
+        found = repr(value) if isinstance(value, str) else type_text(value)
+        raise error(f"{what} must be one of {listing(choices)}", found=found, remedy=spelling(value, choices))
     return value
 
 
@@ -98,12 +106,55 @@ def subset(
     """Return `values` as a frozenset if all of them are among `allowed`."""
     if isinstance(values, str):
         values = (values,)
+    if not isinstance(values, Iterable):
+        raise error(f"{what} must be names", found=type_text(values), remedy="Pass a list of names.")
     found: Set[str] = frozenset(values)
     choices = tuple(allowed)
     unknown = sorted(str(value) for value in found.difference(choices))
     if unknown:
-        raise error(f"{what} must be among {listing(choices)}", found=listing(unknown), remedy="Check the spelling.")
+        required = f"{what} must be among {listing(choices)}"
+        raise error(required, found=listing(unknown), remedy=spelling(unknown[0], choices))
     return frozenset(found)
+
+
+def spelling(value: object, allowed: Iterable[object]) -> str:
+    """Return what to do about a name that is none of `allowed`: the closest of them, or to look again.
+
+    Examples
+    --------
+    >>> spelling("heigth", ["weight", "height", "sat"])
+    "Did you mean 'height'?"
+    >>> spelling("shoe size", ["weight", "height", "sat"])
+    'Check the spelling.'
+    """
+    near = closest(value, allowed)
+    return "Check the spelling." if near is None else f"Did you mean {near!r}?"
+
+
+def closest(value: object, allowed: Iterable[object]) -> str | None:
+    """Return the one of `allowed` for which `value` is most likely a slip, whatever the case of letters, or None."""
+    from difflib import get_close_matches
+
+    if not isinstance(value, str) or len(value) > MOST_LETTERS:
+        return None
+    names = [each for each in allowed if isinstance(each, str) and len(each) <= MOST_LETTERS][:MOST_NAMES]
+    lowered = {name.lower(): name for name in reversed(names)}
+    near = get_close_matches(value.lower(), lowered, n=1, cutoff=0.7)
+    return lowered[near[0]] if near else None
+
+
+def type_text(value: object) -> str:
+    """Return of which type a value is, for a message that must not hold the value itself.
+
+    Examples
+    --------
+    >>> type_text(3), type_text("x"), type_text(None), type_text(int)
+    ('an int', 'a str', 'nothing', 'the class int')
+    """
+    if value is None:
+        return "nothing"
+    name = value.__name__ if isinstance(value, type) else type(value).__name__
+    return f"the class {name}" if isinstance(value, type) else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def shown(value: int) -> str:

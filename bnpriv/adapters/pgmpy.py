@@ -13,7 +13,7 @@ import numpy as np
 
 from bnpriv.adapters.pgmpy_gaussian import gaussian_from_pgmpy
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, member, text, whole
+from bnpriv.checks import listing, member, text, type_text, whole
 from bnpriv.errors import NetworkError
 from bnpriv.networks.discrete import LEVELS, DiscreteNetwork, Level, State
 from bnpriv.networks.exact import require_discrete
@@ -219,7 +219,7 @@ def _models(model: object) -> list[_Model]:
     if strange or not given:
         raise NetworkError(
             "from_pgmpy reads a DiscreteBayesianNetwork or a LinearGaussianBayesianNetwork, or a list of one of them",
-            found=f"a {type(strange[0]).__name__}" if strange else "an empty list",
+            found=type_text(strange[0]) if strange else "an empty list",
             remedy="Give the attributes states or normal laws, or use DiscreteNetwork.from_tables.",
         )
     return [cast(_Model, each) for each in given]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast, final
 
-from bnpriv.checks import listing
+from bnpriv.checks import listing, type_text
 from bnpriv.errors import DeclarationError, FileError
 
 # Python's TOML reader takes quadratic time on long dotted keys.
@@ -105,4 +105,4 @@ def listed_or_none(value: object) -> list[object] | None:
 
 def kind_of(value: object) -> str:
     """Return the type of a value, for messages."""
-    return f"a {type(value).__name__}"
+    return type_text(value)

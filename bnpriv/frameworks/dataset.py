@@ -86,7 +86,7 @@ class DatasetAttributePrivacy:
         if not isinstance(self.protect, Mapping) or not self.protect:
             raise SecretError(
                 "protect maps protected columns to secrets",
-                found="nothing" if not self.protect else f"a {type(self.protect).__name__}",
+                found="nothing" if not self.protect else checks.type_text(self.protect),
                 remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
             )
         object.__setattr__(self, "protect", dict(self.protect))
@@ -126,6 +126,6 @@ def _check_secret(name: str, secret: Secret, network: DiscreteNetwork, schema: S
     if not isinstance(secret, Secret) or secret.column != name:
         raise SecretError(
             f"the secret of {name!r} must be a property of that column",
-            found=f"a {type(secret).__name__}" if not isinstance(secret, Secret) else f"one of {secret.column!r}",
+            found=checks.type_text(secret) if not isinstance(secret, Secret) else f"one of {secret.column!r}",
             remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
         )

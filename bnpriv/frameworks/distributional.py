@@ -236,6 +236,6 @@ def of_parameters(framework: object, what: str) -> DistributionalAttributePrivac
         return framework
     raise FrameworkError(
         f"{what} needs a framework of distributional attribute privacy",
-        found=f"a {type(framework).__name__}",
+        found=checks.type_text(framework),
         remedy="Use `plan`, which shows what a query needs under any notion.",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+from bnpriv.checks import type_text
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
@@ -49,7 +50,7 @@ def require_framework(framework: object, query: object = None) -> None:
             found=f"{framework.__name__} itself, not what a call of it returns",
             remedy="Build one: say which network, schema and secrets.",
         )
-    raise FrameworkError(REQUIRED, found=f"a {type(framework).__name__}", remedy=_remedy(framework))
+    raise FrameworkError(REQUIRED, found=type_text(framework), remedy=_remedy(framework))
 
 
 def _remedy(framework: object) -> str:

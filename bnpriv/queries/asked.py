@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from numbers import Number
 
+from bnpriv.checks import type_text
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Stack
@@ -51,7 +52,7 @@ def _kind(asked: object) -> str:
         return "a condition"
     if inspect.isfunction(asked) or inspect.isclass(asked):
         return f"{asked.__name__} itself, not what a call of it returns"
-    return f"a {type(asked).__name__}"
+    return type_text(asked)
 
 
 def _remedy(asked: object) -> str:

@@ -16,7 +16,7 @@ from bnpriv import checks
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Indicator, Output, Power, Query
 from bnpriv.queries.custom import Custom
-from bnpriv.queries.predicates import And, Comparison, Constant, Predicate, constant, literal, quoted
+from bnpriv.queries.predicates import And, Col, Comparison, Constant, Predicate, column_name, constant, literal, quoted
 from bnpriv.tables.schema import Categorical, Schema, decimal
 
 ONE = Fraction(1)
@@ -77,7 +77,7 @@ class Total(Query):
     column: str
 
     def __post_init__(self) -> None:
-        checks.text("a column's name", self.column, error=QueryError)
+        column_name(self.column)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -100,7 +100,7 @@ class Mean(Query):
     column: str
 
     def __post_init__(self) -> None:
-        checks.text("a column's name", self.column, error=QueryError)
+        column_name(self.column)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -124,7 +124,7 @@ class Histogram(Query):
     bins: tuple[Constant, ...] | None = None
 
     def __post_init__(self) -> None:
-        checks.text("a column's name", self.column, error=QueryError)
+        column_name(self.column)
         if self.bins is not None:
             object.__setattr__(self, "bins", _bins(self.bins))
 
@@ -222,7 +222,7 @@ class Stack(Query):
             raise QueryError("stack needs a query", found="none", remedy="Pass the queries to be answered together.")
         for part in flat:
             if not isinstance(part, Query):
-                found = f"a {type(part).__name__}"
+                found = checks.type_text(part)
                 raise QueryError("stack takes queries", found=found, remedy="Pass queries such as count(...).")
             if isinstance(part, Custom):
                 raise QueryError(
@@ -249,9 +249,17 @@ def _condition(what: str, predicate: object) -> None:
     if not isinstance(predicate, Predicate):
         raise QueryError(
             f"{what} needs a condition",
-            found=f"a {type(predicate).__name__}",
-            remedy='Write count(col("height") > 170), or pass a whole query as text to parse_query.',
+            found=checks.type_text(predicate),
+            remedy=_condition_remedy(what, predicate),
         )
+
+
+def _condition_remedy(what: str, predicate: object) -> str:
+    if isinstance(predicate, Col):
+        return f"Compare the column: {what}(col({predicate.name!r}) > 170)."
+    if isinstance(predicate, str):
+        return f'Write {what}(col("height") > 170), or the whole query as text: "{what}(height > 170)".'
+    return f'Write {what}(col("height") > 170): a condition is about the columns of the schema, and reads no data.'
 
 
 def _count(predicate: Predicate) -> Output:
@@ -297,7 +305,7 @@ def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
     if not listed:
         raise QueryError(f"{what} needs a column", found="none", remedy="Name the columns.")
     for name in listed:
-        checks.text("a column's name", name, error=QueryError)
+        column_name(name)
     if len(set(listed)) < len(listed):
         found = f"a repeated column among {checks.listing(listed)}"
         raise QueryError(f"{what} takes each column once", found=found, remedy="List each column once.")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import cast
 
+from bnpriv.checks import type_text
 from bnpriv.errors import QueryError
 from bnpriv.queries.builtin import Count, Histogram, Linear, Mean, Moments, Proportion, Total
 from bnpriv.queries.predicates import Constant, Predicate
@@ -148,7 +149,7 @@ def histogram(column: str, bins: Iterable[Constant] | None = None) -> Histogram:
     if bins is not None and (isinstance(bins, str) or not isinstance(bins, Iterable)):
         raise QueryError(
             "the bins of a histogram are a list of edges or categories",
-            found=f"a {type(bins).__name__}",
+            found=type_text(bins),
             remedy="List the edges: a number of bins would have to be read off the data.",
         )
     return Histogram(column=column, bins=None if bins is None else tuple(bins))
@@ -178,7 +179,7 @@ def linear(weights: Mapping[str, float | Fraction]) -> Linear:
     linear(height: 0.5, sat: 2)
     """
     if not isinstance(weights, Mapping):
-        found = f"a {type(weights).__name__}"
+        found = type_text(weights)
         raise QueryError("linear needs a mapping from columns to weights", found=found, remedy="Pass {column: weight}.")
     # Linear turns the weights into fractions
     return Linear(weights=cast("tuple[tuple[str, Fraction], ...]", tuple(weights.items())))
@@ -208,6 +209,6 @@ def moments(columns: Iterable[str]) -> Moments:
     moments(height, weight)
     """
     if isinstance(columns, str) or not isinstance(columns, Iterable):
-        found = f"a {type(columns).__name__}"
+        found = type_text(columns)
         raise QueryError("moments needs a list of columns", found=found, remedy="Pass [column, ...].")
     return Moments(names=tuple(columns))

@@ -34,7 +34,7 @@ class Custom(Query):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            found = f"a {type(self.function).__name__}"
+            found = checks.type_text(self.function)
             raise QueryError("custom needs a function of a table", found=found, remedy="Pass a function.")
         checks.text("the name of a custom query", self.name, error=QueryError)
         object.__setattr__(self, "reads", _reads(self.reads))
@@ -145,7 +145,7 @@ def custom(
 
 def _reads(names: object) -> tuple[str, ...]:
     if not isinstance(names, Iterable):
-        found = f"a {type(names).__name__}"
+        found = checks.type_text(names)
         raise QueryError("custom needs a list of columns", found=found, remedy="List the columns it reads.")
     listed = tuple(cast("Iterable[str]", names))
     if not listed:
@@ -176,7 +176,7 @@ def _sensitivity(declared: object, reads: tuple[str, ...]) -> float | tuple[tupl
 
 def _span(span: object) -> tuple[float, float]:
     remedy = "Pass (lower, upper), or leave span out."
-    found = f"a {type(span).__name__}"
+    found = checks.type_text(span)
     ends = cast("Sequence[object]", span) if isinstance(span, (tuple, list)) else ()
     if len(ends) != 2:
         raise QueryError("span must be a pair of numbers", found=found, remedy=remedy)

@@ -28,10 +28,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NoReturn, TypeVar, cast, final
 
+from bnpriv.checks import type_text
 from bnpriv.errors import QueryError
+from bnpriv.queries import hints
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Stack
 from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
+from bnpriv.queries.hints import JOIN, REMEDY
 from bnpriv.queries.predicates import (
     MOST_NESTED,
     OPERATORS,
@@ -47,7 +50,6 @@ from bnpriv.tables.schema import decimal
 
 MOST_CHARACTERS = 10_000
 MOST_OPEN = 2 * MOST_NESTED + 4  # a nested condition prints as "~(", and a query adds its own parenthesis
-REMEDY = 'Write for example count(height > 170 & gender == "f").'
 
 Kind = Literal["name", "quoted", "number", "string", "symbol", "end"]
 Item = TypeVar("Item")
@@ -102,14 +104,14 @@ def parse_query(text: str) -> Query:
     ['body weight', 'gender', 'height']
     """
     if not isinstance(text, str):
-        raise QueryError("a query's text must be a string", found=f"a {type(text).__name__}", remedy=REMEDY)
+        raise QueryError("a query's text must be a string", found=type_text(text), remedy=REMEDY)
     if not len(text) <= MOST_CHARACTERS:
         raise QueryError(
             f"a query's text may have at most {MOST_CHARACTERS:,} characters",
             found=f"{len(text):,}",
             remedy="Build the query in Python, with bnpriv.count and the others.",
         )
-    parser = _Parser(_tokens(text))
+    parser = _Parser(text, _tokens(text))
     query = parser.query()
     parser.expect_end()
     return query
@@ -121,7 +123,9 @@ def _tokens(text: str) -> list[Token]:
     while place < len(text):
         match = TOKEN.match(text, place)
         if match is None:
-            _refuse("a name, a number, a string or a symbol of the grammar", text[place], place, _hint(text, place))
+            _refuse(
+                "a name, a number, a string or a symbol of the grammar", text[place], place, hints.of_sign(text, place)
+            )
         tokens.append(Token(cast("Kind", match.lastgroup), match.group(), place))
         place = _skip(text, match.end())
     tokens.append(Token("end", "", len(text)))
@@ -133,12 +137,6 @@ def _skip(text: str, place: int) -> int:
     return match.end() if match else place
 
 
-def _hint(text: str, place: int) -> str:
-    hints = {"=": "Compare with ==.", "!": "Negate with ~.", '"': "Close the string.", "'": "Close the string."}
-    hints["`"] = "Close the backtick, and put a name between the two."
-    return hints.get(text[place], f"{REMEDY} A name of other signs stands between backticks.")
-
-
 def _refuse(expected: str, found: str, position: int, remedy: str = REMEDY) -> NoReturn:
     shown = repr(found if len(found) <= 40 else found[:40] + "...") if found else "the end"
     raise QueryError(f"a query's text needs {expected} at character {position + 1}", found=shown, remedy=remedy)
@@ -147,7 +145,8 @@ def _refuse(expected: str, found: str, position: int, remedy: str = REMEDY) -> N
 class _Parser:
     """Reads tokens from left to right; one method per rule of the grammar."""
 
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
         self.tokens = tokens
         self.place = 0
         self.open = 0
@@ -167,10 +166,20 @@ class _Parser:
     def at(self, symbol: str) -> bool:
         return self.next.kind == "symbol" and self.next.text == symbol
 
-    def expect(self, symbol: str) -> None:
+    def expect(self, symbol: str, remedy: str = REMEDY) -> None:
         if not self.at(symbol):
-            self.refuse(repr(symbol))
+            named = self.named(self.place - 1)
+            self.refuse(repr(symbol), hints.backticks(named) if " " in named or "-" in named else remedy)
         self.place += 1
+
+    def named(self, place: int) -> str:
+        """Return the words and numbers from the name at `place` on, which may have been meant as one name."""
+        if self.tokens[place].kind != "name":
+            return ""
+        last = place
+        while self.tokens[last + 1].kind in ("name", "number"):
+            last += 1
+        return self.text[self.tokens[place].position : self.tokens[last].position + len(self.tokens[last].text)]
 
     def expect_end(self) -> None:
         if self.next.kind != "end":
@@ -203,12 +212,14 @@ class _Parser:
         if self.next.kind == "name" and self.next.text == "custom":
             self.refuse("a built-in query", "A custom query is a Python function and has no text: build it in Python.")
         if self.next.kind != "name" or self.next.text not in rules:
-            self.refuse(f"one of the queries {', '.join(rules)}")
+            follows = self.tokens[self.place + 1].text if self.next.kind == "name" else ""
+            remedy = hints.of_query(self.next.text, follows, rules, OPERATORS)
+            self.refuse(f"one of the queries {', '.join(rules)}", remedy)
         rule = rules[self.take().text]
         self.enter()
         self.expect("(")
         query = rule()
-        self.expect(")")
+        self.expect(")", JOIN if self.at(",") else REMEDY)
         self.open -= 1
         return query
 
@@ -231,7 +242,7 @@ class _Parser:
     def weighted(self) -> tuple[Token, Fraction]:
         token = self.next
         self.column()
-        self.expect(":")
+        self.expect(":", "Give every column a weight, as in linear(height: 0.5, sat: 2).")
         weight = _fraction(self.number())
         if not self.at("/"):
             return token, weight
@@ -270,10 +281,11 @@ class _Parser:
         return condition
 
     def comparison(self) -> Predicate:
-        column = self.column()
+        start, column = self.place, self.column()
         operator = self.next.text
         if operator not in (*OPERATORS, "in"):
-            self.refuse(f"one of {' '.join(OPERATORS)} or in, after a column", "Compare the column with a constant.")
+            remedy = hints.of_comparison(column, operator, self.named(start) or column)
+            self.refuse(f"one of {' '.join(OPERATORS)} or in, after a column", remedy)
         self.place += 1
         if operator == "in":
             return IsIn(column, self.constants())
@@ -281,12 +293,12 @@ class _Parser:
         after = self.next.text
         if after in OPERATORS:
             self.refuse("the end of the comparison", "Write a chain as two conditions: a > 1 & a < 2.")
-        if after in ("and", "or", "not"):
-            self.refuse("the end of the comparison", "Join conditions with & and |, negate with ~.")
+        if self.next.kind in ("name", "quoted", "number"):
+            self.refuse("the end of the comparison", JOIN)
         return Comparison(column, operator, value)
 
     def constants(self) -> tuple[Constant, ...]:
-        self.expect("[")
+        self.expect("[", "Write a list in brackets, as in [1, 2].")
         values = self.many(self.constant)
         self.expect("]")
         return tuple(values)
@@ -299,7 +311,7 @@ class _Parser:
             return _unescaped(self.take())
         if token.kind == "number":
             return self.number()
-        return self.refuse("a number, a string in quotes, true or false", "Put strings in quotes.")
+        return self.refuse("a number, a string in quotes, true or false", hints.of_constant(token.text))
 
     def number(self) -> int | float:
         if self.next.kind != "number":
@@ -316,7 +328,7 @@ class _Parser:
     def column(self) -> str:
         token = self.next
         if token.kind not in ("name", "quoted") or token.text == "in":
-            self.refuse("the name of a column", "Put a name that is no identifier between backticks.")
+            self.refuse("the name of a column", hints.of_column(token.text))
         self.place += 1
         return _name(token)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from numbers import Integral
-from typing import Literal, final
+from typing import Literal, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,14 @@ class Predicate:
     def __and__(self, other: Predicate) -> And:
         return And((self, _predicate(other)))
 
+    def __rand__(self, other: object) -> NoReturn:
+        raise _unjoined(other)
+
     def __or__(self, other: Predicate) -> Or:
         return Or((self, _predicate(other)))
+
+    def __ror__(self, other: object) -> NoReturn:
+        raise _unjoined(other)
 
     def __invert__(self) -> Not:
         return Not(self)
@@ -52,8 +58,8 @@ class Predicate:
     def __bool__(self) -> bool:
         raise QueryError(
             "predicates are combined with &, | and ~",
-            found="`and`, `or`, `not` or a chained comparison",
-            remedy='Write (col("a") > 1) & (col("a") < 2).',
+            found="`and`, `or`, `not`, `in`, `if` or a chained comparison, as in 1 < col(...) < 2",
+            remedy='Write (col("a") > 1) & (col("a") < 2), ~(col("a") > 1), or col("a").isin([1, 2]).',
         )
 
 
@@ -67,7 +73,7 @@ class Comparison(Predicate):
     value: Constant
 
     def __post_init__(self) -> None:
-        checks.text("a column's name", self.column, error=QueryError)
+        column_name(self.column)
         checks.member("an operator", self.operator, OPERATORS, error=QueryError)
         object.__setattr__(self, "value", constant(self.value))
 
@@ -88,10 +94,9 @@ class IsIn(Predicate):
     values: Sequence[Constant]
 
     def __post_init__(self) -> None:
-        checks.text("a column's name", self.column, error=QueryError)
+        column_name(self.column)
         if isinstance(self.values, str) or not self.values:
-            found = "a string" if self.values else "nothing"
-            raise QueryError("isin needs a list of values", found=found, remedy="List the values that count.")
+            raise _unlisted(self.values)
         object.__setattr__(self, "values", tuple(constant(value) for value in self.values))
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
@@ -188,11 +193,37 @@ class Col:
     def __ne__(self, value: Constant) -> Comparison:  # type: ignore[override]
         return Comparison(self.name, "!=", value)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> NoReturn:  # in a mapping from columns, such as the weights of `linear`
+        raise _unnamed(f"col({self.name!r})", f"Write {self.name!r} alone: col is for conditions.")
+
+    def __bool__(self) -> NoReturn:
+        raise _uncompared(self.name)
+
+    def __invert__(self) -> NoReturn:
+        raise _uncompared(self.name)
+
+    def __and__(self, other: object) -> NoReturn:
+        raise _unjoined(self)
+
+    def __rand__(self, other: object) -> NoReturn:
+        raise _unjoined(other)
+
+    __or__, __ror__ = __and__, __rand__
+
+    def __add__(self, other: object) -> NoReturn:
+        raise QueryError(
+            "a column is compared with a constant, or summed",
+            found=f"arithmetic with col({self.name!r})",
+            remedy='Weigh columns with linear({"height": 0.5, "sat": 2}), or compute a column of the table first.',
+        )
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __mod__ = __pow__ = __add__
 
     def isin(self, values: Iterable[Constant]) -> IsIn:
         """Return the condition that the column holds one of `values`."""
-        return IsIn(self.name, values if isinstance(values, str) else tuple(values))  # IsIn refuses a string
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise _unlisted(values)
+        return IsIn(self.name, tuple(values))
 
 
 def col(name: str) -> Col:
@@ -213,7 +244,22 @@ def col(name: str) -> Col:
     >>> print((col("height") > 170) & ~col("gender").isin(["f"]))
     (height > 170) & (~(gender in ["f"]))
     """
-    return Col(checks.text("a column's name", name, error=QueryError))
+    return Col(column_name(name))
+
+
+def column_name(value: object) -> str:
+    """Return the name of a column.
+
+    Raises
+    ------
+    QueryError
+        If it is none.
+    """
+    if isinstance(value, Col):
+        raise _unnamed(f"col({value.name!r})", f"Write {value.name!r} alone: col is for conditions.")
+    if isinstance(value, Predicate):
+        raise _unnamed("a condition", "Count the records for which it holds, with count or proportion.")
+    return checks.text("a column's name", value, error=QueryError)
 
 
 def quoted(name: str) -> str:
@@ -237,12 +283,34 @@ def _wrapped(part: Predicate) -> str:
 
 def _predicate(value: object) -> Predicate:
     if not isinstance(value, Predicate):
-        raise QueryError(
-            "a condition is needed on both sides of & and |",
-            found=f"a {type(value).__name__}",
-            remedy='Write (col("a") > 1) & (col("b") < 2), with parentheses.',
-        )
+        raise _unjoined(value)
     return value
+
+
+def _unjoined(side: object) -> QueryError:
+    """Return the refusal of a side of & or | that is no condition; Python binds these tighter than comparisons."""
+    return QueryError(
+        "a condition is needed on both sides of & and |",
+        found=f"col({side.name!r}) without a comparison" if isinstance(side, Col) else checks.type_text(side),
+        remedy='Put every comparison into parentheses: (col("a") > 1) & (col("b") < 2).',
+    )
+
+
+def _unnamed(found: str, remedy: str) -> QueryError:
+    return QueryError("a column goes by its name here", found=found, remedy=remedy)
+
+
+def _uncompared(name: str) -> QueryError:
+    return QueryError(
+        "a column must be compared to be a condition",
+        found=f"col({name!r}) alone",
+        remedy=f"Write for example col({name!r}) == 1.",
+    )
+
+
+def _unlisted(values: object) -> QueryError:
+    found = "an empty list" if values == () else checks.type_text(values)
+    return QueryError("isin needs a list of values", found=found, remedy="List the values that count: isin([1, 2]).")
 
 
 def _joined(condition: And | Or, parts: tuple[Predicate, ...]) -> None:
@@ -273,8 +341,18 @@ def constant(value: object) -> Constant:
     """
     if isinstance(value, (str, bool)):
         return value if isinstance(value, bool) else str(value)
-    result = checks.number("a constant in a condition", value, error=QueryError)
+    result = checks.number("a constant in a condition", value, error=QueryError, remedy=_constant_remedy(value))
     return int(value) if isinstance(value, Integral) else result
+
+
+def _constant_remedy(value: object) -> str:
+    if isinstance(value, Col):
+        return "Two columns are not compared: add a column to the table first that says which records count."
+    if value is None:
+        return "A missing value counts as the `missing` that its column declares: compare with that."
+    if isinstance(value, Iterable):
+        return "Compare with several values by isin([...])."
+    return "Compare a column with a number, a text, True or False."
 
 
 def truth(predicate: Predicate, leaf: Callable[[Comparison | IsIn], Truths]) -> Truths:

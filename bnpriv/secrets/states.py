@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import cast, final
 
-from bnpriv.checks import listing, member
+from bnpriv.checks import listing, member, type_text
 from bnpriv.errors import SecretError
 from bnpriv.networks import Network, State
 
@@ -164,7 +164,7 @@ def state_pairs(name: str, states: Iterable[State], chosen: object) -> tuple[Sec
     if not isinstance(chosen, SecretPairs):
         raise SecretError(
             f"the secrets of {name!r} must be pairs of its states, or None for all pairs",
-            found=f"a {type(chosen).__name__}",
+            found=type_text(chosen),
             remedy='Write pairs(("low", "high")).',
         )
     return chosen.ordered(name, states)

@@ -158,7 +158,7 @@ def _chosen(name: str, given: object) -> tuple[ContinuousPair, ...]:
         return tuple(dict.fromkeys(given.chosen))
     raise SecretError(
         f"the secrets of the continuous parameter {name!r} need a distance: any two of its values cannot be hidden",
-        found="none" if given is None else f"a {type(given).__name__}",
+        found="none" if given is None else checks.type_text(given),
         remedy=f"Protect {{{name!r}: bnpriv.apart(at_most=5)}}, or bnpriv.intervals(((30, 40), (50, 60))).",
     )
 
@@ -187,7 +187,7 @@ def _stated(parameter: Parameter, given: object) -> tuple[IntervalPair, ...]:
         return tuple(_pair(pair) for pair in itertools.combinations(states, 2))
     raise SecretError(
         f"the secrets of the parameter {parameter.name!r} of a network of densities must be intervals or values",
-        found="none" if given is None else f"a {type(given).__name__}",
+        found="none" if given is None else checks.type_text(given),
         remedy=f"Protect {{{parameter.name!r}: bnpriv.intervals(((30, 40), (50, 60)), (35, 55))}}.",
     )
 

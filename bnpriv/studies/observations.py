@@ -47,7 +47,7 @@ class Observations:
         if frame is None:
             raise DataError(
                 "public_table must be a table with distinct column names",
-                found=f"a {type(data).__name__}",
+                found=checks.type_text(data),
                 remedy="Pass a pandas, Polars or PyArrow table.",
             )
         columns = frozenset(network.attributes).intersection(frame.columns)

@@ -268,7 +268,7 @@ def _framework(calibration: Calibration) -> DistributionalAttributePrivacy:
     if not isinstance(framework, DistributionalAttributePrivacy):
         raise RefusedError(
             "a rehearsal needs a framework of distributional attribute privacy",
-            found=f"a {type(framework).__name__}",
+            found=checks.type_text(framework),
             remedy="Rehearse a calibration of such a framework.",
         )
     return framework

@@ -309,7 +309,7 @@ def column_laws(
         If a law is not well formed.
     """
     if not isinstance(declared, Mapping):
-        found = f"a {type(declared).__name__}"
+        found = checks.type_text(declared)
         raise FrameworkError("laws must be a mapping from columns to laws", found=found, remedy=_example("height"))
     alone = frozenset(independent)
     laws: dict[str, tuple[ColumnLaw, ...]] = {}
@@ -331,7 +331,7 @@ def column_laws(
 
 def _per_state(name: str, given: object, column: Column, states: tuple[State, ...]) -> tuple[ColumnLaw, ...]:
     if not isinstance(given, Mapping):
-        found = f"a {type(given).__name__}"
+        found = checks.type_text(given)
         raise FrameworkError(f"{name!r} needs a law per state of its node", found=found, remedy=_example(name))
     chosen = cast("Mapping[State, object]", given)
     missing = [state for state in states if state not in chosen]

@@ -14,6 +14,7 @@ from typing import Any, cast
 import narwhals as nw
 import numpy as np
 
+from bnpriv.checks import type_text
 from bnpriv.errors import DataError
 from bnpriv.tables.expressions import reading
 from bnpriv.tables.files import file_frame, identifier
@@ -68,7 +69,7 @@ def _table(data: object) -> Frame | nw.DataFrame[Any]:
         return cast("Frame | nw.DataFrame[Any]", frame)
     raise DataError(
         "the data must be a table with distinct column names",
-        found=f"a {type(data).__name__}",
+        found=type_text(data),
         remedy="Pass a pandas, Polars, PyArrow, DuckDB, Dask or Spark table, or a path to a Parquet or CSV file.",
     )
 

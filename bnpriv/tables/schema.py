@@ -277,7 +277,7 @@ class Schema:
             raise SchemaError(f"records must be at most {MOST_RECORDS}", found=checks.shown(records), remedy="Check.")
         object.__setattr__(self, "records", records)
         if not isinstance(self.columns, Mapping) or not self.columns:
-            found = "none" if isinstance(self.columns, Mapping) else f"a {type(self.columns).__name__}"
+            found = "none" if isinstance(self.columns, Mapping) else checks.type_text(self.columns)
             raise SchemaError(
                 "a schema needs a mapping from names to columns", found=found, remedy="Declare the queried columns."
             )
@@ -287,7 +287,7 @@ class Schema:
             if not isinstance(column, (Real, Integer, Categorical)):
                 raise SchemaError(
                     f"the column {name!r} must be Real, Integer or Categorical",
-                    found=f"a {type(column).__name__}",
+                    found=checks.type_text(column),
                     remedy="Declare its bounds or its categories.",
                 )
 
@@ -308,7 +308,7 @@ class Schema:
 
 def _listed(categories: object) -> tuple[Category, ...]:
     """Return categories in their order; a set has none, and its first one would differ from run to run."""
-    found = f"a {type(categories).__name__}"
+    found = checks.type_text(categories)
     if isinstance(categories, (str, bytes, Mapping, Set)) or not isinstance(categories, Iterable):
         raise SchemaError("a Categorical column needs a list of categories", found=found, remedy="List them.")
     listed = tuple(_plain(value) for value in cast("Iterable[Category]", categories))

@@ -115,3 +115,52 @@ def test_errors_carry_what_is_required_found_and_to_be_done() -> None:
     assert (error.required, error.found) == ("epsilon must be above 0", "-1")
     assert str(error) == f"{error.required}; found {error.found}. {error.remedy}"
     assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("heigth", "Did you mean 'height'?"),
+        ("Height", "Did you mean 'height'?"),
+        ("hight", "Did you mean 'height'?"),
+        ("shoe size", "Check the spelling."),
+        ("x", "Check the spelling."),
+        ("", "Check the spelling."),
+        (3, "Check the spelling."),
+        ("height" * 10_000, "Check the spelling."),
+    ],
+)
+def test_a_slip_is_told_from_another_name(name: Any, says: str) -> None:
+    known = ["weight", "height", "sat", *(f"column {k}" for k in range(5000))]
+    assert checks.spelling(name, known) == says
+    for look_up in (lambda: checks.member("a column", name, known), lambda: checks.subset("columns", [name], known)):
+        with pytest.raises(DeclarationError) as caught:
+            look_up()
+        assert caught.value.remedy == says
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (None, "nothing"),
+        (3, "an int"),
+        ("x", "a str"),
+        (int, "the class int"),
+        ([1], "a list"),
+        (np.array(1), "a ndarray"),
+    ],
+)
+def test_types_in_words(value: object, says: str) -> None:
+    assert checks.type_text(value) == says
+
+
+def test_a_value_that_is_no_name_is_not_repeated() -> None:
+    with pytest.raises(DeclarationError, match="must be one of a, b; found a list"):
+        checks.member("x", [1, 2, 3], ["a", "b"])  # type: ignore[arg-type]
+    with pytest.raises(DeclarationError, match="must be names; found an int"):
+        checks.subset("x", 3, ["a", "b"])  # type: ignore[arg-type]
+
+
+def test_a_number_in_quotes_is_named() -> None:
+    with pytest.raises(ParameterError, match=r"found a str \(text in quotes\)"):
+        checks.epsilon("1.0")

@@ -11,7 +11,7 @@ from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Structure
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, subset
+from bnpriv.checks import listing, subset, type_text
 from bnpriv.errors import NetworkError
 from bnpriv.networks import Posterior
 from bnpriv.networks.learning.table import fingerprint_of
@@ -59,9 +59,7 @@ def _group(posterior: Any) -> dict[str, Any]:
         names = list(getattr(group, "data_vars", group))
         return {str(name): group[name] for name in names}
     except (TypeError, KeyError, AttributeError) as error:
-        raise NetworkError(
-            "a posterior must hold arrays by name", found=f"a {type(posterior).__name__}", remedy=REMEDY
-        ) from error
+        raise NetworkError("a posterior must hold arrays by name", found=type_text(posterior), remedy=REMEDY) from error
 
 
 def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import cast, final
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Structure, Variable
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing
+from bnpriv.checks import listing, type_text
 from bnpriv.errors import NetworkError
 
 Columns = Mapping[str, str] | Iterable[str] | str | None
@@ -130,7 +130,7 @@ def _declared(structure: Structure, columns: Columns) -> dict[str, tuple[Element
     if isinstance(columns, str):
         columns = [columns]
     if not isinstance(columns, Iterable):
-        raise NetworkError("columns must be names", found=f"a {type(columns).__name__}", remedy="Pass a list of them.")
+        raise NetworkError("columns must be names", found=type_text(columns), remedy="Pass a list of them.")
     sources = cast("Mapping[str, str]", columns) if isinstance(columns, Mapping) else {name: name for name in columns}
     found: dict[str, tuple[Element, ...]] = {}
     for column, source in sources.items():

@@ -16,6 +16,7 @@ from bnpriv.adapters.pymc.expressions import ancestors, in_double
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.tracing import traced
 from bnpriv.bound import FloatArray
+from bnpriv.checks import type_text
 from bnpriv.errors import NetworkError
 
 
@@ -151,7 +152,7 @@ def structure_of(model: Any) -> Structure:
     """
     library = pymc()
     if not isinstance(model, library.Model):
-        raise NetworkError("a pymc.Model is needed", found=f"a {type(model).__name__}", remedy="Pass the model.")
+        raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy="Pass the model.")
     if model.potentials:
         raise NetworkError(
             "a model must be a product of conditional laws",

@@ -142,7 +142,7 @@ REFUSED: dict[str, tuple[str, str, type[BnprivError], str]] = {
     "another notion": ("distributional", "causal", FileError, "found 'causal'"),
     "no source": ('source = "public census 2020"', "", FileError, "source must be a text; found none"),
     "an empty source": ("public census 2020", "", FileError, "an empty string"),
-    "a source that is no text": ('"public census 2020"', "2020", FileError, "found a int"),
+    "a source that is no text": ('"public census 2020"', "2020", FileError, "found an int"),
     "an unknown section": ("[records]", "[weather]\nwind = 1\n[records]", FileError, "the unknown 'weather'"),
     "a misspelt section": ("[queries]", "[querys]", FileError, "Did you mean 'queries'?"),
     "a misspelt key": ("lower = 120", "lowr = 120", FileError, "[columns.height]: the keys must be among"),

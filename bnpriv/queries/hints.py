@@ -1,0 +1,117 @@
+"""What was probably meant by a query's text that is outside the grammar: the last sentence of a refusal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from bnpriv.checks import closest
+from bnpriv.render.text import visible
+
+REMEDY = 'Write for example count(height > 170 & gender == "f").'
+JOIN = "Join conditions with & and |, negate with ~, and write numbers without separators."
+BETWEEN_BACKTICKS = "Put a name that is no identifier between backticks."
+
+SIGNS = {
+    "=": "Compare with ==; a weight stands behind a colon.",
+    "!": "Negate with ~.",
+    '"': "Close the string.",
+    "'": "Close the string.",
+    "`": "Close the backtick, and put a name between the two.",
+    ";": "Separate with commas.",
+    "\u2265": "Write >=.",
+    "\u2264": "Write <=.",
+    "\u2260": "Write !=.",
+    **dict.fromkeys("\u201c\u201d\u201e", 'Write straight quotes, "f".'),
+    **dict.fromkeys("\u2018\u2019", "Write straight quotes, 'f'."),
+    **dict.fromkeys("+*^%", "There is no arithmetic: weigh columns with linear(height: 0.5, sat: 2)."),
+}
+"""By the sign that no rule of the grammar has."""
+
+OTHER_NAMES = {
+    "avg": "mean",
+    "average": "mean",
+    "sum": "total",
+    "number": "count",
+    "share": "proportion",
+    "fraction": "proportion",
+    "percentage": "proportion",
+    "hist": "histogram",
+}
+"""What queries are called elsewhere."""
+
+NO_SUMS = frozenset({"median", "min", "max", "quantile", "percentile", "mode"})
+"""What is no sum over records."""
+
+MOST_SHOWN = 40
+"""Characters of a name that are repeated."""
+
+WORD = re.compile(r"[^\s<>=!&|~()\[\],:/`\"']+")
+
+
+def of_sign(text: str, place: int) -> str:
+    """Return what was meant by a sign at `place` that no rule of the grammar has."""
+    around = next((found for found in WORD.finditer(text) if found.start() <= place < found.end()), None)
+    word = around.group() if around is not None else ""
+    if word.startswith(("bp.", "bnpriv.")):
+        return f"Write {visible(word.split('.')[1][:MOST_SHOWN])} alone: the text is no Python."
+    if word and (word[0].isalpha() or word[0] == "_") and text[place] not in SIGNS:
+        return backticks(word)
+    if text[place] == "*" and text[:place].rstrip().endswith("("):
+        return "Count the records that meet a condition; how many there are in all is public."
+    return SIGNS.get(text[place], f"{REMEDY} A name of other signs stands between backticks.")
+
+
+def backticks(name: str) -> str:
+    """Return how a name of several words is written."""
+    short = len(name) <= MOST_SHOWN and "`" not in name
+    said = "A name with blanks or other signs stands between backticks"
+    return f"{said}: `{visible(name)}`." if short else f"{said}."
+
+
+def of_query(name: str, follows: str, queries: Iterable[str], operators: Iterable[str]) -> str:
+    """Return what was meant by the name of a query that there is not; `follows` is the word behind it."""
+    if name.lower() in NO_SUMS and follows == "(":
+        return "Read it off a histogram: only sums over records, and numbers made of them, can be asked."
+    near = OTHER_NAMES.get(name.lower()) or closest(name, queries)
+    if near is not None and follows == "(":
+        return f"Did you mean {near!r}?"
+    if follows in {*operators, "in"}:
+        return f"A condition alone is no query: count the records for which it holds. {REMEDY}"
+    if name and not follows:
+        return f"Say what is asked of it, for example mean({visible(name[:MOST_SHOWN])})."
+    return REMEDY
+
+
+def of_comparison(column: str, follows: str, named: str) -> str:
+    """Return what was meant where a comparison lacks its operator; `named` is all that may be one name."""
+    if column == "not" or follows == "not":
+        return JOIN
+    if follows in ("is", "between", "like"):
+        return (
+            "A range is two conditions, height >= 150 & height <= 180; a missing value counts as its column declares."
+        )
+    if (column, follows) == ("col", "("):
+        return 'A column stands by its name, without col("..."): height > 180.'
+    if named != column:
+        return backticks(named)
+    return "Compare the column with a constant, as in height > 170."
+
+
+def of_constant(word: str) -> str:
+    """Return what was meant by a word where a constant is needed."""
+    if word in ("True", "False", "TRUE", "FALSE"):
+        return f"Write {word.lower()}."
+    quoted = f': "{visible(word)}"' if word.isidentifier() and len(word) <= MOST_SHOWN else ""
+    return f"Put strings in quotes{quoted}. Two columns are not compared with each other."
+
+
+def of_column(text: str) -> str:
+    """Return what was meant by a string or a number where the name of a column is needed."""
+    if text[:1] in ("'", '"'):
+        name = text[1:-1]
+        plain = name.isascii() and name.isidentifier()
+        return f"Write the column without quotes: {name[:MOST_SHOWN]}." if plain else backticks(name)
+    if text[:1].isdigit() or text[:1] in ("-", "."):
+        return f"Write the column first, as in height > 180. {BETWEEN_BACKTICKS}"
+    return BETWEEN_BACKTICKS if text.isalpha() else "Name a column here, as in height > 180."
