@@ -113,7 +113,7 @@ ORDER: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "epsilon as text": (
         lambda: ANY.plan(STUDENT, QUERY, "1.0"),
-        "epsilon must be a number; found a str. Choose the bound on the log odds",
+        "epsilon must be a number; found a str (text in quotes). Choose the bound on the log odds",
     ),
 }
 
