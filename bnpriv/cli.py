@@ -92,7 +92,8 @@ def plan(
     with outputs(html, _file(json), reading=[framework]) as out:
         with _working("calibrating every mechanism"):
             made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
-            text = f"{made}\n\n{made.best.explain()}"
+            _ = made.best  # refused here if no mechanism supports it
+            text = str(made)
         if html is not None:
             out.put(html, made.to_html())
         _show(text, made.to_json(), json, out)

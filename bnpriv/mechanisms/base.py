@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast, final, overload
+from typing import ClassVar, cast, final, overload
 
 from bnpriv import checks
 from bnpriv.bound import Bound
@@ -25,8 +23,9 @@ from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.drawn import posterior_of, with_draws
 from bnpriv.mechanisms.facts import model_facts, query_facts
-from bnpriv.mechanisms.pages import calibration_fragment, calibration_page
+from bnpriv.mechanisms.misspecified import Misspecified, misspecified
 from bnpriv.mechanisms.released import Released, released
+from bnpriv.mechanisms.sections import calibration_document
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
@@ -37,12 +36,7 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.sensitivity import answer_range
-from bnpriv.render import Json, number_text
-from bnpriv.render.html import write
-from bnpriv.render.text import lines_text
-
-if TYPE_CHECKING:
-    from bnpriv.mechanisms.misspecified import Misspecified
+from bnpriv.render import Document, Json, Shown
 
 FORMAT = "bnpriv calibration 1"
 
@@ -52,6 +46,9 @@ class Mechanism(ABC):
 
     claim: ClassVar[str]
     """Name of the file in docs/claims that states and proves what the mechanism promises."""
+
+    needs_model: ClassVar[bool] = True
+    """Whether what it promises holds only if the model does."""
 
     def concerns(self, framework: Framework) -> bool:
         """Return whether the mechanism is about frameworks of this kind, so that a refusal would tell something."""
@@ -227,7 +224,7 @@ def own_query(framework: Framework) -> Query | None:
 
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Calibration:
+class Calibration(Shown):
     """Noise fitted to one query, with its guarantee and the reasons; can be printed, stored and recomputed.
 
     Parameters
@@ -287,7 +284,7 @@ class Calibration:
         """Return the error that no number of the answer exceeds with probability `p`."""
         return self.noise.quantile(p)
 
-    @cached_property
+    @property
     def useful(self) -> Usefulness:
         """Return whether the answer still says something, measured against its range."""
         lower, upper = answer_range(self.query, self.framework.schema)
@@ -321,8 +318,6 @@ class Calibration:
         >>> print(calibration.misspecified(1.1))  # doctest: +ELLIPSIS
         If every probability of the model may be off by a factor 1.1, epsilon is at most ...
         """
-        from bnpriv.mechanisms.misspecified import misspecified
-
         return misspecified(self, factor)
 
     def release(self, data: object, *, sampler: Sampler | None = None) -> Released:
@@ -353,30 +348,14 @@ class Calibration:
         """
         return released(self, data, sampler)
 
+    @property
+    def document(self) -> Document:
+        """Return the noise, what decided it, and the guarantee."""
+        return calibration_document(self)
+
     def explain(self) -> str:
         """Return the noise, what decided it, and the guarantee, in words."""
-        size = (
-            "no noise"
-            if self.scale == 0
-            else f"{type(self.noise).__name__} noise of scale {number_text(self.scale)}, "
-            f"mean error {number_text(self.expected_error)}"
-        )
-        lines = [f"{self.mechanism} for {self.query} at epsilon {self.epsilon:g}: {size}."]
-        lines += [f"  {reason}" for reason in self.certificate.reasons]
-        lines += [f"  {note}" for note in self.certificate.notes]
-        lines += [f"  No constraint: {pair}." for pair in self.certificate.dropped]
-        lines.append(f"  {self.useful}")
-        lines.append(f"Guarantee: {self.guarantee.sentence}")
-        lines.append(f"Theorem: {self.certificate.theorem} ({self.certificate.known}).")
-        lines += [f"Assumed: {assumption}" for assumption in self.certificate.assumptions]
-        return lines_text(lines)
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return a page about the noise, the reasons and the guarantee, and write it to `path` if that is given."""
-        return write(calibration_page(self), path)
-
-    def _repr_html_(self) -> str:
-        return calibration_fragment(self)
+        return self.text
 
     def to_dict(self) -> Json:
         """Return everything as plain values."""
@@ -447,9 +426,6 @@ class Calibration:
                 remedy="Calibrate again from the framework; do not edit stored calibrations.",
             )
         return fresh
-
-    def __str__(self) -> str:
-        return self.explain()
 
     def __repr__(self) -> str:
         return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, scale={self.scale:g})"

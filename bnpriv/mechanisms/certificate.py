@@ -10,6 +10,7 @@ from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.render import Json, number_text, set_text
+from bnpriv.render.text import excess_text, nats_text
 from bnpriv.secrets.declared import Pair
 
 MOST_REASONS = 20
@@ -62,17 +63,17 @@ class Decision:
     @property
     def text(self) -> str:
         """Return the decision in a sentence."""
-        passed = f", but for an excess of {self.excess:.3g}" if self.excess else ""
+        passed = f", but for an excess of {excess_text(self.excess)}" if self.excess else ""
         if self.scale == 0 and not self.queried_near:
             return (
                 f"{self.protected}: the queried columns are all far: they tell at most "
-                f"{number_text(self.influence.upper)} nats about it{passed}, within the budget, so no noise is needed."
+                f"{nats_text(self.influence.upper)} nats about it{passed}, within the budget, so no noise is needed."
             )
         trivial = not self.quilt.quilt
         spent = (
             "the trivial quilt: every queried column that is not separated from it is near"
             if trivial
-            else f"the quilt {set_text(self.quilt.quilt)} tells {number_text(self.influence.upper)} nats{passed}"
+            else f"the quilt {set_text(self.quilt.quilt)} tells {nats_text(self.influence.upper)} nats{passed}"
         )
         return (
             f"{self.protected} ({self.pair}, model {self.model}): {spent}; noise hides {set_text(self.queried_near)}, "

@@ -61,6 +61,7 @@ class ColumnMechanism(Mechanism):
     noise: Law = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "column.md"
+    needs_model: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)

@@ -7,7 +7,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.law_decision import LawDecision
-from bnpriv.render.html import Html, element, join
+from bnpriv.render.document import Figure
 from bnpriv.render.text import number_text, visible
 from bnpriv.render.two_laws import TwoLaws, two_laws
 
@@ -21,11 +21,11 @@ UNSEEN = 1e-4
 """Mass of each tail that is not drawn."""
 
 
-def law_drawing(decision: LawDecision) -> Html:
-    """Return the drawing, or nothing for laws that are not on the line with finitely many atoms."""
+def law_drawing(decision: LawDecision) -> Figure | None:
+    """Return the drawing, or None for laws that are not on the line with finitely many atoms."""
     first, second = decision.first, decision.second
     if not (isinstance(first, Atoms) and isinstance(second, Atoms) and first.dimension == 1):
-        return Html()
+        return None
     spans = [_span(first), _span(second)]
     low, high = min(a for a, _ in spans), max(b for _, b in spans)
     margin = REACH * decision.scale or 0.05 * (high - low) or 1.0
@@ -47,7 +47,7 @@ def law_drawing(decision: LawDecision) -> Html:
     )
     learned = f", from {decision.draws:,} draws of each" if decision.draws else ""
     caption = f"{title}: {decision.pair}, model {decision.model}; {decision.rule}{learned}, up to a shift; {scale}."
-    return join(two_laws(drawn), element("p", visible(caption), class_="small soft"))
+    return Figure(two_laws(drawn), caption)
 
 
 def _span(law: Atoms) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, cast, final
+from typing import cast, final
 
 import numpy as np
 
@@ -21,18 +21,15 @@ from bnpriv.evidence import DistributionalInfluences, IntervalInfluences, discre
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence.base import Influence
 from bnpriv.influence.interval import interval_bounds
+from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
-from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.robustness import counted_tables, within_factor
 from bnpriv.networks import GaussianNetwork, Network
 from bnpriv.noise.continuous import Laplace, NoNoise
-from bnpriv.render import number_text, set_text
-from bnpriv.render.html import fragment, items
-from bnpriv.render.text import lines_text
+from bnpriv.render import Document, Shown, number_text
+from bnpriv.render.document import Names, Paragraph, fact
+from bnpriv.render.text import name_text
 from bnpriv.secrets.states import SecretPair
-
-if TYPE_CHECKING:
-    from bnpriv.mechanisms.base import Calibration
 
 MOST_SETS = 2**8
 """Near sets that are tried; beyond that only those of the decisions and the whole query."""
@@ -67,7 +64,7 @@ LEAST_LOG_FACTOR = 1e-3
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Misspecified:
+class Misspecified(Shown):
     """The guarantee of a calibration when every probability of the model may be off by a factor.
 
     Parameters
@@ -97,37 +94,49 @@ class Misspecified:
     kind: Kind
     beyond_text: str = ""
 
-    def __str__(self) -> str:
-        return lines_text(self._lines())
-
-    def _repr_html_(self) -> str:
-        return fragment(items(self._lines()))
-
-    def _lines(self) -> list[str]:
+    @property
+    def document(self) -> Document:
+        """Return what is still guaranteed, and which tables matter."""
         most = f"epsilon is at most {number_text(self.epsilon)}"
         held = "nothing is guaranteed" if math.isinf(self.epsilon) else most
-        lines = [
-            f"If every probability of the model may be off by a factor {self.factor:g}, {held} "
-            f"({number_text(self.asked)} was asked for)."
-        ]
+        return Document(
+            kind="misspecified model",
+            kicker="bnpriv misspecified model",
+            headline=(
+                f"If every probability of the model may be off by a factor {self.factor:g}, {held} "
+                f"({number_text(self.asked)} was asked for)"
+            ),
+            lead=self._doubling,
+            facts=tuple(
+                fact(f"Tables that matter for {name_text(name)}", (Names(counted),))
+                for name, counted in self.counted.items()
+            ),
+            answer=(Paragraph(self.beyond_text),) if self.beyond_text else (),
+            data={
+                "factor": self.factor,
+                "epsilon": None if math.isinf(self.epsilon) else self.epsilon,
+                "asked": self.asked,
+                "doubling_factor": None if math.isinf(self.doubling_factor) else self.doubling_factor,
+                "tables": {name: list(counted) for name, counted in self.counted.items()},
+                "kind": self.kind,
+            },
+        )
+
+    @property
+    def _doubling(self) -> str:
         if math.isinf(self.doubling_factor):
-            lines.append("No factor makes it more than twice what was asked for.")
-        else:
-            shown = math.floor(self.doubling_factor * 1000) / 1000
-            lines.append(f"It is at most twice what was asked for up to a factor {shown:g}.")
-        for name, counted in self.counted.items():
-            tables = f"those of {set_text(counted)}" if counted else "none"
-            lines.append(f"Tables that matter for {name}: {tables}.")
-        return [*lines, self.beyond_text] if self.beyond_text else lines
+            return "No factor makes it more than twice what was asked for."
+        shown = math.floor(self.doubling_factor * 1000) / 1000
+        return f"It is at most twice what was asked for up to a factor {shown:g}."
 
 
-def misspecified(calibration: Calibration, factor: float) -> Misspecified:
+def misspecified(calibration: Calibrated, factor: float) -> Misspecified:
     """Return what a calibration guarantees when probabilities are off by `factor`; see `Calibration.misspecified`."""
     factor = checks.number("factor", factor, remedy="Pass a factor such as 1.2.")
     if factor < 1:
         raise ParameterError("a factor must be at least 1", found=f"{factor:g}", remedy="Pass for example 1.2.")
     guarantee, certificate = calibration.guarantee, calibration.certificate
-    if isinstance(calibration.mechanism, ColumnMechanism):
+    if not calibration.mechanism.needs_model:
         return Misspecified(
             factor=factor,
             epsilon=guarantee.epsilon,
@@ -178,7 +187,7 @@ class _Candidate:
         return (told + self.spent) * (1 + 8 * UNIT_ROUNDOFF)
 
 
-def _candidates(calibration: Calibration) -> Iterator[tuple[str, Iterator[_Candidate]]]:
+def _candidates(calibration: Calibrated) -> Iterator[tuple[str, Iterator[_Candidate]]]:
     """Yield the near sets of every protected attribute."""
     framework, decisions = calibration.framework, calibration.certificate.decisions
     by_quilts = [decision for decision in decisions if isinstance(decision, Decision)]
@@ -207,7 +216,7 @@ _OTHER_MODEL = Refusal(
 )
 
 
-def _refusal(calibration: Calibration, decisions: list[Decision]) -> Refusal | None:
+def _refusal(calibration: Calibrated, decisions: list[Decision]) -> Refusal | None:
     if not decisions:
         return _NO_QUILTS
     if calibration.delta == 0 and isinstance(calibration.noise, (Laplace, NoNoise)):
@@ -220,7 +229,7 @@ def _refusal(calibration: Calibration, decisions: list[Decision]) -> Refusal | N
 
 
 def _of_attribute(
-    calibration: Calibration, evidence: DistributionalInfluences | IntervalInfluences, decision: Decision
+    calibration: Calibrated, evidence: DistributionalInfluences | IntervalInfluences, decision: Decision
 ) -> Iterator[_Candidate]:
     name, query, network = decision.protected, calibration.query, evidence.network
     sets = list(_near_sets(evidence, query.columns, decision))

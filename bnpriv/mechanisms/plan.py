@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
 from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
-from bnpriv.mechanisms.pages import comparison_fragment, comparison_page
+from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
-from bnpriv.render import Json, number_text, table_text
-from bnpriv.render.html import write
-from bnpriv.render.text import visible
+from bnpriv.render import Document, Json, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Plan:
+class Plan(Shown):
     """What each mechanism would do for one query.
 
     Parameters
@@ -64,45 +60,30 @@ class Plan:
             }
         )
 
-    def to_dict(self) -> Json:
-        """Return all calibrations and refusals as plain values."""
-        return {
-            "format": "bnpriv plan 1",
+    @property
+    def document(self) -> Document:
+        """Return the mechanisms compared, and all about the best of them."""
+        comparison = comparison_section(self.calibrations, self.refusals)
+        data: Json = {
             "calibrations": [calibration.to_dict() for calibration in self.calibrations],
             "refusals": [{"mechanism": str(mechanism), "reason": str(why)} for mechanism, why in self.refusals],
         }
-
-    def to_json(self) -> str:
-        """Return all calibrations and refusals as JSON."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return a page that compares the mechanisms, and write it to `path` if that is given."""
-        return write(comparison_page(self.calibrations, self.refusals), path)
-
-    def _repr_html_(self) -> str:
-        return comparison_fragment(self.calibrations, self.refusals)
+        if not self.calibrations:
+            headline = "No mechanism supports this query"
+            return Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
+        best = calibration_document(self.calibrations[0])
+        return replace(
+            best,
+            kind="plan",
+            kicker="bnpriv plan",
+            title=f"{self.calibrations[0].query}: mechanisms compared",
+            sections=(comparison, *best.sections),
+            data=data,
+        )
 
     def __repr__(self) -> str:
         names = ", ".join(str(calibration.mechanism) for calibration in self.calibrations)
         return f"Plan({names or 'no mechanism'})"
-
-    def __str__(self) -> str:
-        rows = [
-            [
-                str(c.mechanism),
-                type(c.noise).__name__,
-                number_text(c.scale),
-                number_text(c.expected_error),
-                c.useful.verdict,
-            ]
-            for c in self.calibrations
-        ]
-        lines = [table_text(["mechanism", "noise", "scale", "mean error", "answer"], rows)]
-        cautions = [(calibration, calibration.certificate.caution) for calibration in self.calibrations]
-        lines += [visible(f"{calibration.mechanism}: {caution}") for calibration, caution in cautions if caution]
-        lines += [visible(f"not {mechanism}: {reason}") for mechanism, reason in self.refusals]
-        return "\n".join(lines)
 
 
 def plan(framework: Framework, query: Query | str, epsilon: float, delta: float = 0.0) -> Plan:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
-from bnpriv.render.text import and_text, name_text, number_text, percent_text
+from bnpriv.mechanisms.usefulness import Verdict
+from bnpriv.render.document import Tone
+from bnpriv.render.text import and_text, name_text, nats_text, number_text, percent_text
 
-if TYPE_CHECKING:
-    from bnpriv.mechanisms.base import Calibration
-
-TONES = {"exact": "good", "sharp": "good", "useful": "good", "coarse": "fair", "useless": "poor", "unknown": "plain"}
+TONES: dict[Verdict, Tone] = {
+    "exact": "good",
+    "sharp": "good",
+    "useful": "good",
+    "coarse": "fair",
+    "useless": "poor",
+    "unknown": "plain",
+}
 """How each verdict looks: good, fair, poor or plain."""
 
 LEVEL = 0.95
 
 
-def verdict_text(calibration: Calibration) -> str:
+def verdict_text(calibration: Calibrated) -> str:
     """Return the verdict on the answer, as the end of a sentence that begins with the query."""
     budget = f"epsilon {calibration.epsilon:g}"
     return {
@@ -29,7 +34,7 @@ def verdict_text(calibration: Calibration) -> str:
     }[calibration.useful.verdict]
 
 
-def noise_text(calibration: Calibration) -> str:
+def noise_text(calibration: Calibrated) -> str:
     """Return the noise in a sentence."""
     if calibration.scale == 0 and calibration.noise.spend() is None:
         return "No noise is added."
@@ -40,14 +45,14 @@ def noise_text(calibration: Calibration) -> str:
     )
 
 
-def reason_text(calibration: Calibration) -> str:
+def reason_text(calibration: Calibrated) -> str:
     """Return in a sentence or two what the noise is for, or why there is none."""
     decisions = [decision for decision in calibration.certificate.decisions if isinstance(decision, Decision)]
     if not decisions:
         return " ".join([*calibration.certificate.reasons, *_notes(calibration)])
     worst = decisions[0]
     protected = name_text(worst.protected)
-    told = number_text(worst.influence.upper)
+    told = nats_text(worst.influence.upper)
     if worst.scale == 0 and not worst.queried_near:
         return (
             f"The queried columns together tell at most {told} nats about {protected}, which is within the budget of "
@@ -64,14 +69,15 @@ def reason_text(calibration: Calibration) -> str:
     )
 
 
-def brief_text(calibration: Calibration) -> str:
+def brief_text(calibration: Calibrated) -> str:
     """Return the noise and its reason in one short sentence."""
     if calibration.scale == 0 and calibration.noise.spend() is None:
         return f"None. {reason_text(calibration)}"
     noise = f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)}"
     worst = next((found for found in calibration.certificate.decisions if isinstance(found, Decision)), None)
     if worst is None:
-        return f"{noise}. {reason_text(calibration)}".rstrip()
+        why = "" if calibration.certificate.decisions else " ".join(_notes(calibration))
+        return f"{noise}. {why}".rstrip()
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
     return f"{noise}, to hide {hidden}, which can move the answer by {number_text(worst.sensitivity.upper)}."
 
@@ -85,12 +91,12 @@ def arithmetic_text(decision: Decision, epsilon: float) -> str:
         shift = number_text(decision.sensitivity.upper / decision.scale)
         return f"{number_text(decision.sensitivity.upper)} / {shift} = {number_text(decision.scale)}"
     if decision.scale == 0:
-        return f"0, as {number_text(decision.influence.upper)} <= {epsilon:g}"
-    spent = f"({epsilon:g} - {number_text(decision.influence.upper)})" if decision.influence.upper else f"{epsilon:g}"
+        return f"0, as {nats_text(decision.influence.upper)} <= {epsilon:g}"
+    spent = f"({epsilon:g} - {nats_text(decision.influence.upper)})" if decision.influence.upper else f"{epsilon:g}"
     return f"{number_text(decision.sensitivity.upper)} / {spent} = {number_text(decision.scale)}"
 
 
-def share_text(calibration: Calibration) -> str:
+def share_text(calibration: Calibrated) -> str:
     """Return how large the error is against the range of the answer."""
     useful = calibration.useful
     if useful.verdict == "exact":
@@ -101,5 +107,5 @@ def share_text(calibration: Calibration) -> str:
     )
 
 
-def _notes(calibration: Calibration) -> tuple[str, ...]:
+def _notes(calibration: Calibrated) -> tuple[str, ...]:
     return calibration.certificate.notes

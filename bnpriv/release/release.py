@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import DataError, QueryError, RefusedError
@@ -17,11 +14,11 @@ from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import normal_form
+from bnpriv.release.document import ShownNumber, release_document
 from bnpriv.release.evaluate import evaluate, try_sensitivity
-from bnpriv.release.pages import ShownNumber, release_fragment, release_page
 from bnpriv.release.public import refuse_learned
-from bnpriv.render.html import write
-from bnpriv.render.text import lines_text, visible
+from bnpriv.render import Document, Json, Shown
+from bnpriv.render.text import visible
 from bnpriv.tables.schema import Categorical, Column, Schema
 
 if TYPE_CHECKING:
@@ -35,7 +32,7 @@ Interval = tuple[float, float]
 
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Release:
+class Release(Shown):
     """A released answer with its guarantee; everything in it may be published.
 
     Its methods are post-processing of the released numbers: they cost no privacy and see no data.
@@ -120,26 +117,23 @@ class Release:
         margins = tuple(0.5 if k and noisy else margin for margin, k in zip(self.margins, whole, strict=True))
         return replace(self, values=values, margins=margins)
 
-    def to_json(self) -> str:
-        """Return the release with its calibration as JSON."""
+    def to_dict(self) -> Json:
+        """Return the release with its calibration as plain values."""
         numbers = [
             {"label": label, "value": value, f"interval_{100 * LEVEL:g}": list(interval)}
             for label, value, interval in zip(self.labels, self.values, self._intervals(LEVEL), strict=True)
         ]
-        facts = {
+        return {
             "format": FORMAT,
             "release": numbers,
             "missing_rule": self.missing_rule,
-            "calibration": json.loads(self.calibration.to_json()),
+            "calibration": self.calibration.to_dict(),
         }
-        return json.dumps(facts, indent=2, allow_nan=False)
 
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return a page about the released numbers, which may be published, and write it to `path` if that is given."""
-        return write(release_page(self.calibration, self._shown(), self.missing_rule), path)
-
-    def _repr_html_(self) -> str:
-        return release_fragment(self.calibration, self._shown())
+    @property
+    def document(self) -> Document:
+        """Return the released numbers, what they are worth, and what was known before."""
+        return release_document(self.calibration, self._shown(), self.missing_rule, self.to_dict())
 
     def _shown(self) -> list[ShownNumber]:
         noisy = self.calibration.noise.spend() is not None
@@ -149,7 +143,8 @@ class Release:
                 value=value,
                 interval=(low, high),
                 text=_shown(value, high - low),
-                ends=f"{_shown(low, high - low)} and {_shown(high, high - low)}" if noisy else "",
+                low=_shown(low, high - low) if noisy else "",
+                high=_shown(high, high - low) if noisy else "",
             )
             for label, value, (low, high) in zip(self.labels, self.values, self._intervals(LEVEL), strict=True)
         ]
@@ -157,18 +152,6 @@ class Release:
     def __repr__(self) -> str:
         shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
         return visible(f"Release({shown})")
-
-    def __str__(self) -> str:
-        noisy = self.calibration.noise.spend() is not None
-        lines: list[str] = []
-        for label, value, (low, high) in zip(self.labels, self.values, self._intervals(LEVEL), strict=True):
-            ends = (low, high) if noisy else None
-            lines.append(f"{label} = {_shown(value, high - low)}{_interval_text(ends)}")
-        if noisy and len(lines) > 1:
-            lines.append(f"The intervals hold all the exact answers at once with {100 * LEVEL:g} % probability.")
-        lines.append(f"Guarantee: {self.guarantee.sentence}")
-        lines.append(f"Missing values: {self.missing_rule}")
-        return lines_text(lines)
 
     def _intervals(self, level: float) -> tuple[Interval, ...]:
         reach = self.calibration.noise.quantile(level)
@@ -306,10 +289,3 @@ def _shown(value: float, width: float) -> str:
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
     digits = max(0, 2 - math.floor(math.log10(width)))
     return f"{value:,.{digits}f}" if abs(value) < 1e15 and digits <= 15 else repr(value)
-
-
-def _interval_text(ends: Sequence[float] | None) -> str:
-    if ends is None:
-        return " (no noise)"
-    low, high = ends
-    return f" ({100 * LEVEL:g} %: {_shown(low, high - low)} to {_shown(high, high - low)})"

@@ -34,8 +34,8 @@ from bnpriv.render.document import (
 def document_markdown(document: Document) -> str:
     """Return a document as Markdown."""
     facts = [block(Facts(document.facts))] if document.facts else []
-    parts = [f"# {inline(document.headline)}", inline(document.lead), *facts]
-    parts += [block(part) for part in (*document.answer, *document.sections)]
+    parts = [f"# {inline(document.headline)}", inline(document.lead), *map(block, document.answer), *facts]
+    parts += map(block, document.sections)
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -67,7 +67,7 @@ def _part(part: Inline) -> str:
 
 
 def _fact(row: Fact) -> str:
-    return f"- **{md.prose(row.question)}**: {' '.join(map(inline, row.lines))}"
+    return f"- **{md.prose(row.question)}**: {'; '.join(map(inline, row.lines))}"
 
 
 @singledispatch
@@ -83,7 +83,7 @@ def _(made: Paragraph, depth: int = 2) -> str:
 
 @block.register
 def _(made: Big, depth: int = 2) -> str:
-    return f"**{md.escape(made.text)}**"
+    return f"**{md.escape(made.words or made.text)}**"
 
 
 @block.register

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
 
 from bnpriv.render.document import (
@@ -34,10 +34,10 @@ from bnpriv.render.text import name_text, table_text, visible
 
 def document_text(document: Document) -> str:
     """Return a document as plain text."""
-    first = [f"{inline(document.headline)}.", inline(document.lead), *map(_fact, document.facts)]
     # What stands beside the answer is a drawing, and its words are those of a section.
-    parts = ["\n".join(filter(None, first)), *map(block, (*document.answer, *document.sections))]
-    return "\n\n".join(filter(None, parts))
+    said = _joined([f"{inline(document.headline)}.", inline(document.lead)])
+    facts = _joined(map(_fact, document.facts))
+    return _joined([said, _blocks(document.answer), facts, *map(block, document.sections)], "\n\n")
 
 
 def inline(text: Text) -> str:
@@ -66,11 +66,17 @@ def _part(part: Inline) -> str:
 
 
 def _fact(row: Fact) -> str:
-    return f"{visible(row.question)}: {' '.join(map(inline, row.lines))}"
+    return f"{visible(row.question)}: {'; '.join(map(inline, row.lines))}"
 
 
 def _joined(texts: Iterable[str], between: str = "\n") -> str:
     return between.join(filter(None, texts))
+
+
+def _blocks(blocks: Sequence[Block]) -> str:
+    """Return blocks below each other, with room around tables."""
+    spaced = any(isinstance(part, (Table, HeatMap, Section)) for part in blocks)
+    return _joined(map(block, blocks), "\n\n" if spaced else "\n")
 
 
 @singledispatch
@@ -86,7 +92,7 @@ def _(made: Paragraph) -> str:
 
 @block.register
 def _(made: Big) -> str:
-    return visible(made.text)
+    return visible(made.words or made.text)
 
 
 @block.register
@@ -107,7 +113,10 @@ def _(made: Facts) -> str:
 @block.register
 def _(made: Table) -> str:
     rows = [[inline(cell.text if isinstance(cell, Cell) else cell) for cell in row] for row in made.rows]
-    return _joined([visible(made.caption), table_text([*map(inline, made.header)], rows), visible(made.more)])
+    cells = (cell for row in made.rows for cell in row if isinstance(cell, Cell) and cell.note)
+    notes = [f"{inline(cell.text)}: {inline(cell.note)}" for cell in cells]
+    table = table_text([*map(inline, made.header)], rows)
+    return _joined([visible(made.caption), table, *notes, visible(made.more)])
 
 
 @block.register
@@ -128,7 +137,5 @@ def _(made: Live) -> str:
 
 @block.register
 def _(made: Section) -> str:
-    inner = [block(part) for part in made.blocks]
-    spaced = any(isinstance(part, (Table, HeatMap, Section)) for part in made.blocks)
-    body = _joined(inner, "\n\n" if spaced else "\n")
+    body = _blocks(made.blocks)
     return f"{inline(made.title)}\n{body}" if body else ""

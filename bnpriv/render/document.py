@@ -102,9 +102,10 @@ class Paragraph:
 @final
 @dataclass(frozen=True)
 class Big:
-    """A number that is the answer, larger than all around it."""
+    """A number that is the answer, larger than all around it; `words` say it where there are no large letters."""
 
     text: str
+    words: str = ""
 
 
 @final
@@ -140,7 +141,7 @@ class Cell:
     ----------
     text : Text
     note : Text
-        What stands below it in small letters; plain text leaves it out.
+        What stands below it in small letters; plain text says it below the table.
     drawing : Html
         What is drawn below it; only pages and cards show it.
     """

@@ -35,6 +35,50 @@ def number_text(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+SMALLEST = 1e-6
+"""Less than this of anything without a unit is not spelled out."""
+
+
+def nats_text(value: float, digits: int = 4) -> str:
+    """Return a number of nats, or another number without a unit, as people write it.
+
+    Examples
+    --------
+    >>> nats_text(4.726e-94), nats_text(0.0000123456), nats_text(0.4157), nats_text(0.0)
+    ('under 0.000001', '0.000012', '0.4157', '0')
+    """
+    if 0 < value < SMALLEST:
+        return f"under {SMALLEST:.6f}"
+    if 0 < value < 1e-4:
+        return f"{value:.{1 - math.floor(math.log10(value))}f}"
+    return number_text(value, digits)
+
+
+def excess_text(value: float) -> str:
+    """Return a probability that may be tiny; below what anybody asks for it is not spelled out.
+
+    Examples
+    --------
+    >>> excess_text(2.93e-204), excess_text(1.664e-7), excess_text(0.0)
+    ('under 1e-9', '1.66e-07', '0')
+    """
+    return "under 1e-9" if 0 < value < 1e-9 else f"{value:.3g}"
+
+
+def rough_text(value: float) -> str:
+    """Return a large number as it is said.
+
+    Examples
+    --------
+    >>> rough_text(33_554_432), rough_text(1_048_576), rough_text(20_000), rough_text(7e10), rough_text(5.2e19)
+    ('33.6 million', '1.05 million', '20,000', '70 billion', '5.2e+19')
+    """
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if size <= abs(value) < 1000 * size:
+            return f"{value / size:.3g} {word}"
+    return number_text(value)
+
+
 def full_text(value: float) -> str:
     """Return a number with as many digits as it has: one that is part of a claim must not be rounded.
 

@@ -70,18 +70,17 @@
     if (scale === 0) return who + "nothing has to be hidden" + rest;
     return who + "the noise hides " + near + ", which can move the answer by " + numberText(sensitivity) + rest;
   };
+  // As bnpriv.render.bars: the range keeps its length, and what is longer than the bar is cut, with a mark.
   const drawBar = (reach) => {
-    const span = document.getElementById("bar-span");
-    if (span === null) return;
-    const whole = Math.max(data.width, 2 * reach) / 0.96;
-    const place = (box, share) => {
-      box.setAttribute("x", String(500 * (1 - share)));
-      box.setAttribute("width", String(1000 * share));
-    };
-    place(span, data.width / whole);
-    place(document.getElementById("bar-reach"), (2 * reach) / whole);
+    const box = document.getElementById("bar-reach");
+    if (box === null) return;
+    const share = (2 * reach) / (data.whole * data.width);
+    const shown = Math.min(1, share);
+    box.setAttribute("x", String(500 * (1 - shown)));
+    box.setAttribute("width", String(1000 * shown));
+    document.getElementById("bar-cut").toggleAttribute("hidden", share <= 1);
     document.getElementById("bar-reach-text").textContent =
-      reach === 0 ? "no noise" : "19 of 20 releases err by at most " + numberText(reach);
+      reach === 0 ? "no noise" : "19 of 20 releases err by at most " + numberText(reach) + (share <= 1 ? "" : ", cut off in the drawing");
   };
 
   const update = (epsilon) => {

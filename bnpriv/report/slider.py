@@ -14,7 +14,7 @@ from bnpriv.mechanisms.quilt_scales import LEAST_MARGIN
 from bnpriv.mechanisms.usefulness import LIMITS, Verdict
 from bnpriv.noise.continuous import Laplace
 from bnpriv.render import Json
-from bnpriv.render.bars import bar_legend, noise_bar
+from bnpriv.render.bars import WHOLE, bar_legend, noise_bar
 from bnpriv.render.html import Html, data_block, element, facts, join, section
 from bnpriv.render.text import name_text, number_text
 from bnpriv.report.curves import Curve
@@ -119,6 +119,7 @@ def slider_data(curves: tuple[Curve, ...], best: Calibration) -> Json:
         "prior": odds.PRIOR if best.guarantee.with_belief else None,
         "models": best.guarantee.models,
         "epsilons": epsilons(best.epsilon),
+        "whole": WHOLE,
         "margin": LEAST_MARGIN,
         "width": None if found is None else found[1] - found[0],
         "quantile": unit.quantile(0.95),

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.errors import ParameterError
 from bnpriv.networks import DiscreteNetwork, State, require_discrete
+from bnpriv.render import Document, Json, Shown
+from bnpriv.render.document import Paragraph, Table
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.sheet import Sheet
-from bnpriv.render.text import number_text, percent_text
+from bnpriv.render.text import nats_text, percent_text
 from bnpriv.studies.goodness import fit
 from bnpriv.studies.observations import Observations
 
@@ -84,7 +85,7 @@ class RowCheck:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ModelCheck:
+class ModelCheck(Shown):
     """What public data say against a network; print it.
 
     Parameters
@@ -182,25 +183,37 @@ class ModelCheck:
         return drawn
 
     @property
-    def _sheet(self) -> Sheet:
+    def document(self) -> Document:
+        """Return the rows that the data contradict, and how far."""
         shown = [row for row in self.rows if row.model == self.best_model]
-        rows = [
-            [
-                row.row,
-                f"{row.observations:,}",
-                number_text(row.adjusted, 2),
-                "contradicted" if row.adjusted <= self.level else "",
-                row.finding,
-            ]
-            for row in shown[:MOST_SHOWN]
-        ]
-        return Sheet(
-            caption=self._verdict(),
+        table = Table(
+            caption="Rows of the network under the best model, the most doubtful first",
             header=("row", "observations", "adjusted p", "", "farthest"),
-            rows=rows,
-            notes=tuple(self._notes(len(shown))),
+            rows=[self._line(row) for row in shown[:MOST_SHOWN]],
             numbers=(1, 2),
+            more=f"{len(shown) - MOST_SHOWN} more rows; see to_pandas()." if len(shown) > MOST_SHOWN else "",
         )
+        return Document(
+            kind="model check",
+            kicker="bnpriv model check",
+            headline=self._verdict().removesuffix("."),
+            tone="plain" if not self.rows else "good" if self.surviving else "poor",
+            answer=(*((table,) if shown else ()), *map(Paragraph, self._notes())),
+            data={
+                "level": self.level,
+                "observations": self.observations,
+                "models": self.models,
+                "best_model": self.best_model,
+                "surviving": list(self.surviving),
+                "untested": list(self.untested),
+                "left_out": dict(self.left_out),
+                "rows": [_data(row) for row in self.rows],
+            },
+        )
+
+    def _line(self, row: RowCheck) -> tuple[str, ...]:
+        contradicted = "contradicted" if row.adjusted <= self.level else ""
+        return row.row, f"{row.observations:,}", nats_text(row.adjusted, 2), contradicted, row.finding
 
     def _verdict(self) -> str:
         if not self.rows:
@@ -217,9 +230,7 @@ class ModelCheck:
         wrong = len(self.contradicted(self.best_model))
         return f"{kept}. The best one, model {self.best_model}, has {wrong} of {tested} tested rows contradicted."
 
-    def _notes(self, shown: int) -> Iterator[str]:
-        if shown > MOST_SHOWN:
-            yield f"{shown - MOST_SHOWN} more rows; see to_pandas()."
+    def _notes(self) -> Iterator[str]:
         if self.models > 1 and self.rows:
             counts = [f"model {k}: {len(self.contradicted(k))}" for k in range(self.models)]
             yield f"Contradicted rows by model: {checks.listing(counts)}."
@@ -232,11 +243,18 @@ class ModelCheck:
             yield f"Not tested, for lack of data: {checks.listing(self.untested)}."
         yield "Observations are taken as independent. What is not contradicted is not thereby true."
 
-    def __str__(self) -> str:
-        return self._sheet.text
 
-    def _repr_html_(self) -> str:
-        return self._sheet.html
+def _data(row: RowCheck) -> Json:
+    return {
+        "attribute": row.attribute,
+        "row": row.row,
+        "model": row.model,
+        "observations": row.observations,
+        "p_value": row.p_value,
+        "adjusted": row.adjusted,
+        "finding": row.finding,
+        "test": row.test,
+    }
 
 
 def check_model(network: DiscreteNetwork, public_table: object, *, level_of_significance: float = 0.01) -> ModelCheck:

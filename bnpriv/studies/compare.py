@@ -17,9 +17,10 @@ from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.networks import IntervalNetwork, Network
 from bnpriv.queries import Query, as_query
+from bnpriv.render import Document, Shown
+from bnpriv.render.document import Code, Items, Table
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.sheet import Sheet
-from bnpriv.render.text import number_text
+from bnpriv.render.text import nats_text, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ SIDES = ("A", "B")
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(Shown):
     """One query under two frameworks; print it.
 
     Parameters
@@ -105,17 +106,29 @@ class Comparison:
         return drawn
 
     @property
-    def _sheet(self) -> Sheet:
+    def document(self) -> Document:
+        """Return both frameworks side by side, and in what they differ."""
         rows = [[f"influence on {name}", *(_nats(found, name) for found in self.influences)] for name in self.protected]
         facts = [_best(chosen) for chosen in self.plans]
         rows += [[key, *(_shown(fact.get(key, "")) for fact in facts)] for key in facts[0]]
-        differ = [f"They differ: {difference}" for difference in self.differences]
-        return Sheet(
-            caption=f"{self.query} at epsilon {self.epsilon:g} under two frameworks.",
-            header=("", *SIDES),
-            rows=rows,
-            notes=(self._verdict(), *(differ or ["They differ in nothing that matters here."])),
-            numbers=(1, 2),
+        differ = tuple(f"They differ: {difference}" for difference in self.differences)
+        table = Table(caption="What they have and what they give", header=("", *SIDES), rows=rows, numbers=(1, 2))
+        told = [{name: _number(nats) for name, nats in found.items()} for found in self.influences]
+        return Document(
+            kind="comparison",
+            kicker="bnpriv comparison",
+            headline=(Code(str(self.query)), f" at epsilon {self.epsilon:g} under two frameworks"),
+            lead=self._verdict(),
+            answer=(table, Items(differ or ("They differ in nothing that matters here.",))),
+            data={
+                "query": str(self.query),
+                "epsilon": self.epsilon,
+                "sides": [
+                    {"influences": influences, "best": {key: _number(value) for key, value in fact.items()}}
+                    for influences, fact in zip(told, facts, strict=True)
+                ],
+                "differences": list(self.differences),
+            },
         )
 
     def _verdict(self) -> str:
@@ -132,11 +145,12 @@ class Comparison:
             return f"Only under {SIDES[better]} can the query be answered."
         return f"The error is {number_text(most / least)} times as large under {SIDES[1 - better]}."
 
-    def __str__(self) -> str:
-        return self._sheet.text
 
-    def _repr_html_(self) -> str:
-        return self._sheet.html
+def _number(value: object) -> object:
+    """Return a value for JSON: infinite numbers as a word, undefined ones as nothing."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return "inf" if math.isinf(value) else None
 
 
 def compare(
@@ -220,7 +234,7 @@ def _best(chosen: Plan) -> dict[str, object]:
 
 
 def _nats(found: dict[str, float], name: str) -> str:
-    return number_text(found[name]) if name in found else "not protected"
+    return nats_text(found[name]) if name in found else "not protected"
 
 
 def _shown(value: object) -> str:

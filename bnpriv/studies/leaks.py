@@ -14,9 +14,12 @@ from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief, odd
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers
 from bnpriv.queries import Query, as_query
+from bnpriv.render import Document, Json, Shown
+from bnpriv.render.bars import influence_bar
+from bnpriv.render.document import Cell, Code, Name, Names, Paragraph, Table
+from bnpriv.render.html import Html
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.sheet import Sheet
-from bnpriv.render.text import and_text, name_text, number_text, set_text
+from bnpriv.render.text import and_text, name_text, nats_text
 from bnpriv.secrets.states import SecretPair, all_pairs
 
 if TYPE_CHECKING:
@@ -88,7 +91,7 @@ class Leak:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Leaks:
+class Leaks(Shown):
     """What a query tells about every attribute of a network, the most first; print it.
 
     Parameters
@@ -160,17 +163,22 @@ class Leaks:
         return drawn
 
     @property
-    def _sheet(self) -> Sheet:
-        rows = [
-            [row.attribute, "-" if math.isnan(row.nats) else number_text(row.nats), row.moved_text, row.reached]
-            for row in self.rows
-        ]
-        return Sheet(
-            caption=f"What {self.query} tells: it reads {set_text(self.query.columns)}.",
+    def document(self) -> Document:
+        """Return what is told about every attribute, the most first."""
+        longest = max((row.nats for row in self.rows if math.isfinite(row.nats)), default=1.0)
+        table = Table(
+            caption="What an exact answer tells about every attribute, the most first",
             header=("attribute", "nats", "10 % becomes", "reached at"),
-            rows=rows,
-            notes=self._notes(),
+            rows=[((Name(row.attribute),), _nats(row, longest), row.moved_text, row.reached) for row in self.rows],
             numbers=(1, 2),
+        )
+        return Document(
+            kind="leaks",
+            kicker="bnpriv leaks",
+            headline=("What ", Code(str(self.query)), " tells"),
+            lead=("It reads ", Names(tuple(self.query.columns)), "."),
+            answer=(table, *map(Paragraph, self._notes())),
+            data={"query": str(self.query), "attributes": [_data(row) for row in self.rows]},
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -184,11 +192,23 @@ class Leaks:
         beliefs = (f"No belief about {and_text(unbounded)} is bounded by them.",) if unbounded else ()
         return (told, *pairs, *beliefs)
 
-    def __str__(self) -> str:
-        return self._sheet.text
 
-    def _repr_html_(self) -> str:
-        return self._sheet.html
+def _nats(row: Leak, longest: float) -> Cell:
+    if math.isnan(row.nats):
+        return Cell("-")
+    bar = influence_bar(row.nats, longest, title=f"What is told about {row.attribute}") if row.nats else Html()
+    return Cell(nats_text(row.nats), drawing=bar)
+
+
+def _data(row: Leak) -> Json:
+    return {
+        "name": row.attribute,
+        "nats": None if math.isnan(row.nats) else "inf" if math.isinf(row.nats) else row.nats,
+        "kind": "exact" if row.influence is None else row.influence.kind,
+        "read": row.read,
+        "belief": row.belief,
+        "reached": row.reached,
+    }
 
 
 def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -> Leaks:

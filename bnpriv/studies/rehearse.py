@@ -20,8 +20,9 @@ from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.networks import require_discrete
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.normal_form import normal_form
+from bnpriv.render import Document, Shown
+from bnpriv.render.document import Code, Paragraph, Table
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.sheet import Sheet
 from bnpriv.render.text import number_text, percent_text
 from bnpriv.secrets.states import SecretPair, side_text
 from bnpriv.studies.simulate import require_laws
@@ -34,13 +35,16 @@ Floats = NDArray[np.float64]
 
 BARS = 40
 
+MOST_LABELS = 12
+"""Numbers of an answer of which each is listed."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rehearsal:
+class Rehearsal(Shown):
     """Made-up answers with made-up noise under two secrets, and how well they can be told apart.
 
-    Print it for the summary.
+    Print it.
 
     Parameters
     ----------
@@ -91,11 +95,6 @@ class Rehearsal:
         """Return how far `correct` may be off by chance, in 19 rehearsals of 20."""
         return 1.96 * 0.5 / math.sqrt(len(self.first) + len(self.second))
 
-    @property
-    def summary(self) -> str:
-        """Return what the rehearsal shows, in words."""
-        return self._sheet.text
-
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per made-up answer: the secret, then the numbers."""
         import pandas as pd
@@ -137,7 +136,8 @@ class Rehearsal:
         return drawn
 
     @property
-    def _sheet(self) -> Sheet:
+    def document(self) -> Document:
+        """Return how well the secrets can be told apart, and what comes out under each."""
         calibration, draws = self.calibration, len(self.first)
         half, most = np.quantile(self.errors, [0.5, 0.95])
         size = "no noise" if calibration.scale == 0 else f"noise of scale {number_text(calibration.scale)}"
@@ -153,13 +153,38 @@ class Rehearsal:
             f"{number_text(float(most))} (calibrated: {number_text(calibration.quantile(0.95))})."
         )
         model = "" if calibration.framework.models == 1 else f", model {self.model}"
-        return Sheet(
-            caption=f"Rehearsal of {calibration.query} at epsilon {calibration.epsilon:g}: {draws:,} made-up answers "
-            f"each for {self.protected} {self.pair}{model}; {size}.",
+        table = Table(
+            caption="What comes out under either secret",
             header=("number", "secret", "mean", "19 of 20 lie between"),
-            rows=self._rows() if len(self.labels) <= 12 else (),
-            notes=(guess, error, *self.caveats, "No data were touched, and nothing here is protected."),
+            rows=self._rows() if len(self.labels) <= MOST_LABELS else (),
             numbers=(2, 3),
+        )
+        notes = (error, *self.caveats, "No data were touched, and nothing here is protected.")
+        return Document(
+            kind="rehearsal",
+            kicker="bnpriv rehearsal",
+            headline=(
+                "Rehearsal of ",
+                Code(str(calibration.query)),
+                f" at epsilon {calibration.epsilon:g}: {draws:,} made-up answers each for {self.protected} "
+                f"{self.pair}{model}; {size}",
+            ),
+            lead=guess,
+            answer=(*((table,) if table.rows else ()), *map(Paragraph, notes)),
+            data={
+                "query": str(calibration.query),
+                "epsilon": calibration.epsilon,
+                "draws": draws,
+                "protected": self.protected,
+                "pair": str(self.pair),
+                "model": self.model,
+                "correct": self.correct,
+                "margin": self.margin,
+                "bound": self.bound,
+                "error_50": float(half),
+                "error_95": float(most),
+                "caveats": list(self.caveats),
+            },
         )
 
     def _rows(self) -> list[list[str]]:
@@ -171,14 +196,8 @@ class Rehearsal:
                 rows.append([name, secret, number_text(float(values[:, k].mean())), ends])
         return rows
 
-    def __str__(self) -> str:
-        return self.summary
-
     def __repr__(self) -> str:
         return f"Rehearsal({self.calibration.query}: told apart in {self.correct:.3g}, allowed {self.bound:.3g})"
-
-    def _repr_html_(self) -> str:
-        return self._sheet.html
 
 
 def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> Rehearsal:

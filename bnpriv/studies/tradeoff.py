@@ -11,10 +11,12 @@ from bnpriv.errors import ParameterError
 from bnpriv.frameworks import Framework, odds
 from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.answer import calibration_row, verdict_badge
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.queries import Query, as_query
+from bnpriv.render import Document, Shown
+from bnpriv.render.document import Code, Table
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.sheet import Sheet
 from bnpriv.render.text import number_text
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ _OTHERWISE = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Tradeoff:
+class Tradeoff(Shown):
     """The plan for one query at many epsilons; print it.
 
     Parameters
@@ -139,32 +141,42 @@ class Tradeoff:
         return drawn
 
     @property
-    def _sheet(self) -> Sheet:
+    def document(self) -> Document:
+        """Return the best mechanism at every epsilon, and from where on the answer is useful."""
         rows = [
-            [
+            (
                 f"{epsilon:g}",
                 one.guarantee.moved_text(),
-                str(one.mechanism),
+                (Code(str(one.mechanism)),),
                 number_text(one.scale),
                 number_text(one.expected_error),
-                one.useful.verdict,
-            ]
+                (verdict_badge(one),),
+            )
             for epsilon, one in zip(self.epsilons, self.best, strict=True)
         ]
         moved = "10 % becomes" if self.best[0].guarantee.with_belief else "within a pair"
-        return Sheet(
-            caption=f"What privacy costs {self.query}.",
+        table = Table(
+            caption="The mechanism that errs least at every epsilon",
             header=("epsilon", moved, "mechanism", "scale", "mean error", "answer"),
             rows=rows,
-            notes=self.sentences,
             numbers=(0, 1, 3, 4),
         )
-
-    def __str__(self) -> str:
-        return self._sheet.text
-
-    def _repr_html_(self) -> str:
-        return self._sheet.html
+        return Document(
+            kind="tradeoff",
+            kicker="bnpriv tradeoff",
+            headline=("What privacy costs ", Code(str(self.query))),
+            lead=" ".join(self.sentences),
+            answer=(table,),
+            data={
+                "query": str(self.query),
+                "useful_from": self.useful_from,
+                "noiseless_from": self.noiseless_from,
+                "epsilons": [
+                    {"epsilon": epsilon, "best": calibration_row(one)}
+                    for epsilon, one in zip(self.epsilons, self.best, strict=True)
+                ],
+            },
+        )
 
 
 def tradeoff(framework: Framework, query: Query | str, epsilons: Iterable[float]) -> Tradeoff:

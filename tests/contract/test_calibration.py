@@ -207,7 +207,7 @@ def test_plan_ranks_by_expected_error_and_keeps_the_refusals(framework) -> None:
     assert "delta above 0" in refused["ColumnMechanism(noise='gaussian')"]
     assert "atoms" in refused["TightMechanism()"]
     assert "ColumnMechanism" in str(plan)
-    assert json.loads(plan.to_json())["format"] == "bnpriv plan 1"
+    assert json.loads(plan.to_json())["document"] == "plan"
     assert list(plan.to_pandas()["scale"]) == [calibration.scale for calibration in plan.calibrations]
 
 

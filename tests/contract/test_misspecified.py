@@ -158,4 +158,4 @@ def test_the_text_says_what_holds() -> None:
     found = bp.MarkovQuiltMechanism().calibrate(bp.example("student"), query, epsilon=1.0).misspecified(1.1)
     assert "may be off by a factor 1.1, epsilon is at most" in str(found)
     assert "Tables that matter for income" in str(found)
-    assert "<li>" in found._repr_html_()
+    assert "<dt>Tables that matter for income</dt>" in found._repr_html_()

@@ -60,7 +60,7 @@ class Subject:
             "report.txt": lambda: str(self.report),
             "report.json": lambda: self.report.to_json(),
             "report.md": lambda: self.report.to_markdown(),
-            "plan.txt": lambda: f"{self.plan}\n\n{self.plan.best.explain()}",
+            "plan.txt": lambda: str(self.plan),
             "plan.json": lambda: self.plan.to_json(),
             "leaks.txt": lambda: str(bp.leaks(framework, query)),
             "tradeoff.txt": lambda: str(bp.tradeoff(framework, query, EPSILONS)),

@@ -52,7 +52,7 @@ def test_row_42_epsilon_out_of_range_is_refused_before_any_work(monkeypatch, eps
 @pytest.mark.parametrize("name", ["four-people", "activity"])
 def test_row_42_every_rendering_at_the_ends_of_the_range(name: str, epsilon: float, delta: float) -> None:
     plan = bp.plan(bp.example(name), first_query(name), epsilon=epsilon, delta=delta)
-    assert strict(plan.to_json())["calibrations"]
+    assert strict(plan.to_json())["data"]["calibrations"]
     for text in (str(plan), plan.to_html(), plan._repr_html_()):
         assert "NoNoise where" not in text
         assert "nan" not in text.split()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import math
 import re
@@ -82,9 +83,13 @@ def test_a_release_shows_each_number_with_its_interval(student) -> None:
     calibration = bp.MarkovQuiltMechanism().calibrate(student, BOTH, epsilon=1.0)
     released = bp.release(calibration, bp.example_data("student"))
     page = released.to_html()
-    for line in str(released).splitlines()[:2]:
-        value = line.split(" = ")[1].split(" (")[0]
+    lines = str(released).splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("number "))
+    for line in lines[start + 1 : start + 3]:
+        label, value, between = re.split("  +", line)
+        assert f">{html.escape(label)}<" in page
         assert f">{value}<" in page
+        assert f">{between}<" in page
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 8, 20, 40])

@@ -116,9 +116,9 @@ def test_a_belief_of_ten_percent() -> None:
 def test_leaks_as_text_table_and_plot() -> None:
     found = leaks(network(), TALL)
     lines = str(found).splitlines()
-    assert lines[0] == "What count(height > 180) tells: it reads {height}."
-    assert lines[2].split()[:2] == ["attribute", "nats"]
-    assert lines[3].split()[:2] == ["height", "infinite"]
+    assert lines[:2] == ["What count(height > 180) tells.", "It reads height."]
+    assert lines[4].split()[:2] == ["attribute", "nats"]
+    assert lines[5].split()[:2] == ["height", "infinite"]
     assert "height = height0 for" in str(found)
     assert "one state" in str(found)
     assert "no path leads to it" in str(leaks(network(), HIGH))
@@ -294,8 +294,8 @@ def test_epsilons_out_of_range_are_refused(epsilons: list[float]) -> None:
 def test_a_tradeoff_as_text_and_plot() -> None:
     found = tradeoff(framework(), HIGH, [0.1, 0.5, 1.0])
     lines = str(found).splitlines()
-    assert lines[2].split()[0] == "epsilon"
-    assert [line.split()[0] for line in lines[3:6]] == ["0.1", "0.5", "1"]
+    assert lines[4].split()[0] == "epsilon"
+    assert [line.split()[0] for line in lines[5:8]] == ["0.1", "0.5", "1"]
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot
 

@@ -1,0 +1,117 @@
+"""What is said first of a calibration: whether its answer is of use, the noise to scale, who is kept from what."""
+
+from __future__ import annotations
+
+import math
+
+from bnpriv.frameworks import Guarantee, odds
+from bnpriv.mechanisms.calibrated import Calibrated
+from bnpriv.mechanisms.certificate import Decision
+from bnpriv.mechanisms.verdict import LEVEL, TONES, brief_text, verdict_text
+from bnpriv.queries.sensitivity import answer_range
+from bnpriv.render import Json
+from bnpriv.render.bars import bar_legend, cut_text, noise_bar
+from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Text, fact
+from bnpriv.render.html import join
+from bnpriv.render.text import number_text, percent_text
+
+
+def headline(calibration: Calibrated) -> Text:
+    """Return the verdict as a sentence that begins with the query."""
+    return Code(str(calibration.query)), f" {verdict_text(calibration)}"
+
+
+def verdict_badge(calibration: Calibrated) -> Badge:
+    """Return the verdict in one coloured word."""
+    verdict = calibration.useful.verdict
+    return Badge(verdict, TONES[verdict])
+
+
+def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
+    """Return who is kept from learning what, the noise, one belief, the mechanism, and where the model is from."""
+    guarantee = calibration.guarantee
+    return (
+        protected_fact(guarantee),
+        observer_fact(guarantee.observer),
+        fact("Noise", brief_text(calibration)),
+        belief_fact(guarantee),
+        fact("Mechanism", (Code(str(calibration.mechanism)),)),
+        fact("Model from", guarantee.source),
+    )
+
+
+def protected_fact(guarantee: Guarantee) -> Fact:
+    """Return what is protected, one line for every attribute."""
+    return fact("Protected", *map(str, guarantee.secrets))
+
+
+def observer_fact(observer: str, sees: str = "the answer") -> Fact:
+    """Return who must not learn the secrets."""
+    return fact("From whom", f"Anybody who sees {sees} and believes {observer}, whatever they do with it.")
+
+
+def belief_fact(guarantee: Guarantee) -> Fact:
+    """Return in one number how far an answer can move a belief, or odds where no belief is bounded."""
+    rare = ", but for rare answers" if guarantee.delta else ""
+    if guarantee.with_belief:
+        moved = f"A belief of 10 % in a secret becomes at most {guarantee.moved_text()}{rare}."
+    else:
+        factor = odds.factor_text(guarantee.nats)
+        moved = f"The odds between the two secrets of a pair move by at most a factor {factor}{rare}."
+    return fact("What a reader can come to believe", moved)
+
+
+def noise_figure(calibration: Calibrated, *, live: bool = False) -> tuple[Block, ...]:
+    """Return the noise against the range of the answer; nothing where there is no noise, or no range."""
+    found, reach = narrowest(calibration), calibration.quantile(LEVEL)
+    if found is None or (reach == 0 and not live):
+        return ()
+    low, high, label = found
+    span_text = f"range of {label}: {number_text(low)} to {number_text(high)}"
+    reach_text = f"19 of 20 releases err by at most {number_text(reach)}" if reach else "no noise"
+    desc = f"The {span_text}; {reach_text}, {percent_text(reach / (high - low))} of the range."
+    bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc, live=live)
+    legend = bar_legend(span_text, reach_text + cut_text(high - low, reach), live=live)
+    caption = "Drawn to scale around the middle of the range; no data have been looked at."
+    return (Figure(join(bar, legend), caption),)
+
+
+def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
+    """Return the range of the output with the narrowest one, and what it is; None when no range is declared."""
+    lower, upper = answer_range(calibration.query, calibration.framework.schema)
+    ranges = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True) if 0 < high - low < math.inf]
+    if not ranges:
+        return None
+    low, high = min(ranges, key=lambda found: found[1] - found[0])
+    return low, high, "the answer" if len(lower) == 1 else "the narrowest number of the answer"
+
+
+def calibration_row(calibration: Calibrated) -> Json:
+    """Return the noise of a calibration and what is left of the answer, as plain values."""
+    return {
+        "mechanism": str(calibration.mechanism),
+        "noise": type(calibration.noise).__name__,
+        "scale": calibration.scale,
+        "expected_error": calibration.expected_error,
+        "error_95": calibration.quantile(LEVEL),
+        "verdict": calibration.useful.verdict,
+    }
+
+
+def calibration_data(calibration: Calibrated) -> Json:
+    """Return all that was found out by calibrating, as plain values; docs/report-schema.md names every field."""
+    certificate = calibration.certificate
+    return {
+        **calibration_row(calibration),
+        "useful": str(calibration.useful),
+        "outputs": calibration.noise.dimension,
+        "guarantee": calibration.guarantee.to_json(),
+        "theorem": certificate.theorem,
+        "kind": certificate.kind,
+        "zero_noise_reason": certificate.zero_noise_reason,
+        "notes": list(certificate.notes),
+        "dropped": list(certificate.dropped),
+        "reasons": list(certificate.reasons),
+        "decisions": [row.to_json() for row in certificate.decisions if isinstance(row, Decision)],
+        "assumptions": list(certificate.assumptions),
+    }

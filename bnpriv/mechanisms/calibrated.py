@@ -1,0 +1,81 @@
+"""What a calibration is to those who write about it: noise, guarantee and reasons, whatever computed them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from bnpriv.frameworks import Framework, Guarantee
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.usefulness import Usefulness
+from bnpriv.noise.continuous import Noise
+from bnpriv.queries.base import Query
+
+
+class Method(Protocol):
+    """What a mechanism is to them: its text, and whether its guarantee rests on a model."""
+
+    needs_model: ClassVar[bool]
+    """Whether what it promises holds only if the model does."""
+
+
+class Calibrated(Protocol):
+    """Noise fitted to one query, with its guarantee and the reasons."""
+
+    @property
+    def mechanism(self) -> Method:
+        """Return what fitted it."""
+        ...
+
+    @property
+    def framework(self) -> Framework:
+        """Return network, schema and secrets."""
+        ...
+
+    @property
+    def query(self) -> Query:
+        """Return what is to be released."""
+        ...
+
+    @property
+    def epsilon(self) -> float:
+        """Return the epsilon that was asked for."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """Return the delta that was asked for."""
+        ...
+
+    @property
+    def noise(self) -> Noise:
+        """Return what will be added to the answer."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what the release promises."""
+        ...
+
+    @property
+    def certificate(self) -> Certificate:
+        """Return why."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """Return the scale of the noise in the answer's unit; 0.0 when none is needed."""
+        ...
+
+    @property
+    def expected_error(self) -> float:
+        """Return the mean 2-norm of the error."""
+        ...
+
+    @property
+    def useful(self) -> Usefulness:
+        """Return whether the answer still says something."""
+        ...
+
+    def quantile(self, p: float = 0.95) -> float:
+        """Return the error that no number of the answer exceeds with probability `p`."""
+        ...

@@ -1,0 +1,215 @@
+"""The sections of documents that are about calibrations: the noise and its reasons, beliefs, trust, comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import Guarantee, odds
+from bnpriv.mechanisms.answer import (
+    answer_facts,
+    calibration_data,
+    headline,
+    narrowest,
+    noise_figure,
+    verdict_badge,
+)
+from bnpriv.mechanisms.calibrated import Calibrated, Method
+from bnpriv.mechanisms.certificate import MOST_REASONS, Certificate, Decision
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_drawing import law_drawing
+from bnpriv.mechanisms.verdict import LEVEL, arithmetic_text, noise_text, reason_text, share_text
+from bnpriv.render.bars import noise_bar
+from bnpriv.render.document import (
+    Block,
+    Cell,
+    Code,
+    Document,
+    Inline,
+    Items,
+    Name,
+    Names,
+    Paragraph,
+    Quote,
+    Section,
+    Strong,
+    Table,
+    Text,
+)
+from bnpriv.render.text import excess_text, nats_text, number_text, percent_text
+
+Refusals = Sequence[tuple[Method, Refusal]]
+
+
+def calibration_document(calibration: Calibrated) -> Document:
+    """Return what a calibration says: its noise, why, and the guarantee."""
+    badge = verdict_badge(calibration)
+    return Document(
+        kind="calibration",
+        kicker="bnpriv calibration",
+        title=f"{calibration.query}: noise and guarantee",
+        headline=headline(calibration),
+        verdict=badge.text,
+        tone=badge.tone,
+        lead=share_text(calibration),
+        answer=noise_figure(calibration),
+        facts=answer_facts(calibration),
+        sections=calibration_sections(calibration),
+        data=calibration_data(calibration),
+    )
+
+
+def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
+    """Return all sections that are about one calibration."""
+    return (
+        noise_section(calibration),
+        guarantee_section(calibration.guarantee),
+        belief_section(calibration.guarantee),
+        trust_section(calibration.certificate.source, calibration.certificate.assumptions, calibration.certificate),
+    )
+
+
+def noise_section(calibration: Calibrated) -> Section:
+    """Return how much noise there is, and why."""
+    certificate = calibration.certificate
+    further = (*certificate.notes, *(f"No constraint: {pair}." for pair in certificate.dropped))
+    by_quilts = any(isinstance(decision, Decision) for decision in certificate.decisions)
+    reason = f" {reason_text(calibration)}" if by_quilts else ""
+    return Section(
+        title="What noise it needs, and why",
+        id="noise",
+        blocks=(
+            Paragraph(f"{noise_text(calibration)}{reason}"),
+            *_decisions(calibration),
+            *((Items(further),) if further else ()),
+        ),
+    )
+
+
+def _decisions(calibration: Calibrated) -> Iterable[Block]:
+    """Yield what decided the noise, for every protected attribute."""
+    found = calibration.certificate.decisions
+    rows = [_decision(decision, calibration) for decision in found[:MOST_REASONS] if isinstance(decision, Decision)]
+    left = len(found) - MOST_REASONS
+    if rows:
+        yield Table(
+            caption="What decided the noise",
+            header=(
+                "protected",
+                "pair of secrets",
+                "noise hides",
+                "answer moves by",
+                "quilt",
+                "it tells (nats)",
+                "scale",
+            ),
+            rows=rows,
+            numbers=(3, 5),
+            more=f"{left:,} more decisions, for which no more noise is needed." if left > 0 else "",
+        )
+    elif calibration.certificate.reasons:
+        yield Items(calibration.certificate.reasons)
+    by_laws = next((decision for decision in found if isinstance(decision, LawDecision)), None)
+    drawn = None if by_laws is None else law_drawing(by_laws)
+    if drawn is not None:
+        yield drawn
+
+
+def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline, ...] | str, ...]:
+    quilt = tuple(decision.quilt.quilt)
+    passed = f", excess {excess_text(decision.excess)}" if decision.excess else ""
+    nothing = "the trivial quilt" if decision.queried_near else "none needed"
+    return (
+        (Name(decision.protected),),
+        str(decision.pair) + (f", model {decision.model}" if calibration.guarantee.models > 1 else ""),
+        (Names(tuple(decision.queried_near), nothing="nothing"),),
+        number_text(decision.sensitivity.upper),
+        (Names(quilt, nothing=nothing),),
+        nats_text(decision.influence.upper) + passed,
+        arithmetic_text(decision, calibration.epsilon),
+    )
+
+
+def guarantee_section(guarantee: Guarantee) -> Section:
+    """Return the guarantee, word for word."""
+    return Section(title="The guarantee, word for word", id="guarantee", blocks=(Quote(guarantee.sentence),))
+
+
+def belief_section(guarantee: Guarantee) -> Section:
+    """Return how far beliefs in a secret can move, or the odds where no belief is bounded."""
+    made: Block = Paragraph(guarantee.odds_text)
+    if guarantee.with_belief:
+        rows = odds.belief_rows(guarantee.nats)
+        made = Table(caption=guarantee.belief_caption, header=("before", "at most after"), rows=rows, numbers=(1,))
+    return Section(title="Beliefs before and after", id="beliefs", blocks=(made,), folded=True)
+
+
+def trust_section(source: str | None, assumptions: Iterable[str], certificate: Certificate | None) -> Section:
+    """Return where the model comes from, and what must hold outside the library."""
+    theorem: tuple[Block, ...] = ()
+    if certificate is not None:
+        theorem = (Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."),)
+    origin = Paragraph(("Source of the model: ", Strong("not stated" if source is None else source), "."))
+    assumed = tuple(f"Assumed: {assumption}" for assumption in assumptions)
+    return Section(
+        title="What the model must be trusted for",
+        id="trust",
+        blocks=(origin, *((Items(assumed),) if assumed else ()), *theorem),
+        folded=True,
+    )
+
+
+def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals) -> Section:
+    """Return what every mechanism would do, the one with the least expected error first, and which ones cannot."""
+    return Section(
+        title="The mechanisms compared",
+        id="plan",
+        blocks=(*((comparison_table(calibrations),) if calibrations else ()), *refused(refusals)),
+    )
+
+
+def comparison_table(calibrations: Sequence[Calibrated]) -> Table:
+    """Return one row per mechanism, with its error drawn against the range of the answer, to one scale."""
+    found = narrowest(calibrations[0])
+    drawn = found is not None and any(calibration.quantile(LEVEL) for calibration in calibrations)
+    bars = "; bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
+    return Table(
+        caption=f"Every mechanism that gives this guarantee, the least expected error first{bars}",
+        header=("mechanism", "noise", "scale", "mean error", "answer", "19 of 20 releases err by at most"),
+        rows=[_compared(calibration, found) for calibration in calibrations],
+        numbers=(2, 3),
+    )
+
+
+def _compared(calibration: Calibrated, found: tuple[float, float, str] | None) -> tuple[Text | Cell, ...]:
+    reach = calibration.quantile(LEVEL)
+    error: Cell | str = number_text(reach)
+    if reach and found is not None:
+        length = found[1] - found[0]
+        desc = f"{percent_text(reach / length)} of the range of {found[2]}"
+        error = Cell(number_text(reach), drawing=noise_bar(length, reach, title="Error against range", desc=desc))
+    return (
+        Cell((Code(str(calibration.mechanism)),), note=calibration.certificate.caution),
+        type(calibration.noise).__name__ if calibration.scale else "none",
+        number_text(calibration.scale),
+        number_text(calibration.expected_error),
+        (verdict_badge(calibration),),
+        error,
+    )
+
+
+def refused(refusals: Refusals) -> tuple[Section, ...]:
+    """Return which mechanisms cannot answer, those with the same reason together."""
+    if not refusals:
+        return ()
+    by_reason: dict[Refusal, list[str]] = {}
+    for mechanism, reason in refusals:
+        by_reason.setdefault(reason, []).append(str(mechanism))
+    many = "1 mechanism" if len(refusals) == 1 else f"{len(refusals)} mechanisms"
+    items = tuple((*_listed(names), f": {reason}") for reason, names in by_reason.items())
+    return (Section(title=f"Not possible: {many}", blocks=(Items(items),), folded=True),)
+
+
+def _listed(names: Sequence[str]) -> Iterable[Inline]:
+    return tuple(chain.from_iterable((", ", Code(name)) for name in names))[1:]

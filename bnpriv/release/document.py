@@ -1,0 +1,111 @@
+"""What a release says; everything in it may be published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv.mechanisms.answer import answer_facts, verdict_badge
+from bnpriv.mechanisms.calibrated import Calibrated
+from bnpriv.mechanisms.sections import calibration_sections
+from bnpriv.queries.sensitivity import answer_range
+from bnpriv.render import Document, Json
+from bnpriv.render.bars import bar_axis, interval_bar, interval_legend
+from bnpriv.render.document import Big, Block, Cell, Code, Figure, Paragraph, Table, fact
+from bnpriv.render.html import Html, join
+
+INTRO = "All of this may be published: the released numbers, and what was known before the data were touched."
+
+ALL_AT_ONCE = "the intervals hold all the exact answers at once with 95 % probability"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ShownNumber:
+    """A released number as it is shown.
+
+    Parameters
+    ----------
+    label : str
+        What it is.
+    value : float
+    interval : (float, float)
+    text, low, high : str
+        The number and the ends of its interval in the digits that the noise leaves meaningful; the ends are "" without
+        noise.
+    """
+
+    label: str
+    value: float
+    interval: tuple[float, float]
+    text: str
+    low: str
+    high: str
+
+    @property
+    def words(self) -> str:
+        """Return the number with its interval in a line."""
+        between = f"95 %: {self.low} to {self.high}" if self.low else "no noise"
+        return f"{self.label} = {self.text} ({between})"
+
+
+def release_document(
+    calibration: Calibrated, numbers: Sequence[ShownNumber], missing_rule: str, data: Json
+) -> Document:
+    """Return what a release says: its numbers, what they are worth, and what was known before."""
+    badge = verdict_badge(calibration)
+    noise, *others = calibration_sections(calibration)
+    return Document(
+        kind="release",
+        kicker="bnpriv release",
+        title=f"{calibration.query}: released",
+        headline=(Code(str(calibration.query)), " released"),
+        verdict=badge.text,
+        tone=badge.tone,
+        lead=str(calibration.useful),
+        answer=(*_numbers(calibration, numbers), Paragraph(INTRO, soft=True)),
+        facts=(*answer_facts(calibration), fact("Missing values", missing_rule)),
+        sections=(*others, noise),
+        data=data,
+    )
+
+
+def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[Block, ...]:
+    """Return the numbers, each with its interval drawn on the range of its answer."""
+    lower, upper = answer_range(calibration.query, calibration.framework.schema)
+    ranges = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True)]
+    axis = bar_axis(ranges)
+    bars = [_bar(number, ends, axis) for number, ends in zip(numbers, ranges, strict=True)]
+    legend = interval_legend() if any(bars) else Html()
+    if len(numbers) == 1:
+        (number,) = numbers
+        between = f"The exact answer lies between {number.low} and {number.high} with 95 % probability."
+        said = between if number.low else "This is the exact answer: no noise was needed."
+        figure = (Figure(join(bars[0], legend)),) if bars[0] else ()
+        return Big(number.text, words=number.words), Paragraph(said), *figure
+    return (
+        Table(
+            caption=f"The released numbers; {ALL_AT_ONCE}",
+            header=("number", "released", "between"),
+            rows=[
+                (
+                    (Code(number.label),),
+                    number.text,
+                    Cell(f"{number.low} and {number.high}" if number.low else "no noise", drawing=bar),
+                )
+                for number, bar in zip(numbers, bars, strict=True)
+            ],
+            numbers=(1,),
+        ),
+        Figure(legend),
+    )
+
+
+def _bar(number: ShownNumber, ends: tuple[float, float], axis: tuple[float, float]) -> Html:
+    """Return the drawing of a released number; nothing without noise, or where no range is declared."""
+    if not all(map(math.isfinite, axis)) or not number.low:
+        return Html()
+    desc = f"Released {number.text}, between {number.low} and {number.high}, range {ends[0]:,.6g} to {ends[1]:,.6g}."
+    return interval_bar(axis, ends, number.value, number.interval, title=f"{number.label} on its range", desc=desc)
