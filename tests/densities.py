@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import quad
-from scipy.optimize import brentq
 
 from bnpriv.networks import DensityNetwork, Parameter
+from tests.later import Later
+
+integrate = Later("scipy.integrate")
+optimize = Later("scipy.optimize")
 
 FloatArray = NDArray[np.float64]
 Curve = Callable[[float], float]
@@ -63,7 +65,7 @@ def density_network(nodes: Mapping[str, Node]) -> DensityNetwork:
 def integral(function: Curve, *edges: float) -> float:
     """Integrate piece by piece."""
     parts = itertools.pairwise(sorted(edges))
-    return sum(quad(function, a, b, epsabs=1e-14, epsrel=1e-12, limit=200)[0] for a, b in parts)
+    return sum(integrate.quad(function, a, b, epsabs=1e-14, epsrel=1e-12, limit=200)[0] for a, b in parts)
 
 
 def hockey_stick(first: Curve, second: Curve, epsilon: float, low: float, high: float, steps: int = 2000) -> float:
@@ -75,7 +77,7 @@ def hockey_stick(first: Curve, second: Curve, epsilon: float, low: float, high: 
     places = np.linspace(low, high, steps + 1)[1:-1]
     values = [left(x) for x in places]
     crossed = [k for k in range(len(values) - 1) if values[k] * values[k + 1] < 0]
-    roots = [brentq(left, places[k], places[k + 1], xtol=1e-14) for k in crossed]
+    roots = [optimize.brentq(left, places[k], places[k + 1], xtol=1e-14) for k in crossed]
     return sum(max(0.0, integral(left, a, b)) for a, b in itertools.pairwise([low, *roots, high]))
 
 

@@ -10,11 +10,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from scipy.stats import uniform
 
 import bnpriv as bp
 from bnpriv.evidence import influences
+from tests.later import Later
+
+stats = Later("scipy.stats")
+pd = Later("pandas")
 
 RECORDS = 100
 SCHOOL = bp.Schema(
@@ -152,8 +154,8 @@ def interval() -> Kind:
 
 
 def of_parameters(network: Any) -> Kind:
-    grades = {"low": uniform(0, 1200), "high": uniform(400, 1200)}
-    wages = {"low": uniform(0, 150), "high": uniform(50, 150)}
+    grades = {"low": stats.uniform(0, 1200), "high": stats.uniform(400, 1200)}
+    wages = {"low": stats.uniform(0, 150), "high": stats.uniform(50, 150)}
     framework = bp.DistributionalAttributePrivacy(
         network, SCHOOL, "income", source=SOURCE, laws={"sat": grades, "income": wages}
     )

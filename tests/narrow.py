@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 import bnpriv as bp
 from bnpriv.networks import DensityNetwork
 from tests.densities import Node, density_network
+from tests.later import Later
+
+stats = Later("scipy.stats")
 
 FloatArray = NDArray[np.float64]
 

@@ -7,11 +7,13 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.stats import norm
 
 import bnpriv as bp
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
+from tests.later import Later
+
+integrate = Later("scipy.integrate")
+stats = Later("scipy.stats")
 
 
 def random_network(rng: np.random.Generator, size: int, models: int = 1) -> bp.GaussianNetwork:
@@ -42,7 +44,7 @@ def laplace_curve(shift: float, epsilon: float) -> float:
 
 def pieces(function, *edges: float) -> float:
     parts = itertools.pairwise(sorted(edges))
-    return sum(quad(function, a, b, epsabs=1e-14, epsrel=1e-12, limit=200)[0] for a, b in parts if b > a)
+    return sum(integrate.quad(function, a, b, epsabs=1e-14, epsrel=1e-12, limit=200)[0] for a, b in parts if b > a)
 
 
 def test_mahalanobis_is_that_of_the_textbook() -> None:
@@ -66,14 +68,14 @@ def test_curves_equal_direct_integration() -> None:
         edges = [max(x, epsilon - shift) for x in edges if x <= middle + 12 * mu]
 
         def integrand(loss: float, mu: float = mu, shift: float = shift, epsilon: float = epsilon) -> float:
-            return norm.pdf(loss, mu * mu / 2, mu) * laplace_curve(shift, epsilon - loss)
+            return stats.norm.pdf(loss, mu * mu / 2, mu) * laplace_curve(shift, epsilon - loss)
 
         found = float(laplace_normal_excess(np.array(mu), np.array(shift), epsilon))
         assert found == pytest.approx(pieces(integrand, *edges), abs=1e-10)
         x = np.linspace(-12, mu + 12, 41)
 
         def gap(z: float, mu: float = mu, epsilon: float = epsilon) -> float:
-            return max(0.0, norm.pdf(z, mu) - math.exp(epsilon) * norm.pdf(z))
+            return max(0.0, stats.norm.pdf(z, mu) - math.exp(epsilon) * stats.norm.pdf(z))
 
         direct = pieces(gap, *x, mu / 2 + epsilon / mu) if mu / 2 + epsilon / mu < mu + 12 else 0.0
         assert bp.max_influence(one(mu), {"x"}, "i", bp.apart(at_most=1)).delta(epsilon) == pytest.approx(
@@ -113,13 +115,18 @@ def output_delta(mu: float, shift: float, law: str, epsilon: float) -> float:
         return (
             0.0
             if total == 0
-            else norm.cdf(total / 2 - epsilon / total) - math.exp(epsilon) * norm.cdf(-total / 2 - epsilon / total)
+            else stats.norm.cdf(total / 2 - epsilon / total)
+            - math.exp(epsilon) * stats.norm.cdf(-total / 2 - epsilon / total)
         )
     if mu == 0:
         return laplace_curve(shift, epsilon)
     ends = np.clip([-np.inf, epsilon - shift, epsilon + shift, np.inf], mu * (mu / 2 - 12), mu * (mu / 2 + 12))
     return sum(
-        float(half * NODES[1] @ (norm.pdf(x, mu * mu / 2, mu) * [laplace_curve(shift, epsilon - loss) for loss in x]))
+        float(
+            half
+            * NODES[1]
+            @ (stats.norm.pdf(x, mu * mu / 2, mu) * [laplace_curve(shift, epsilon - loss) for loss in x])
+        )
         for a, b in itertools.pairwise(ends)
         if (half := (b - a) / 2) > 0
         for x in [(a + b) / 2 + half * NODES[0]]

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
 from bnpriv.release.evaluate import evaluate
+from tests.later import Later
+
+pd = Later("pandas")
 
 SLACK = 1 + 1e-9
 

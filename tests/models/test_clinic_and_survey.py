@@ -14,15 +14,17 @@ from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 
-import duckdb
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
 from bnpriv.adapters.examples import example_path, examples
 from bnpriv.mechanisms import Calibration
 from bnpriv.queries import Query
+from tests.later import Later
+
+duckdb = Later("duckdb")
+pd = Later("pandas")
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("clinic", "survey")

@@ -8,7 +8,6 @@ from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -17,6 +16,9 @@ from bnpriv.adapters.examples import example_path
 from bnpriv.evidence import Constraint, Laws, laws
 from bnpriv.laws import Atoms
 from bnpriv.transport import w_infinity
+from tests.later import Later
+
+duckdb = Later("duckdb")
 
 N = 4
 CORNERS = tuple(product((0.2, 0.3), (0.6, 0.7)))

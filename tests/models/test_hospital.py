@@ -6,10 +6,12 @@ import runpy
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
+from tests.later import Later
+
+pd = Later("pandas")
 
 FOLDER = Path(__file__).resolve().parents[2] / "models" / "hospital"
 LAPLACE_STEPS = 60

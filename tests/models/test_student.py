@@ -8,7 +8,6 @@ from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from bnpriv.adapters.examples import example, example_data, example_path
@@ -16,6 +15,9 @@ from bnpriv.adapters.framework_file import read_queries
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms import MarkovQuiltMechanism
 from bnpriv.tables.schema import Categorical, Integer
+from tests.later import Later
+
+pd = Later("pandas")
 
 STATES = range(3)
 

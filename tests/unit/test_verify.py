@@ -11,13 +11,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
 from bnpriv.adapters.examples import example_path
 from bnpriv.laws import Atoms
 from tests import replay
+from tests.later import Later
+
+pd = Later("pandas")
 
 YES_NO = bp.Categorical(["no", "yes"])
 

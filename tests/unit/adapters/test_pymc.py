@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, MissingExtraError, NetworkError
+from tests.later import Later, optional
 
-pm = pytest.importorskip("pymc")
-pt = pytest.importorskip("pytensor.tensor")
+stats = Later("scipy.stats")
+
+pm = optional("pymc")
+pt = optional("pytensor.tensor")
 
 SCHOOLS = ["Choate", "Deerfield", "Phillips Andover"]
 

@@ -12,9 +12,10 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import NetworkError
+from tests.later import optional
 
-pm = pytest.importorskip("pymc")
-pt = pytest.importorskip("pytensor.tensor")
+pm = optional("pymc")
+pt = optional("pytensor.tensor")
 
 N = 4
 ZEROS = np.zeros(N)

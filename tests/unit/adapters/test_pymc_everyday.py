@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, NetworkError
+from tests.later import Later, optional
 
-pm = pytest.importorskip("pymc")
-pt = pytest.importorskip("pytensor.tensor")
+stats = Later("scipy.stats")
+
+pm = optional("pymc")
+pt = optional("pytensor.tensor")
 
 MODELS: dict[str, Callable[[], Any]] = {}
 

@@ -6,12 +6,14 @@ import json
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
+from tests.later import Later, optional
 
-pm = pytest.importorskip("pymc")
+pd = Later("pandas")
+
+pm = optional("pymc")
 
 SCHOOLS = [
     "Choate", "Deerfield", "Phillips Andover", "Phillips Exeter", "Hotchkiss", "Lawrenceville", "St. Paul's",

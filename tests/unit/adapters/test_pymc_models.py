@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from tests.later import optional
 
-pm = pytest.importorskip("pymc")
+pm = optional("pymc")
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 FILES = [file.relative_to(MODELS).with_suffix("").as_posix() for file in sorted(MODELS.glob("*/*.bif"))]

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import stats
 
 import bnpriv as bp
+from tests.later import Later, optional
 
-pm = pytest.importorskip("pymc")
-pt = pytest.importorskip("pytensor.tensor")
+stats = Later("scipy.stats")
+
+pm = optional("pymc")
+pt = optional("pytensor.tensor")
 
 Expression = Callable[[Any, Mapping[str, Any]], Any]
 """Of a library (NumPy or PyTensor) and the values of all variables, each a vector; it gives a vector."""
@@ -422,12 +424,12 @@ LAWS: Mapping[str, tuple[Callable[[Any, Any], dict[str, Any]], Callable[..., Any
     "HalfCauchy": (lambda _, s: {"beta": 0.1 + s**2}, lambda beta: stats.halfcauchy(0, beta)),
     "Laplace": (lambda lib, s: {"mu": s, "b": 0.2 + lib.abs(s)}, lambda mu, b: stats.laplace(mu, b)),
     "Exponential": (lambda _, s: {"lam": 0.2 + s**2}, lambda lam: stats.expon(scale=1 / lam)),
-    "Bernoulli": (lambda lib, s: {"p": squeezed(lib, s)}, stats.bernoulli),
+    "Bernoulli": (lambda lib, s: {"p": squeezed(lib, s)}, lambda p: stats.bernoulli(p)),
     "Uniform": (
         lambda _, s: {"lower": -1 - s**2, "upper": 1.1 + s**2},
         lambda lower, upper: stats.uniform(lower, upper - lower),
     ),
-    "Poisson": (lambda lib, s: {"mu": lib.exp(lib.tanh(s))}, stats.poisson),
+    "Poisson": (lambda lib, s: {"mu": lib.exp(lib.tanh(s))}, lambda mu: stats.poisson(mu)),
 }
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.special import betainc, betaln, gammaln
 
 import bnpriv as bp
@@ -24,6 +23,9 @@ from bnpriv.evidence import DrawnLaws, laws
 from bnpriv.laws import Atoms
 from bnpriv.networks import DensityNetwork, Parameter, Reading
 from bnpriv.transport import closeness
+from tests.later import Later
+
+stats = Later("scipy.stats")
 
 TIGHT, WASSERSTEIN = bp.TightMechanism(), bp.WassersteinMechanism()
 

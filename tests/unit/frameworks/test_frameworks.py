@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
+from tests.later import Later
+
+pd = Later("pandas")
 
 MECHANISMS = [bp.TightMechanism(), bp.WassersteinMechanism()]
 ILL = bp.count(bp.col("ill") == 1)

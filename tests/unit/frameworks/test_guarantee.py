@@ -11,13 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import bnpriv as bp
 from bnpriv.frameworks import bounds_belief, odds
 from bnpriv.frameworks.protected import property_secret
 from bnpriv.secrets.properties import Apart
 from bnpriv.secrets.states import SecretPairs, all_pairs
+from tests.later import Later
+
+stats = Later("scipy.stats")
 
 ILL = bp.count(bp.col("ill") == "yes")
 ROUNDING = 1e-9

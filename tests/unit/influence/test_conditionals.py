@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import bnpriv as bp
 from bnpriv.errors import NetworkError
 from bnpriv.networks import Reading, model_class
 from bnpriv.render.two_curves import TwoCurves, two_curves
+from tests.later import Later
 from tests.unit.report.test_density_report import SECRETS, network
+
+stats = Later("scipy.stats")
 
 
 def gaussian() -> bp.types.Influence:

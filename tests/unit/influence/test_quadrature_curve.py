@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import bnpriv as bp
 from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.evidence import influences
 from bnpriv.networks import DensityNetwork, Reading
 from tests.densities import Curve, Node, density_network, hockey_stick, integral
+from tests.later import Later
+
+stats = Later("scipy.stats")
 
 NORMAL = Node(lambda: stats.norm(0, 1))
 LEVELS = (0.1, 0.5, 1.0, 2.0)

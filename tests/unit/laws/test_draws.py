@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
@@ -21,6 +20,9 @@ from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.release import evaluate
 from bnpriv.transport import closeness
+from tests.later import Later
+
+pd = Later("pandas")
 
 
 def two_samples(seed: int, size: int = 300, dimension: int = 1) -> tuple[Draws, Draws]:

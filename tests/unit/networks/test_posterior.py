@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 import bnpriv as bp
@@ -20,19 +19,27 @@ from bnpriv.networks.learning.groups import parameters_by_group
 from bnpriv.networks.learning.network import log_gamma_draws
 from bnpriv.networks.learning.table import fingerprint_of
 from bnpriv.networks.posterior import Posterior
+from tests.later import Later
 
-CENSUS = pd.DataFrame(
-    {
-        "ill": ["no"] * 60 + ["yes"] * 40,
-        "smokes": ["no"] * 45 + ["yes"] * 15 + ["no"] * 10 + ["yes"] * 30,
-    }
-)
+pd = Later("pandas")
+pl = Later("polars")
+
 GRAPH = {"ill": [], "smokes": ["ill"]}
+
+
+@functools.cache
+def census() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "ill": ["no"] * 60 + ["yes"] * 40,
+            "smokes": ["no"] * 45 + ["yes"] * 15 + ["no"] * 10 + ["yes"] * 30,
+        }
+    )
 
 
 def learned(draws: int = 1000, **options: Any) -> bp.DiscreteNetwork:
     return bp.DiscreteNetwork.posterior(
-        GRAPH, CENSUS, public="a made-up census", draws=draws, **{"seed": 7, "prior": "uniform", **options}
+        GRAPH, census(), public="a made-up census", draws=draws, **{"seed": 7, "prior": "uniform", **options}
     )
 
 
@@ -249,32 +256,37 @@ def plain_two() -> bp.DiscreteNetwork:
 
 
 def test_engines_files_and_graphs_agree(tmp_path: Path) -> None:
-    CENSUS.to_csv(tmp_path / "c.csv", index=False)
-    CENSUS.to_parquet(tmp_path / "c.parquet")
+    census().to_csv(tmp_path / "c.csv", index=False)
+    census().to_parquet(tmp_path / "c.parquet")
     expected = learned().probabilities("smokes")
-    for table in (pl.from_pandas(CENSUS), pl.from_pandas(CENSUS).lazy(), tmp_path / "c.csv", tmp_path / "c.parquet"):
+    for table in (
+        pl.from_pandas(census()),
+        pl.from_pandas(census()).lazy(),
+        tmp_path / "c.csv",
+        tmp_path / "c.parquet",
+    ):
         network = bp.DiscreteNetwork.posterior(GRAPH, table, public="x", prior="uniform", seed=7)
         assert np.array_equal(network.probabilities("smokes"), expected)
         assert network.drawn is not None
         assert network.drawn.table == getattr(learned().drawn, "table", None)
-    again = bp.DiscreteNetwork.posterior(learned(), CENSUS, public="x", prior="uniform", seed=7)
+    again = bp.DiscreteNetwork.posterior(learned(), census(), public="x", prior="uniform", seed=7)
     assert np.array_equal(again.probabilities("smokes"), expected)
-    short = bp.DiscreteNetwork.posterior({"smokes": ["ill"]}, CENSUS, public="x", prior="uniform", seed=7)
+    short = bp.DiscreteNetwork.posterior({"smokes": ["ill"]}, census(), public="x", prior="uniform", seed=7)
     assert set(short.attributes) == {"ill", "smokes"}
 
 
 def test_what_does_not_fit_is_refused_without_a_value() -> None:
-    odd = CENSUS.assign(ill=["maybe", *CENSUS["ill"][1:]])
+    odd = census().assign(ill=["maybe", *census()["ill"][1:]])
     states = {"ill": ["no", "yes"]}
     with pytest.raises(bp.errors.DataError, match="1 records with others") as caught:
         bp.DiscreteNetwork.posterior(GRAPH, odd, public="x", states=states)
     assert "maybe" not in str(caught.value)
     with pytest.raises(bp.errors.DataError, match="missing values"):
-        bp.DiscreteNetwork.posterior(GRAPH, CENSUS.assign(ill=[None, *CENSUS["ill"][1:]]), public="x")
+        bp.DiscreteNetwork.posterior(GRAPH, census().assign(ill=[None, *census()["ill"][1:]]), public="x")
     with pytest.raises(bp.errors.DataError, match="none of that name"):
-        bp.DiscreteNetwork.posterior({"age": ["ill"]}, CENSUS, public="x")
+        bp.DiscreteNetwork.posterior({"age": ["ill"]}, census(), public="x")
     with pytest.raises(bp.errors.NetworkError, match="public"):
-        bp.DiscreteNetwork.posterior(GRAPH, CENSUS, public=" ")
+        bp.DiscreteNetwork.posterior(GRAPH, census(), public=" ")
     with pytest.raises(bp.errors.NetworkError, match="prior"):
         learned(prior="flat")
     with pytest.raises(bp.errors.SizeError):
@@ -340,15 +352,15 @@ def released(network: bp.DiscreteNetwork, data: Any, records: int = 100) -> bp.t
 
 def test_the_learned_table_is_refused_in_any_engine_and_order(tmp_path: Path) -> None:
     network = learned(20)
-    CENSUS.to_csv(tmp_path / "c.csv", index=False)
-    CENSUS.to_parquet(tmp_path / "c.parquet")
+    census().to_csv(tmp_path / "c.csv", index=False)
+    census().to_parquet(tmp_path / "c.parquet")
     same: list[Any] = [
-        CENSUS,
-        CENSUS.assign(age=3),
-        CENSUS.sample(frac=1, random_state=1),
-        CENSUS[["smokes"]],  # the query needs no more
-        CENSUS.astype("category"),
-        pl.from_pandas(CENSUS).lazy(),
+        census(),
+        census().assign(age=3),
+        census().sample(frac=1, random_state=1),
+        census()[["smokes"]],  # the query needs no more
+        census().astype("category"),
+        pl.from_pandas(census()).lazy(),
         tmp_path / "c.csv",
         tmp_path / "c.parquet",
     ]
@@ -359,14 +371,14 @@ def test_the_learned_table_is_refused_in_any_engine_and_order(tmp_path: Path) ->
 
 def test_other_tables_are_released() -> None:
     network = learned(20)
-    changed = CENSUS.copy()
+    changed = census().copy()
     changed.loc[0, "ill"] = "yes"
-    crossed = CENSUS.assign(smokes=list(CENSUS["smokes"][::-1]))
+    crossed = census().assign(smokes=list(census()["smokes"][::-1]))
     for data in (changed, crossed):
         assert released(network, data).guarantee.models == 20
-    longer = pd.concat([CENSUS, CENSUS[:1]])
+    longer = pd.concat([census(), census()[:1]])
     assert released(network, longer, records=101).guarantee.models == 20
-    assert released(learned(20, same_table_is_public=True), CENSUS).guarantee.models == 20
+    assert released(learned(20, same_table_is_public=True), census()).guarantee.models == 20
 
 
 def test_numbers_are_recognized_whatever_their_type() -> None:

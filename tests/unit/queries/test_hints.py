@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
 from bnpriv.errors import QueryError
 from bnpriv.queries import parse_query
+from tests.later import Later
+
+pd = Later("pandas")
 
 ANY = cast(Any, bp)
 a, b = cast(Any, bp.col("a")), cast(Any, bp.col("b"))

@@ -6,8 +6,6 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bnpriv.errors import QueryError
 from bnpriv.queries.asked import stack
@@ -15,61 +13,24 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.parser import MOST_CHARACTERS, parse_query
-from bnpriv.queries.predicates import OPERATORS, And, Comparison, IsIn, Not, Or, Predicate, col
-
-NASTY = ["in", "true", "count", "a b", "`", "``", "a`b", '"', "\\", "é", "1x", "x;y", "\n", "and", "~", "_", "a)", "​x"]
-NAMES = st.one_of(
-    st.sampled_from(["height", "sat", *NASTY]).filter(str.strip), st.text(min_size=1, max_size=8).filter(str.strip)
-)
-NUMBERS = st.one_of(st.integers(-(10**30), 10**30), st.floats(allow_nan=False, allow_infinity=False))
-CONSTANTS = st.one_of(NUMBERS, st.booleans(), st.text(max_size=8))
-LEAVES: st.SearchStrategy[Predicate] = st.one_of(
-    st.builds(Comparison, NAMES, st.sampled_from(OPERATORS), CONSTANTS),
-    st.builds(IsIn, NAMES, st.lists(CONSTANTS, min_size=1, max_size=3).map(tuple)),
-)
-PREDICATES = st.recursive(
-    LEAVES,
-    lambda inner: st.one_of(
-        st.lists(inner, min_size=2, max_size=3).map(tuple).map(And),
-        st.lists(inner, min_size=2, max_size=3).map(tuple).map(Or),
-        inner.map(Not),
-    ),
-    max_leaves=6,
-)
-EDGES = st.lists(NUMBERS, min_size=1, max_size=5, unique=True).map(sorted)
-CATEGORIES = st.one_of(
-    st.lists(st.text(max_size=8), min_size=1, max_size=5, unique=True), st.just([True]), st.just([False, True])
-)
-WEIGHTS = st.one_of(NUMBERS, st.fractions()).filter(bool)
-SIMPLE: st.SearchStrategy[Query] = st.one_of(
-    PREDICATES.map(count),
-    PREDICATES.map(proportion),
-    NAMES.map(total),
-    NAMES.map(mean),
-    st.builds(histogram, NAMES, st.one_of(st.none(), EDGES, CATEGORIES)),
-    st.dictionaries(NAMES, WEIGHTS, min_size=1, max_size=3).map(linear),
-    st.lists(NAMES, min_size=1, max_size=3, unique=True).map(moments),
-)
-QUERIES = st.one_of(SIMPLE, st.lists(SIMPLE, min_size=1, max_size=3).map(lambda parts: stack(*parts)))
+from bnpriv.queries.predicates import And, Not, Or, Predicate, col
 
 
-@given(QUERIES)
-@settings(derandomize=True, deadline=None, max_examples=400)
-def test_round_trip(query: Query) -> None:
-    text = str(query)
-    again = parse_query(text)
-    assert again == query
-    assert str(again) == text
-    assert again.columns == query.columns
+def test_round_trip() -> None:
+    from hypothesis import given, settings
 
+    from tests.query_texts import QUERIES
 
-PIECES = st.sampled_from(
-    [
-        *["count(", "proportion(", "stack(", "total(", "histogram(", "linear(", "moments(", "custom(", "height", "sat"],
-        *["(", ")", "[", "]", ",", ":", "/", "&", "|", "~", "<", "<=", "==", "!=", "=", "!", "in", "true", "and", "`"],
-        *["1", "-1", "1e9", "1e999", ".5", "5.", "--1", "0", '"f"', "'m'", '"', "'", "\\", " ", "\n", "\0", "é"],
-    ]
-)
+    @given(QUERIES)
+    @settings(derandomize=True, deadline=None, max_examples=400)
+    def comes_back(query: Query) -> None:
+        text = str(query)
+        again = parse_query(text)
+        assert again == query
+        assert str(again) == text
+        assert again.columns == query.columns
+
+    comes_back()
 
 
 def swallow(text: str) -> None:
@@ -82,18 +43,28 @@ def swallow(text: str) -> None:
         assert len(printed) > MOST_CHARACTERS or parse_query(printed) == query
 
 
-@given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=25).map("".join)))
-@settings(derandomize=True, deadline=None, max_examples=1500)
-def test_only_query_errors_come_out_of_garbage(text: str) -> None:
-    swallow(text)
+def test_only_query_errors_come_out_of_garbage() -> None:
+    from hypothesis import given, settings
+
+    from tests.query_texts import GARBAGE
+
+    given(GARBAGE)(settings(derandomize=True, deadline=None, max_examples=1500)(swallow))()
 
 
-@given(QUERIES.map(str), st.data())
-@settings(derandomize=True, deadline=None, max_examples=400)
-def test_only_query_errors_come_out_of_broken_queries(text: str, data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(text)))
-    cut = data.draw(st.integers(0, 3))
-    swallow(text[:place] + data.draw(st.one_of(st.just(""), PIECES)) + text[place + cut :])
+def test_only_query_errors_come_out_of_broken_queries() -> None:
+    from hypothesis import given, settings
+    from hypothesis import strategies as st
+
+    from tests.query_texts import PIECES, QUERIES
+
+    @given(QUERIES.map(str), st.data())
+    @settings(derandomize=True, deadline=None, max_examples=400)
+    def broken(text: str, data: st.DataObject) -> None:
+        place = data.draw(st.integers(0, len(text)))
+        cut = data.draw(st.integers(0, 3))
+        swallow(text[:place] + data.draw(st.one_of(st.just(""), PIECES)) + text[place + cut :])
+
+    broken()
 
 
 @pytest.mark.parametrize(

@@ -6,22 +6,18 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import ModuleType
-from typing import final
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from bnpriv.bound import Bound
 from bnpriv.errors import ParameterError, QueryError, SchemaError
 from bnpriv.queries import clusters, diameters, records
 from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Indicator, Output, Power, Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
+from bnpriv.queries.constructors import count, histogram, linear, mean, moments, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
@@ -163,111 +159,7 @@ class Oracle:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Random queries over three tiny columns.
-
-BOUNDS = st.sampled_from([(-2.0, 3.0), (0.0, 1.0), (-0.3, 0.9), (5.0, 6.0), (-1.0, 0.25), (-7.0, -6.5)])
-REALS = st.builds(lambda ends, steps: Real(*ends, steps=steps), BOUNDS, st.integers(4, 7))
-INTEGERS = st.sampled_from([Integer(-2, 3), Integer(0, 1), Integer(-3, -1), Integer(1, 4)])
-CATEGORIES = st.sampled_from([Categorical(["f", "m"]), Categorical(["a", "b", "c"]), Categorical([True, False])])
-WEIGHTS = st.sampled_from([1, -1, 2, 0.5, -0.1, 3, Fraction(1, 3), -1e-3, 40])
-
-
-@st.composite
-def leaf(draw: st.DrawFn, name: str, column: Column) -> Predicate:
-    if isinstance(column, Categorical):
-        chosen = draw(st.lists(st.sampled_from(column.categories), min_size=1, max_size=2, unique=True))
-        operator = draw(st.sampled_from(["==", "!=", "in"]))
-        return IsIn(name, tuple(chosen)) if operator == "in" else Comparison(name, operator, chosen[0])
-    width = column.upper - column.lower
-    points = [column.lower, column.upper, column.lower + width / 2, column.lower - 1, column.upper + 1]
-    points += [column.lower + width * share / (2 * column.steps) for share in range(2 * column.steps)]
-    if isinstance(column, Integer):
-        points += list(range(column.lower, column.upper + 1))
-    constant = st.sampled_from(points)
-    operator = draw(st.sampled_from(["<", "<=", ">", ">=", "==", "!=", "in"]))
-    if operator == "in":
-        return IsIn(name, tuple(draw(st.lists(constant, min_size=1, max_size=3))))
-    return Comparison(name, operator, draw(constant))
-
-
-@st.composite
-def condition(draw: st.DrawFn, schema: Schema) -> Predicate:
-    names = draw(st.lists(st.sampled_from(sorted(schema.columns)), min_size=1, max_size=3))
-    parts = [draw(leaf(name, schema[name])) for name in names]
-    parts = [Not(part) if draw(st.booleans()) else part for part in parts]
-    while len(parts) > 1:
-        joined = And((parts[0], parts[1])) if draw(st.booleans()) else Or((parts[0], parts[1]))
-        parts = [joined, *parts[2:]]
-    return parts[0]
-
-
-@final
-@dataclass(frozen=True)
-class Raw(Query):
-    """Outputs as no constructor makes them: several terms, weights of both signs."""
-
-    given: tuple[Output, ...]
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return frozenset(name for output in self.given for _, term in output.terms for name in term.columns)
-
-    def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        return self.given
-
-
-@st.composite
-def raw(draw: st.DrawFn, schema: Schema) -> Query:
-    numeric = [name for name in sorted(schema.columns) if not isinstance(schema[name], Categorical)]
-    outputs: list[Output] = []
-    for place in range(draw(st.integers(1, 2))):
-        terms: list[tuple[Fraction, Indicator | Power]] = []
-        for _ in range(draw(st.integers(1, 3))):
-            if draw(st.booleans()):
-                term: Indicator | Power = Power(draw(st.sampled_from(numeric)), draw(st.integers(1, 2)))
-            else:
-                term = Indicator(draw(condition(schema)))
-            terms.append((Fraction(draw(WEIGHTS)), term))
-        outputs.append(Output(str(place), tuple(terms), averaged=draw(st.booleans())))
-    return Raw(tuple(outputs))
-
-
-@st.composite
-def simple(draw: st.DrawFn, schema: Schema) -> Query:
-    numeric = [name for name in sorted(schema.columns) if not isinstance(schema[name], Categorical)]
-    kinds = ["count", "count", "proportion", "histogram"]
-    kinds += ["total", "mean", "linear", "moments", "raw"] if numeric else []
-    kind = draw(st.sampled_from(kinds))
-    if kind == "raw":
-        return draw(raw(schema))
-    if kind in ("count", "proportion"):
-        predicate = draw(condition(schema))
-        return count(predicate) if kind == "count" else proportion(predicate)
-    if kind == "histogram":
-        name = draw(st.sampled_from(sorted(schema.columns)))
-        column = schema[name]
-        if isinstance(column, Categorical):
-            return histogram(name)
-        places = st.sampled_from([column.lower + share * (column.upper - column.lower) / 8 for share in range(-1, 10)])
-        return histogram(name, sorted(draw(st.lists(places, min_size=2, max_size=4, unique=True))))
-    names = draw(st.lists(st.sampled_from(numeric), min_size=1, max_size=2, unique=True))
-    if kind == "linear":
-        return linear({name: draw(WEIGHTS) for name in names})
-    if kind == "moments":
-        return moments(names)
-    return total(names[0]) if kind == "total" else mean(names[0])
-
-
-@st.composite
-def questions(draw: st.DrawFn) -> tuple[Query, Schema]:
-    columns: dict[str, Column] = {
-        "x": draw(REALS),
-        "y": draw(st.one_of(REALS, INTEGERS)),
-        "z": draw(st.one_of(INTEGERS, CATEGORIES)),
-    }
-    schema = Schema(records=draw(st.sampled_from([1, 7, 1000])), columns=columns)
-    parts = draw(st.lists(simple(schema), min_size=1, max_size=4))
-    return (parts[0] if len(parts) == 1 else stack(*parts)), schema
+# All random queries of a kind, and those that are hard.
 
 
 def subsets(names: Sequence[str]) -> list[set[str]]:
@@ -284,25 +176,32 @@ def check(found: Bound, truth: float) -> None:
         assert found.kind == "certified"
 
 
-@given(questions())
-@settings(derandomize=True, deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
-def test_brute_force(question: tuple[Query, Schema]) -> None:
-    query, schema = question
-    oracle = Oracle(query, schema)
-    for moving in subsets(["x", "y", "z"]):
-        one, two = (oracle.sensitivity(moving, norm) for norm in (1, 2))
-        first, second = (column_sensitivity(query, moving, schema, norm) for norm in (1, 2))
-        check(first, one)
-        check(second, two)
-        # a change that is tiny against the answer drowns in the rounding of the answer
-        assert first.kind == "exact" or one < 0.1
-        assert second.upper <= first.upper * (1 + 1e-9)
-        if not moving & query.columns:
-            assert first == second == Bound(0.0, 0.0, "exact")
-    lower, upper = answer_range(query, schema)
-    least, most = oracle.ends()
-    np.testing.assert_allclose(lower, least, rtol=1e-12, atol=1e-9)
-    np.testing.assert_allclose(upper, most, rtol=1e-12, atol=1e-9)
+def test_brute_force() -> None:
+    from hypothesis import HealthCheck, given, settings
+
+    from tests.tiny_queries import questions
+
+    @given(questions())
+    @settings(derandomize=True, deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+    def agrees(question: tuple[Query, Schema]) -> None:
+        query, schema = question
+        oracle = Oracle(query, schema)
+        for moving in subsets(["x", "y", "z"]):
+            one, two = (oracle.sensitivity(moving, norm) for norm in (1, 2))
+            first, second = (column_sensitivity(query, moving, schema, norm) for norm in (1, 2))
+            check(first, one)
+            check(second, two)
+            # a change that is tiny against the answer drowns in the rounding of the answer
+            assert first.kind == "exact" or one < 0.1
+            assert second.upper <= first.upper * (1 + 1e-9)
+            if not moving & query.columns:
+                assert first == second == Bound(0.0, 0.0, "exact")
+        lower, upper = answer_range(query, schema)
+        least, most = oracle.ends()
+        np.testing.assert_allclose(lower, least, rtol=1e-12, atol=1e-9)
+        np.testing.assert_allclose(upper, most, rtol=1e-12, atol=1e-9)
+
+    agrees()
 
 
 @pytest.mark.parametrize("bounds", [(-1.0, 1.0), (-0.3, 0.9), (0.0, 2.0), (-1.0, 3.0), (-3.0, 0.1), (5.0, 6.0)])

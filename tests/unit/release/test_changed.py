@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import math
 import pickle
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
 from bnpriv.errors import RefusedError
 from bnpriv.frameworks.digest import digest
+from tests.later import Later
+
+pd = Later("pandas")
 
 TABLES = {"s": [0.6, 0.4], "x": [[0.7, 0.2], [0.3, 0.8]]}
 STATES = {"s": ["a", "b"], "x": ["lo", "hi"]}
 RECORDS = 50
-DATA = pd.DataFrame(
-    {"s": np.linspace(0, 1, RECORDS), "x": np.linspace(0, 10, RECORDS), "c": ["u", "v"] * (RECORDS // 2)}
-)
+
+
+@functools.cache
+def data() -> pd.DataFrame:
+    return pd.DataFrame(
+        {"s": np.linspace(0, 1, RECORDS), "x": np.linspace(0, 10, RECORDS), "c": ["u", "v"] * (RECORDS // 2)}
+    )
 
 
 class Untouchable:
@@ -151,7 +158,7 @@ def test_row_40_another_framework_is_refused():
     with pytest.raises(RefusedError, match="what its mechanism returned"):
         bp.release(dataclasses.replace(calibrated(), framework=other), Untouchable())
     same = dataclasses.replace(calibrated(), framework=framework())
-    assert len(bp.release(same, DATA).values) == 2
+    assert len(bp.release(same, data()).values) == 2
 
 
 def test_row_40_a_framework_changed_between_two_calibrations_is_refused():
@@ -176,7 +183,7 @@ def test_row_40_copies_are_released():
     hash(calibration.framework)
     for each in copies(calibration):
         assert not each.changed()
-        assert len(bp.release(each, DATA).values) == 2
+        assert len(bp.release(each, data()).values) == 2
 
 
 def test_row_40_a_change_taken_back_is_none():

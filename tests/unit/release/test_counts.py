@@ -7,11 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 
-import dask.dataframe as dd
-import duckdb
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from bnpriv.queries.asked import stack
@@ -21,6 +17,12 @@ from bnpriv.queries.predicates import Col, Predicate, col
 from bnpriv.release import counts, expressions
 from bnpriv.release.evaluate import evaluate
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from tests.later import Later
+
+duckdb = Later("duckdb")
+dd = Later("dask.dataframe")
+pd = Later("pandas")
+pl = Later("polars")
 
 ROWS = 6000
 CATEGORIES = [f"c{k}" for k in range(80)]

@@ -8,12 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-import dask.dataframe as dd
-import duckdb
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 from bnpriv.errors import BnprivError, DataError, FileError, QueryError
@@ -24,6 +19,13 @@ from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
 from bnpriv.release.evaluate import evaluate, try_sensitivity
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from tests.later import Later
+
+duckdb = Later("duckdb")
+pa = Later("pyarrow")
+dd = Later("dask.dataframe")
+pd = Later("pandas")
+pl = Later("polars")
 
 Row = Mapping[str, object]
 
@@ -359,10 +361,15 @@ def test_names_are_taken_literally():
         assert evaluate(query, schema, frame).values == expected
 
 
-@pytest.mark.parametrize("data", [None, 3, [1, 2], {"height": [1.0]}, pl.Series([1.0]), np.zeros((2, 2)), b"table.csv"])
+@pytest.mark.parametrize("data", [None, 3, [1, 2], {"height": [1.0]}, np.zeros((2, 2)), b"table.csv"])
 def test_what_is_no_table_is_refused(data):
     with pytest.raises(DataError, match="table"):
         evaluate(total("height"), SCHEMA, data)
+
+
+def test_a_column_is_no_table():
+    with pytest.raises(DataError, match="table"):
+        evaluate(total("height"), SCHEMA, pl.Series([1.0]))
 
 
 def test_repeated_column_names_are_refused():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-import polars as pl
 import pytest
 
 from bnpriv.errors import DataError, QueryError, RefusedError
@@ -23,13 +23,22 @@ from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import col
 from bnpriv.release import Release, release
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from tests.later import Later
+
+pl = Later("polars")
 
 SCHEMA = Schema(
     records=4,
     columns={"height": Real(120, 220), "age": Integer(0, 120, missing=7), "gender": Categorical(["f", "m"])},
 )
-DATA = pl.DataFrame({"height": [150.0, None, 190.0, 1e9], "age": [1, 2, None, 500], "gender": ["f", "m", None, "?"]})
 TALL = count(col("height") > 165)
+
+
+@functools.cache
+def data() -> pl.DataFrame:
+    return pl.DataFrame(
+        {"height": [150.0, None, 190.0, 1e9], "age": [1, 2, None, 500], "gender": ["f", "m", None, "?"]}
+    )
 
 
 @dataclass(frozen=True)
@@ -101,7 +110,7 @@ EXACT = Calibration(TALL, NoNoise(), Certificate("no queried column tells about 
 
 def test_the_exact_answer_goes_to_the_sampler_as_the_nearest_double():
     sampler = Shift(0.25)
-    released = release(Calibration(mean("height"), Laplace(1.0)), DATA, sampler=sampler)
+    released = release(Calibration(mean("height"), Laplace(1.0)), data(), sampler=sampler)
     grid = Fraction(100, 2**20)
     steps = sum(SCHEMA["height"].step(value) for value in (150.0, 170.0, 190.0, 220.0))
     assert sampler.seen == [(float(120 + grid * steps / 4),)]
@@ -109,16 +118,16 @@ def test_the_exact_answer_goes_to_the_sampler_as_the_nearest_double():
 
 
 def test_one_number_or_several():
-    one = release(Calibration(TALL, Laplace(1.0)), DATA, sampler=Shift(0.5))
+    one = release(Calibration(TALL, Laplace(1.0)), data(), sampler=Shift(0.5))
     assert one.value == 3.5
-    both = release(Calibration(stack(TALL, total("age")), Laplace(1.0, 2)), DATA, sampler=Shift(-1.0))
+    both = release(Calibration(stack(TALL, total("age")), Laplace(1.0, 2)), data(), sampler=Shift(-1.0))
     assert both.value == (2.0, 1 + 2 + 7 + 120 - 1)
     assert both.labels == ("count(height > 165)", "total(age)")
 
 
 def test_noise_of_a_release_is_fresh_by_default():
     calibration = Calibration(TALL, Gaussian(1.0))
-    assert release(calibration, DATA).value != release(calibration, DATA).value
+    assert release(calibration, data()).value != release(calibration, data()).value
 
 
 @pytest.mark.parametrize("reason", [None, "", "  "])
@@ -128,7 +137,7 @@ def test_zero_noise_needs_a_reason(reason):
 
 
 def test_zero_noise_with_a_reason_gives_the_exact_answer():
-    released = release(EXACT, DATA)
+    released = release(EXACT, data())
     assert released.value == 3.0
     assert released.interval() == (3.0, 3.0)
     assert released.rounded().interval() == (3.0, 3.0)
@@ -148,7 +157,7 @@ def test_a_refuted_sensitivity_is_refused_before_data_are_touched():
 
 def test_a_custom_query_is_released():
     query = custom(lambda table: table["age"].max(), columns=["age"], sensitivity=120.0, name="oldest")
-    released = release(Calibration(query, Laplace(1.0)), DATA, sampler=Shift(0.5))
+    released = release(Calibration(query, Laplace(1.0)), data(), sampler=Shift(0.5))
     assert released.value == 120.5
     assert released.labels == ("custom(oldest)",)
     with pytest.raises(QueryError, match="whole number"):
@@ -158,13 +167,13 @@ def test_a_custom_query_is_released():
 def test_data_errors_come_through_and_nothing_is_drawn():
     sampler = Shift()
     with pytest.raises(DataError):
-        release(Calibration(TALL, Laplace(1.0)), DATA.head(3), sampler=sampler)
+        release(Calibration(TALL, Laplace(1.0)), data().head(3), sampler=sampler)
     assert not sampler.seen
 
 
 def test_intervals_are_simultaneous():
     calibration = Calibration(stack(TALL, total("age")), Laplace(2.0, 2))
-    released = release(calibration, DATA, sampler=Shift(0.0))
+    released = release(calibration, data(), sampler=Shift(0.0))
     reach = calibration.noise.quantile(0.9)
     for (low, high), value in zip(released.interval(0.9), released.value, strict=True):
         assert low == pytest.approx(value - reach, rel=1e-12)
@@ -178,7 +187,7 @@ def test_post_processing_keeps_the_exact_answer_inside(error):
     # noise just as large as the interval allows: every version must still hold the exact answer, 3
     level = 0.8
     scale = max(abs(error), 1e-3) / Laplace(1.0).quantile(level) * (1 + 1e-12)
-    released = release(Calibration(TALL, Laplace(scale)), DATA, sampler=Shift(error))
+    released = release(Calibration(TALL, Laplace(scale)), data(), sampler=Shift(error))
     versions = [released, released.clamped(), released.rounded(), released.rounded().clamped()]
     for version in [*versions, released.clamped().rounded(), released.rounded().rounded()]:
         low, high = version.interval(level)
@@ -191,7 +200,7 @@ def test_post_processing_keeps_the_exact_answer_inside(error):
 
 def test_only_whole_numbered_answers_are_rounded():
     query = stack(TALL, mean("height"), total("age"), total("height"))
-    released = release(Calibration(query, Laplace(1.0, 4)), DATA, sampler=Shift(0.3))
+    released = release(Calibration(query, Laplace(1.0, 4)), data(), sampler=Shift(0.3))
     rounded = released.rounded()
     assert rounded.values[0] == 3.0
     assert rounded.values[2] == 130.0
@@ -199,19 +208,19 @@ def test_only_whole_numbered_answers_are_rounded():
     assert rounded.values[3] == released.values[3]
     assert rounded.margins == (0.5, 0.0, 0.5, 0.0)
     with pytest.raises(QueryError):
-        release(Calibration(mean("height"), Laplace(1.0)), DATA).rounded()
+        release(Calibration(mean("height"), Laplace(1.0)), data()).rounded()
 
 
 def test_clamping_uses_the_range_of_the_query():
     for error, clamped in ((1e6, 220.0), (-1e6, 120.0), (0.0, None)):
-        released = release(Calibration(mean("height"), Laplace(1.0)), DATA, sampler=Shift(error))
+        released = release(Calibration(mean("height"), Laplace(1.0)), data(), sampler=Shift(error))
         assert released.clamped().value == (clamped or released.value)
         assert released.clamped().margins == released.margins
 
 
 def test_what_is_printed():
     query = stack(count((col("height") > 165) & (col("gender") == "f")), total("age"))
-    text = printed(release(Calibration(query, Laplace(0.01, 2)), DATA, sampler=Shift(0.0)))
+    text = printed(release(Calibration(query, Laplace(0.01, 2)), data(), sampler=Shift(0.0)))
     assert re.search(
         r'^count\(\(height > 165\) & \(gender == "f"\)\) +2\.00[0-9]* +1\.9[0-9]* and 2\.[0-9]+$', text, re.MULTILINE
     )
@@ -225,17 +234,17 @@ def test_what_is_printed():
 @pytest.mark.parametrize("scale", [1e-9, 0.3, 7.0, 1e6, 1e300])
 @pytest.mark.parametrize("error", [0.0, -0.2, 1e20])
 def test_numbers_of_any_size_can_be_printed(scale, error):
-    released = release(Calibration(TALL, Laplace(scale)), DATA, sampler=Shift(error))
+    released = release(Calibration(TALL, Laplace(scale)), data(), sampler=Shift(error))
     assert "count(height > 165) = " in printed(released)
 
 
 def test_the_repr_holds_released_values_only():
-    released = release(Calibration(TALL, Laplace(1.0)), DATA, sampler=Shift(0.5))
+    released = release(Calibration(TALL, Laplace(1.0)), data(), sampler=Shift(0.5))
     assert repr(released) == "Release(count(height > 165) = 3.5)"
 
 
 def test_json():
-    released = release(Calibration(stack(TALL, total("age")), Laplace(1.0, 2)), DATA, sampler=Shift(0.5))
+    released = release(Calibration(stack(TALL, total("age")), Laplace(1.0, 2)), data(), sampler=Shift(0.5))
     facts = json.loads(released.to_json())
     assert facts["format"] == "bnpriv release 1"
     assert [number["value"] for number in facts["release"]] == [3.5, 130.5]
@@ -248,7 +257,7 @@ def test_simultaneous_intervals_hold_as_often_as_they_say():
     calibration = Calibration(stack(*[TALL] * 50), Laplace(1.0, 50))
     inside = 0
     for _ in range(200):
-        low_high = release(calibration, DATA).interval(0.9)
+        low_high = release(calibration, data()).interval(0.9)
         inside += all(low <= 3 <= high for low, high in low_high)
     # 6 standard deviations of a binomial variable
     assert abs(inside - 180) <= 6 * math.sqrt(200 * 0.9 * 0.1)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
@@ -23,6 +22,9 @@ from bnpriv.report.curves import epsilon_at, noise_curves
 from bnpriv.report.edges import edges_between, leak_path
 from bnpriv.report.words import LIMIT, useful_from
 from tests import oracles
+from tests.later import Later
+
+pd = Later("pandas")
 
 ROOT = Path(__file__).resolve().parents[3]
 TALL = bp.count(bp.col("height") > 180)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-import scipy.stats
 
 from bnpriv.errors import DataError, MissingExtraError, ParameterError
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.studies.check_model import check_model
 from bnpriv.studies.goodness import fit
 from tests import oracles
+from tests.later import Later
+
+pd = Later("pandas")
+pl = Later("polars")
+scipy = Later("scipy")
 
 
 def network(rain: Any = (0.8, 0.2), wet: Any = ((0.9, 0.2), (0.1, 0.8))) -> DiscreteNetwork:
@@ -271,15 +274,16 @@ def test_numbers_and_texts_of_states_meet(states: list[Any], values: list[Any]) 
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        (3, DataError),
-        ("file.csv", DataError),
-        (pd.DataFrame({"snow": [1]}), DataError),
-        (pd.DataFrame([[1, 2]], columns=["rain", "rain"]), DataError),
+        (lambda: 3, DataError),
+        (lambda: "file.csv", DataError),
+        (lambda: pd.DataFrame({"snow": [1]}), DataError),
+        (lambda: pd.DataFrame([[1, 2]], columns=["rain", "rain"]), DataError),
     ],
 )
-def test_what_is_no_table_is_refused(data: object, error: type[Exception]) -> None:
+def test_what_is_no_table_is_refused(data: Callable[[], object], error: type[Exception]) -> None:
+    given = data()
     with pytest.raises(error):
-        check_model(network(), data)
+        check_model(network(), given)
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, math.nan, "0.1"])

@@ -9,9 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.stats
 
 import bnpriv as bp
 from bnpriv.attacks.guesser import normal_laplace
@@ -27,8 +25,11 @@ from bnpriv.studies.rehearse import Rehearsal, rehearse
 from bnpriv.studies.simulate import draw_parameters, simulate
 from bnpriv.tables.column_laws import NormalDistribution
 from tests import oracles
+from tests.later import Later
 
-HEIGHT = {"short": scipy.stats.norm(165, 8), "tall": scipy.stats.norm(178, 8)}
+pd = Later("pandas")
+scipy = Later("scipy")
+
 SAT = {"weak": NormalDistribution(950, 180), "strong": NormalDistribution(1150, 180)}
 GENDER = {"even": 0.5, "boys": 0.8}
 COLUMNS = {
@@ -37,7 +38,14 @@ COLUMNS = {
     "gender": bp.Categorical(["f", "m"]),
     "siblings": bp.Integer(0, 8),
 }
-LAWS: dict[str, Any] = {"height": HEIGHT, "sat": SAT, "gender": GENDER, "siblings": scipy.stats.poisson(1.2)}
+
+
+def height() -> dict[str, Any]:
+    return {"short": scipy.stats.norm(165, 8), "tall": scipy.stats.norm(178, 8)}
+
+
+def all_laws() -> dict[str, Any]:
+    return {"height": height(), "sat": SAT, "gender": GENDER, "siblings": scipy.stats.poisson(1.2)}
 
 
 def network() -> DiscreteNetwork:
@@ -60,8 +68,9 @@ def network() -> DiscreteNetwork:
 
 
 def framework(
-    records: int = 1000, laws: dict[str, Any] | None = LAWS, **changes: Any
+    records: int = 1000, laws: dict[str, Any] | str | None = "all", **changes: Any
 ) -> bp.DistributionalAttributePrivacy:
+    laws = all_laws() if laws == "all" else laws
     arguments: dict[str, Any] = {"protect": "income", "independent": ["siblings"], "source": "invented", "laws": laws}
     schema = bp.Schema(records=records, columns=COLUMNS)
     return DistributionalAttributePrivacy(network(), schema, **(arguments | changes))
@@ -204,7 +213,7 @@ def test_a_table_can_be_released() -> None:
     ],
 )
 def test_a_column_without_a_law_is_refused_with_the_key_to_add(column: str, key: str) -> None:
-    bare = framework(laws={name: law for name, law in LAWS.items() if name != column})
+    bare = framework(laws={name: law for name, law in all_laws().items() if name != column})
     with pytest.raises(FrameworkError) as refused:
         simulate(bare)
     assert key in refused.value.remedy
@@ -335,7 +344,7 @@ def test_with_noise_the_guesser_does_what_the_exact_laws_say() -> None:
 
 def test_the_mutant_with_too_little_noise_is_caught() -> None:
     """The protected column itself is queried; with a hundredth of the noise the guesser beats the guarantee."""
-    laws = {"height": HEIGHT, "income": {"low": 0.2, "high": 0.8}}
+    laws = {"height": height(), "income": {"low": 0.2, "high": 0.8}}
     schema = bp.Schema(records=10_000, columns={"income": bp.Integer(0, 1), "height": bp.Real(120, 220)})
     read = DistributionalAttributePrivacy(network(), schema, "income", source="invented", laws=laws)
     honest = bp.MarkovQuiltMechanism().calibrate(read, bp.parse_query("count(income == 1)"), epsilon=0.5)
@@ -429,7 +438,7 @@ def test_refusals() -> None:
 
 
 def test_a_law_for_the_queried_columns_is_enough() -> None:
-    rehearse(calibrated("count(height > 170)", 0.3, laws={"height": HEIGHT}), 10)
+    rehearse(calibrated("count(height > 170)", 0.3, laws={"height": height()}), 10)
 
 
 def test_an_independent_column_can_be_rehearsed() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import duckdb
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 from bnpriv import queries
@@ -21,6 +18,12 @@ from bnpriv.queries import parse_query
 from bnpriv.release import evaluate
 from bnpriv.tables.files import LONGEST_HEADER
 from bnpriv.tables.schema import Real, Schema
+from tests.later import Later
+
+duckdb = Later("duckdb")
+pa = Later("pyarrow")
+pd = Later("pandas")
+pl = Later("polars")
 
 SCHEMA = Schema(records=3, columns={"a": Real(0, 10)})
 CSV = "a,b\n1,x\n2,y\n3,x\n"
@@ -29,7 +32,11 @@ NAMES = (
     *("*", 'a"b', "a b", "A", "a", "c0", "t0", "rows", "a.b", "^x$", "^.*$", "select", ";--", "0", "ü", "a'b", "a`b"),
     *("[a]", "{a}", "\\", "a,b", "a\nb", "~", "len(*)", " a", "?", "$1", "%s", "NULL", "true", "\u200b", "x" * 500),
 )
-TABLE = pd.DataFrame({name: [float(k % 5), float(k % 3), 1.0] for k, name in enumerate(NAMES)})
+
+
+@functools.cache
+def table() -> pd.DataFrame:
+    return pd.DataFrame({name: [float(k % 5), float(k % 3), 1.0] for k, name in enumerate(NAMES)})
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +48,11 @@ def soon() -> Iterator[None]:
 
 
 ENGINES: dict[str, Callable[[Path], object]] = {
-    "pandas": lambda _: TABLE,
-    "Polars": lambda _: pl.DataFrame(TABLE),
-    "lazy Polars": lambda _: pl.DataFrame(TABLE).lazy(),
-    "Arrow": lambda _: pa.Table.from_pandas(TABLE),
-    "DuckDB": lambda _: duckdb.from_df(TABLE.drop(columns="A")),  # where names that differ in case are one
+    "pandas": lambda _: table(),
+    "Polars": lambda _: pl.DataFrame(table()),
+    "lazy Polars": lambda _: pl.DataFrame(table()).lazy(),
+    "Arrow": lambda _: pa.Table.from_pandas(table()),
+    "DuckDB": lambda _: duckdb.from_df(table().drop(columns="A")),  # where names that differ in case are one
     "Parquet": lambda folder: written(folder, "parquet"),
     "CSV": lambda folder: written(folder, "csv"),
 }
@@ -54,9 +61,9 @@ ENGINES: dict[str, Callable[[Path], object]] = {
 def written(folder: Path, kind: str) -> Path:
     path = folder / f"table.{kind}"
     if kind == "csv":
-        TABLE.to_csv(path, index=False)
+        table().to_csv(path, index=False)
     else:
-        pl.DataFrame(TABLE).write_parquet(path)
+        pl.DataFrame(table()).write_parquet(path)
     return path
 
 
@@ -68,14 +75,14 @@ def test_row_46_any_name_can_be_queried_in_every_engine(tmp_path: Path, engine: 
     # as the shell and framework files write them
     asked = [parse_query(str(query)) for query in asked]
     answer = evaluate(queries.stack(*asked), schema, ENGINES[engine](tmp_path))
-    assert [int(value) for value in answer.values] == [int((TABLE[name] > 1).sum()) for name in names]
+    assert [int(value) for value in answer.values] == [int((table()[name] > 1).sum()) for name in names]
 
 
 def test_row_46_names_that_differ_in_case_are_told_apart_in_parquet(tmp_path: Path) -> None:
     schema = Schema(records=3, columns={"A": Real(0, 10), "a": Real(0, 10)})
     for name in ("A", "a"):
         (value,) = evaluate(queries.total(name), schema, written(tmp_path, "parquet")).values
-        assert round(float(value)) == TABLE[name].sum()
+        assert round(float(value)) == table()[name].sum()
 
 
 def test_row_46_pipes_devices_and_odd_paths_are_refused_at_once(tmp_path: Path, monkeypatch) -> None:

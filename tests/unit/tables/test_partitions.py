@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
-import dask.dataframe as dd
 import narwhals as nw
-import pandas as pd
 import pytest
 
 from bnpriv import queries
 from bnpriv.errors import DataError
 from bnpriv.release import evaluate
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from tests.later import Later
+
+dd = Later("dask.dataframe")
+pd = Later("pandas")
 
 ROWS = 101
-TABLE = pd.DataFrame(
-    {
-        "x": [(k * 0.37) % 11 - 2 if k % 7 else float("nan") for k in range(ROWS)],
-        "k": pd.array([k % 9 if k % 5 else None for k in range(ROWS)], dtype="Int64"),
-        "c": [("a", "b", None, "z")[k % 4] for k in range(ROWS)],
-        "unread": range(ROWS),
-    }
-)
 SCHEMA = Schema(records=ROWS, columns={"x": Real(0, 8), "k": Integer(0, 6), "c": Categorical(["a", "b"], missing="b")})
 QUERIES = [
     queries.stack(queries.mean("x"), queries.total("k"), queries.count(queries.col("c") == "b")),
@@ -35,11 +30,23 @@ QUERIES = [
 ]
 
 
+@functools.cache
+def whole_table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "x": [(k * 0.37) % 11 - 2 if k % 7 else float("nan") for k in range(ROWS)],
+            "k": pd.array([k % 9 if k % 5 else None for k in range(ROWS)], dtype="Int64"),
+            "c": [("a", "b", None, "z")[k % 4] for k in range(ROWS)],
+            "unread": range(ROWS),
+        }
+    )
+
+
 @pytest.mark.parametrize("query", QUERIES, ids=["sums", "bins", "custom"])
 @pytest.mark.parametrize("pieces", [1, 4, 37])
 def test_partitions_add_up_without_narwhals(monkeypatch, query, pieces: int) -> None:
-    wanted = evaluate(query, SCHEMA, TABLE).values
-    table = dd.from_pandas(TABLE, npartitions=pieces)
+    wanted = evaluate(query, SCHEMA, whole_table()).values
+    table = dd.from_pandas(whole_table(), npartitions=pieces)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # that narwhals will leave Dask to another package
         held = nw.from_native(table)
@@ -64,12 +71,12 @@ def test_a_type_per_partition() -> None:
 
 
 def test_refusals_are_those_of_other_tables() -> None:
-    table = dd.from_pandas(TABLE, npartitions=3)
+    table = dd.from_pandas(whole_table(), npartitions=3)
     with pytest.raises(DataError, match="must have one column 'y'; found none"):
         evaluate(queries.total("y"), Schema(records=ROWS, columns={"y": Real(0, 1)}), table)
     with pytest.raises(DataError, match="row count is not the declared n"):
         evaluate(queries.total("x"), Schema(records=ROWS + 1, columns={"x": Real(0, 1)}), table)
-    broken = table.map_partitions(lambda part: 1 / 0, meta=TABLE)
+    broken = table.map_partitions(lambda part: 1 / 0, meta=whole_table())
     with pytest.raises(DataError, match="withheld") as refused:
         evaluate(queries.total("x"), SCHEMA, broken)
     assert refused.value.__context__ is None
