@@ -103,13 +103,8 @@ class Part:
 
     def _component(self, start: str) -> frozenset[str]:
         """Return what is connected with `start` in the moral graph without the protected attribute."""
-        near = self.network.graph.moral((*self.seen, self.protected))
-        reached, todo = {start}, [start]
-        while todo:
-            fresh = near[todo.pop()] - reached - {self.protected}
-            reached |= fresh
-            todo.extend(fresh)
-        return frozenset(reached)
+        parts = self.network.graph.parts(self.seen, self.protected)
+        return next(part for part in parts if start in part)
 
     def role(self, name: str) -> Role:
         """Return how the tables of an attribute enter a ratio."""

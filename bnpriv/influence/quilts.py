@@ -7,18 +7,25 @@ Cummings 2022, section 5; Song, Wang, Chaudhuri 2017).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import islice
-from typing import Protocol, final
+from itertools import count, islice
+from typing import TYPE_CHECKING, Protocol, final, overload
 
 from bnpriv.checks import listing, member, subset, whole
 from bnpriv.errors import NetworkError, SeparationError
-from bnpriv.networks import Graph
+from bnpriv.networks.graph import Graph, graph_of, reached
 from bnpriv.render import set_text
-from bnpriv.render.graph import quilt_legend
-from bnpriv.render.html import fragment
+from bnpriv.render.graph import Drawing, beside, graph_html, quilt_legend
+from bnpriv.render.html import Html, element, fragment
+from bnpriv.render.text import visible
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+SHOWN = 3
+"""Quilts that are named, or drawn, of all."""
 
 
 class HasGraph(Protocol):
@@ -28,6 +35,10 @@ class HasGraph(Protocol):
     def graph(self) -> Graph:
         """The attributes with their parents."""
         ...
+
+
+if TYPE_CHECKING:
+    Declared = HasGraph | Graph | nx.DiGraph[str] | Mapping[str, Sequence[str]]
 
 
 @final
@@ -83,18 +94,98 @@ class MarkovQuilt:
         return f"MarkovQuilt(protected={self.protected!r}, {', '.join(sides)})"
 
     def _repr_html_(self) -> str:
-        return fragment(quilt_legend(self.protected, quilt=self.quilt, near=self.near, remote=self.remote))
+        return fragment(self.legend())
+
+    def legend(self) -> Html:
+        """Return the sides with the colours that they have in a drawing."""
+        return quilt_legend(self.protected, quilt=self.quilt, near=self.near, remote=self.remote)
+
+    def role(self, name: str) -> str:
+        """Return on which side an attribute is."""
+        if name == self.protected:
+            return "protected"
+        return "quilt" if name in self.quilt else "near" if name in self.near else "remote"
+
+
+@final
+class MarkovQuilts(Sequence[MarkovQuilt]):
+    """The Markov quilts of a protected attribute, found as they are asked for and kept.
+
+    Made by `markov_quilts`. There may be exponentially many: the length, and an index from the end, look for all.
+
+    Examples
+    --------
+    >>> quilts = markov_quilts({"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}, "a")
+    >>> quilts
+    MarkovQuilts(protected='a', {b}, {c})
+    >>> quilts[1].near == {"a", "b"}, len(quilts)
+    (True, 2)
+    """
+
+    def __init__(self, graph: Graph, protected: str, limit: int | None) -> None:
+        self.graph = graph
+        self.protected = protected
+        self._found: list[MarkovQuilt] = []
+        self._rest = islice((_quilt(graph, protected, names) for names in _separators(graph, protected)), limit)
+
+    def _find(self, most: int | None) -> list[MarkovQuilt]:
+        """Return what was found so far, once that is at least `most` quilts or all."""
+        missing = None if most is None else max(most - len(self._found), 0)
+        self._found.extend(islice(self._rest, missing))
+        return self._found
+
+    def __len__(self) -> int:
+        return len(self._find(None))
+
+    def __bool__(self) -> bool:
+        return bool(self._find(1))
+
+    def __iter__(self) -> Iterator[MarkovQuilt]:
+        for k in count():
+            if len(self._find(k + 1)) <= k:
+                return
+            yield self._found[k]
+
+    @overload
+    def __getitem__(self, index: int) -> MarkovQuilt: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[MarkovQuilt]: ...
+
+    def __getitem__(self, index: int | slice) -> MarkovQuilt | Sequence[MarkovQuilt]:
+        ends = (index.start, index.stop) if isinstance(index, slice) else (index, index)
+        if ends[1] is None or any(end is not None and end < 0 for end in ends):
+            return self._find(None)[index]
+        return self._find(ends[1] + 1)[index]
+
+    def __repr__(self) -> str:
+        first = [set_text(quilt.quilt) for quilt in self._find(SHOWN + 1)[: SHOWN + 1]]
+        shown = [*first[:SHOWN], "..."] if len(first) > SHOWN else first
+        return f"MarkovQuilts(protected={self.protected!r}, {', '.join(shown) or 'none'})"
+
+    def _repr_html_(self) -> str:
+        first = self._find(SHOWN + 1)[: SHOWN + 1]
+        more = "The first of more Markov quilts" if len(first) > SHOWN else "All Markov quilts"
+        title = element("p", element("b", f"{more if first else 'No Markov quilts'} of {visible(self.protected)}"))
+        return fragment(title, *(beside(_drawn(self.graph, quilt), quilt.legend()) for quilt in first[:SHOWN]))
+
+
+def _drawn(graph: Graph, quilt: MarkovQuilt) -> Html:
+    sides = f"quilt {set_text(quilt.quilt)}, near {set_text(quilt.near)}, remote {set_text(quilt.remote)}"
+    roles = {name: quilt.role(name) for name in graph.nodes}
+    title = f"Markov quilt of {visible(quilt.protected)}"
+    return graph_html(Drawing(nodes=graph.nodes, edges=graph.edges, title=title, desc=f"{sides}.", roles=roles))
 
 
 def markov_quilt(
-    network: HasGraph | Graph, protected: str, quilt: Iterable[str], remote: Iterable[str] | None = None
+    network: Declared, protected: str, quilt: Iterable[str], remote: Iterable[str] | None = None
 ) -> MarkovQuilt:
     """Return the Markov quilt with these attributes and everything remote that they separate from `protected`.
 
     Parameters
     ----------
-    network : network or Graph
-        The attributes with their dependences.
+    network : network, Graph, networkx.DiGraph or mapping from str to sequence of str
+        The attributes with their dependences; a mapping gives the parents of each.
     protected : str
         The protected attribute.
     quilt : iterable of str
@@ -123,9 +214,9 @@ def markov_quilt(
     Traceback (most recent call last):
     ...
     bnpriv.errors.SeparationError: the quilt {c} must separate 'a' from 'b'; found the open path a - b. \
-Leave 'b' out of remote, or choose a quilt that closes this path.
+Leave 'b' out of remote.
     """
-    graph = _graph(network)
+    graph = graph_of(network)
     member("the protected attribute", protected, graph.nodes, error=NetworkError)
     chosen = subset("the quilt's attributes", quilt, graph.nodes, error=NetworkError)
     if protected in chosen:
@@ -139,8 +230,8 @@ Leave 'b' out of remote, or choose a quilt that closes this path.
     return _quilt(graph, protected, chosen)
 
 
-def markov_quilts(network: HasGraph | Graph, protected: str, limit: int | None = None) -> Iterator[MarkovQuilt]:
-    """Return an iterator over the Markov quilts of `protected`.
+def markov_quilts(network: Declared, protected: str, limit: int | None = None) -> MarkovQuilts:
+    """Return the Markov quilts of `protected`, a sequence that is worked out as far as it is read.
 
     These are all sets Q such that, for some attribute r, Q separates r from `protected` while no proper subset of Q
     does. Each comes once, with everything that it separates as its remote side. They are found as they are asked
@@ -149,8 +240,8 @@ def markov_quilts(network: HasGraph | Graph, protected: str, limit: int | None =
 
     Parameters
     ----------
-    network : network or Graph
-        The attributes with their dependences.
+    network : network, Graph, networkx.DiGraph or mapping from str to sequence of str
+        The attributes with their dependences; a mapping gives the parents of each.
     protected : str
         The protected attribute.
     limit : int, optional
@@ -158,7 +249,7 @@ def markov_quilts(network: HasGraph | Graph, protected: str, limit: int | None =
 
     Returns
     -------
-    iterator of MarkovQuilt
+    MarkovQuilts
 
     Raises
     ------
@@ -184,22 +275,10 @@ def markov_quilts(network: HasGraph | Graph, protected: str, limit: int | None =
     MarkovQuilt(protected='a', quilt={b}, near={a}, remote={c, d})
     MarkovQuilt(protected='a', quilt={c}, near={a, b}, remote={d})
     """
-    graph = _graph(network)
+    graph = graph_of(network)
     member("the protected attribute", protected, graph.nodes, error=NetworkError)
     most = None if limit is None else whole("limit", limit)
-    return islice((_quilt(graph, protected, names) for names in _separators(graph, protected)), most)
-
-
-def _graph(network: HasGraph | Graph) -> Graph:
-    # A pgmpy model has an attribute `graph` as well, which is something else.
-    graph = network if isinstance(network, Graph) else getattr(network, "graph", None)
-    if not isinstance(graph, Graph):
-        raise NetworkError(
-            "quilts belong to a network of bnpriv",
-            found=f"a {type(network).__name__}",
-            remedy="Convert it first, for example with bnpriv.from_pgmpy.",
-        )
-    return graph
+    return MarkovQuilts(graph, protected, most)
 
 
 def _quilt(graph: Graph, protected: str, names: frozenset[str]) -> MarkovQuilt:
@@ -218,13 +297,17 @@ def _check_claim(graph: Graph, protected: str, quilt: frozenset[str], remote: It
             found=listing(sorted(overlap)),
             remedy="Leave them out of remote.",
         )
+    if graph.separates(quilt, protected, claimed):
+        return
     path = graph.open_path(protected, claimed, given=quilt)
-    if path is not None:
-        raise SeparationError(
-            f"the quilt {{{listing(sorted(quilt))}}} must separate {protected!r} from {path[-1]!r}",
-            path=path,
-            remedy=f"Leave {path[-1]!r} out of remote, or choose a quilt that closes this path.",
-        )
+    assert path is not None
+    other = graph.separator(protected, claimed)
+    choice = "" if other is None else f", or choose another quilt, for example {set_text(other)}"
+    raise SeparationError(
+        f"the quilt {{{listing(sorted(quilt))}}} must separate {protected!r} from {path[-1]!r}",
+        path=path,
+        remedy=f"Leave {path[-1]!r} out of remote{choice}.",
+    )
 
 
 def _separators(graph: Graph, protected: str) -> Iterator[frozenset[str]]:
@@ -251,15 +334,15 @@ def separators_of(graph: Graph, protected: str, columns: Iterable[str]) -> Itera
     [['b'], ['c']]
     """
     targets = frozenset(columns)
-    near = graph.moral((*targets, protected))
+    import networkx as nx
+
+    near = nx.Graph(graph.moral((*targets, protected)))
     beyond = ""  # stands for all targets together; no attribute has an empty name
-    near[beyond] = set(targets)
-    for name in targets:
-        near[name].add(beyond)
+    near.add_edges_from((beyond, name) for name in targets)
     return _minimal_separators(near, protected, beyond)
 
 
-def _minimal_separators(neighbours: Mapping[str, set[str]], source: str, target: str) -> Iterator[frozenset[str]]:
+def _minimal_separators(near: nx.Graph[str], source: str, target: str) -> Iterator[frozenset[str]]:
     """Yield the minimal separators of two nodes of an undirected graph, in an order that depends on the graph only.
 
     Let S be a minimal separator and x in S. Remove S and the neighbours of x: what borders on the part of `target` is
@@ -270,29 +353,17 @@ def _minimal_separators(neighbours: Mapping[str, set[str]], source: str, target:
     found: set[frozenset[str]] = set()
     queue: list[tuple[int, tuple[str, ...]]] = []
 
-    def add(wall: set[str]) -> None:
-        border = _border(neighbours, target, wall)
-        if border is not None and border not in found:
+    def add(wall: Set[str]) -> None:
+        if target in wall:
+            return
+        border = frozenset(wall & reached(near, target, wall))
+        if border not in found:
             found.add(border)
             heappush(queue, (len(border), tuple(sorted(border))))
 
-    add(neighbours[source])
+    add(near.adj[source].keys())
     while queue:
         _, names = heappop(queue)
         yield frozenset(names)
         for name in names:
-            add(neighbours[name].union(names))
-
-
-def _border(neighbours: Mapping[str, set[str]], start: str, wall: set[str]) -> frozenset[str] | None:
-    """Return the members of `wall` that a walk from `start` runs into, or None if `start` is one of them."""
-    if start in wall:
-        return None
-    inside, todo, border = {start}, [start], set[str]()
-    while todo:
-        around = neighbours[todo.pop()]
-        border |= around & wall
-        fresh = around - wall - inside
-        inside |= fresh
-        todo.extend(fresh)
-    return frozenset(border)
+            add(near.adj[name].keys() | set(names))

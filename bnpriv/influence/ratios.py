@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -32,26 +32,9 @@ def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> l
 
     They are the connected components of the moral graph of the ancestors once `protected` is deleted.
     """
-    near = graph.moral((*columns, protected))
-    left = set(columns)
-    parts: list[tuple[str, ...]] = []
-    while left:
-        reached = _component(near, protected, min(left))
-        parts.append(tuple(sorted(left & reached)))
-        left -= reached
-    return parts
-
-
-def _component(near: Mapping[str, set[str]], protected: str, start: str) -> set[str]:
-    """Return what is connected with `start` in a moral graph without the protected attribute."""
-    reached: set[str] = set()
-    todo = [start]
-    while todo:
-        name = todo.pop()
-        if name not in reached and name != protected:
-            reached.add(name)
-            todo.extend(near[name])
-    return reached
+    left = frozenset(columns)
+    parts = (left & part for part in graph.parts(columns, protected))
+    return sorted(tuple(sorted(part)) for part in parts if part)
 
 
 @final
@@ -84,8 +67,8 @@ class PartBound:
         cls, network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int = MOST_WORK
     ) -> PartBound:
         """Collect the bounds of a part whose tables would have more than `most_work` cells."""
-        graph, near = network.graph, network.graph.moral((*part, protected))
-        inside = _component(near, protected, part[0])
+        graph = network.graph
+        inside = next(each for each in graph.parts(part, protected) if part[0] in each)
         children = [name for name in sorted(inside) if protected in graph.parents[name]]
         axes = [(protected, *(axis for axis in network.tables[name].axes if axis != protected)) for name in children]
         tables = (

@@ -78,14 +78,8 @@ def _connected(graph: Graph, inside: frozenset[str], known: frozenset[str], star
 
 def _reaches_above(graph: Graph, protected: str, seen: frozenset[str]) -> bool:
     """Return whether something seen is connected with a parent of `protected` without passing it."""
-    near = graph.moral((*seen, protected))
-    reached = set(graph.parents[protected])
-    todo = list(reached)
-    while todo:
-        fresh = near[todo.pop()] - reached - {protected}
-        reached |= fresh
-        todo.extend(fresh)
-    return not reached.isdisjoint(seen)
+    above = frozenset(graph.parents[protected])
+    return any(part & above and part & seen for part in graph.parts(seen, protected))
 
 
 def _is_deterministic(network: Network, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bnpriv.checks import member
 from bnpriv.errors import NetworkError
@@ -14,6 +14,9 @@ from bnpriv.networks.reading import Reading
 from bnpriv.render.graph import network_html
 from bnpriv.render.html import fragment
 from bnpriv.tables.schema import State
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Level = Literal["parameters", "records"]
 """What a node means: the parameter that governs the column of that name, or the column itself in one record."""
@@ -98,6 +101,25 @@ class NetworkMethods:
             If it is not.
         """
         return member("an attribute", attribute, self.attributes, error=NetworkError)
+
+    def to_networkx(self: Network) -> nx.DiGraph[str]:
+        """Return the graph as a `networkx.DiGraph` of its own: what depends directly on what.
+
+        Every node has an attribute "states", empty where it may be any number.
+
+        Examples
+        --------
+        >>> from bnpriv.networks import DiscreteNetwork
+        >>> coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["heads", "tails"]})
+        >>> coin.to_networkx().nodes["coin"]
+        {'states': ('heads', 'tails')}
+        """
+        import networkx as nx
+
+        graph = nx.DiGraph(self.graph.directed)
+        for name in graph:
+            graph.add_node(name, states=self.states.get(name, ()))
+        return graph
 
     def _repr_html_(self: Network) -> str:
         kind, edges = self.kind_text.partition(" ")[2], self.graph.edges

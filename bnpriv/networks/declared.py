@@ -14,7 +14,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, text
 from bnpriv.errors import NetworkError
 from bnpriv.networks.factors import LogTable
-from bnpriv.networks.graph import Graph
+from bnpriv.networks.graph import Graph, Parents, parents_of
 from bnpriv.tables.schema import State
 
 SUM_TOLERANCE = 1e-9
@@ -50,7 +50,7 @@ class DeclaredTables:
 def declared_tables(
     tables: Mapping[str, ArrayLike],
     states: Mapping[str, Sequence[State]],
-    parents: Mapping[str, Sequence[str]] | None,
+    parents: Parents | None,
     tolerance: float,
 ) -> DeclaredTables:
     """Return tables whose columns sum to 1 within a tolerance, once they are known to be well formed.
@@ -63,8 +63,9 @@ def declared_tables(
     names = [text("an attribute's name", name, error=NetworkError) for name in tables]
     if not names:
         raise NetworkError("a network needs an attribute", found="no tables", remedy="Give a table per attribute.")
-    above = {name: named_parents(name, (parents or {}).get(name, ())) for name in names}
-    stray = [name for name in (*states, *(parents or {})) if name not in above]
+    given = {} if parents is None else parents_of(parents)
+    above = {name: given.get(name, ()) for name in names}
+    stray = [name for name in (*states, *given) if name not in above]
     if stray:
         raise NetworkError("every attribute needs a table", found=f"none for {listing(stray)}", remedy="Add it.")
     graph = Graph(above)
@@ -96,23 +97,6 @@ def named_states(name: str, declared: Sequence[State] | None) -> tuple[State, ..
     if len(set(states)) != len(states):
         raise NetworkError(f"the states of {name!r} must be distinct", found=listing(states), remedy="Rename them.")
     return states
-
-
-def named_parents(name: str, declared: Sequence[str]) -> tuple[str, ...]:
-    """Return the parents of an attribute.
-
-    Raises
-    ------
-    NetworkError
-        If they are one string instead of a list.
-    """
-    if isinstance(declared, str):  # its letters would be taken for names
-        raise NetworkError(
-            f"the parents of {name!r} must be a list of names",
-            found=f"the string {declared!r}",
-            remedy=f"Write [{declared!r}].",
-        )
-    return tuple(declared)
 
 
 def _numbers(name: str, declared: ArrayLike) -> FloatArray:

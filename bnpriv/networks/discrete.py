@@ -16,7 +16,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.networks.base import LEVELS, Level, NetworkMethods, columns_identity
 from bnpriv.networks.declared import FEW_DECIMALS, SUM_TOLERANCE, DeclaredTables, declared_tables
 from bnpriv.networks.factors import LogTable
-from bnpriv.networks.graph import Graph
+from bnpriv.networks.graph import Graph, Parents
 from bnpriv.networks.interval import interval_ends, middle_columns
 from bnpriv.networks.learning.network import Prior, posterior_tables
 from bnpriv.networks.posterior import Posterior
@@ -71,7 +71,7 @@ class DiscreteNetwork(NetworkMethods):
         tables: Mapping[str, ArrayLike],
         *,
         states: Mapping[str, Sequence[State]],
-        parents: Mapping[str, Sequence[str]] | None = None,
+        parents: Parents | None = None,
         level: Level = "parameters",
         normalize: bool = False,
     ) -> DiscreteNetwork:
@@ -84,8 +84,8 @@ class DiscreteNetwork(NetworkMethods):
             the parents) for a model class; P(attribute | parents) sums to one over the attribute's own axis.
         states : mapping from str to sequence of states
             The names of the states of every attribute, in the order of the axis.
-        parents : mapping from str to sequence of str, optional
-            The parents of the attributes that have any, in the order of their axes.
+        parents : mapping from str to sequence of str, or networkx.DiGraph, optional
+            The parents of the attributes that have any, in the order of their axes; of a graph in that of its edges.
         level : {"parameters", "records"}
             What a node means.
         normalize : bool
@@ -122,7 +122,7 @@ class DiscreteNetwork(NetworkMethods):
         upper: Mapping[str, ArrayLike],
         *,
         states: Mapping[str, Sequence[State]],
-        parents: Mapping[str, Sequence[str]] | None = None,
+        parents: Parents | None = None,
         level: Level = "parameters",
     ) -> IntervalNetwork:
         """Declare every network whose conditional probabilities lie in given intervals.
@@ -175,7 +175,7 @@ class DiscreteNetwork(NetworkMethods):
 
         Parameters
         ----------
-        graph : mapping from str to sequence of str, Graph, DiscreteNetwork or pgmpy model
+        graph : mapping from str to sequence of str, Graph, networkx.DiGraph, network or pgmpy model
             The parents of every attribute; only the edges count.
         public_table : table, str or path
             Other data than those to be released: pandas, Polars, PyArrow or DuckDB, or a Parquet or CSV file.
@@ -315,7 +315,7 @@ class IntervalNetwork(NetworkMethods):
         upper: Mapping[str, ArrayLike],
         *,
         states: Mapping[str, Sequence[State]],
-        parents: Mapping[str, Sequence[str]] | None = None,
+        parents: Parents | None = None,
         level: Level = "parameters",
     ) -> IntervalNetwork:
         """Check intervals and tighten them; see `DiscreteNetwork.from_intervals`."""

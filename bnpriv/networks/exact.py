@@ -12,6 +12,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.networks.base import LEVELS, Level, Network
 from bnpriv.networks.declared import declared_tables
 from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork, of_tables
+from bnpriv.networks.graph import Parents
 from bnpriv.tables.schema import State
 
 
@@ -19,7 +20,7 @@ def from_weights(
     tables: Mapping[str, ArrayLike],
     *,
     states: Mapping[str, Sequence[State]],
-    parents: Mapping[str, Sequence[str]] | None = None,
+    parents: Parents | None = None,
     level: Level = "parameters",
 ) -> DiscreteNetwork:
     """Return the network whose columns are known up to a factor each: for weights that were computed, not declared.

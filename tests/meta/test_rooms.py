@@ -46,7 +46,7 @@ CIRCLES_LEFT = frozenset({"mechanisms", "report"})
 RANK = {name: rank for rank, name in enumerate(ROOMS)}
 TOP = len(ROOMS)
 
-HEAVY = frozenset({"pgmpy", "pandas", "opendp", "duckdb", "scipy.stats", "matplotlib", "pymc", "sklearn"})
+HEAVY = frozenset({"pgmpy", "pandas", "opendp", "duckdb", "scipy.stats", "matplotlib", "networkx", "pymc", "sklearn"})
 """Third parties that take long to import: only inside the functions that use them, or for types."""
 
 DYNAMIC = frozenset({"import_module", "__import__"})

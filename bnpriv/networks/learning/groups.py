@@ -10,6 +10,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.errors import DataError, NetworkError
 from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.graph import Parents, parents_of
 from bnpriv.networks.learning.network import Codes, Prior, drawn_tables, prior_text, seed_or_new
 from bnpriv.networks.learning.table import Values, fingerprint_of, public_columns
 from bnpriv.networks.posterior import Posterior
@@ -23,7 +24,7 @@ def parameters_by_group(
     *,
     public: str,
     share_of: Mapping[str, State] | None = None,
-    parents: Mapping[str, Sequence[str]] | None = None,
+    parents: Parents | None = None,
     prior: Prior = "bdeu",
     equivalent_sample_size: float = 10.0,
     draws: int = 1000,
@@ -48,7 +49,7 @@ def parameters_by_group(
         Where the public table comes from, in a sentence.
     share_of : mapping from str to state, optional
         For columns of categories the one whose share is the rate; the rate of other columns is their mean.
-    parents : mapping from str to sequence of str, optional
+    parents : mapping from str to sequence of str, or networkx.DiGraph, optional
         The parents of the attributes that have any.
     prior, equivalent_sample_size, draws, seed, same_table_is_public
         As in `DiscreteNetwork.posterior`; the counts are of groups.
@@ -78,7 +79,8 @@ def parameters_by_group(
     (('0 to 0.4', '0.4 to 1'), 1000)
     """
     text, entropy = prior_text(prior, equivalent_sample_size), seed_or_new(seed)
-    strange = sorted({*(share_of or {}), *(parents or {})} - set(states))
+    given = {} if parents is None else parents_of(parents)
+    strange = sorted({*(share_of or {}), *given} - set(states))
     if strange or not states:
         raise NetworkError(
             "every attribute needs the bins of its rate",
@@ -98,7 +100,7 @@ def parameters_by_group(
         same_table_is_public=same_table_is_public,
     )
     named = {name: [f"{a:g} to {b:g}" for a, b in pairwise(end)] for name, end in ends.items()}
-    above = {name: tuple((parents or {}).get(name, ())) for name in ends}
+    above = {name: given.get(name, ()) for name in ends}
     learned = drawn_tables(above, named, codes, facts, prior, equivalent_sample_size)
     return DiscreteNetwork(
         graph=learned.graph,

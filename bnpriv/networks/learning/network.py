@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Literal, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,13 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import DataError, NetworkError, SizeError
 from bnpriv.networks.declared import DeclaredTables, declared_tables
 from bnpriv.networks.factors import MOST_CELLS, LogTable
-from bnpriv.networks.graph import Graph
+from bnpriv.networks.graph import Graph, graph_of
 from bnpriv.networks.learning.table import Values, fingerprint_of, public_columns
 from bnpriv.networks.posterior import Posterior
 from bnpriv.tables.schema import State
 
 Prior = Literal["bdeu", "jeffreys", "uniform"]
 Codes = NDArray[np.intp]
-Parents = Mapping[str, Sequence[str]]
 
 
 class _Network(Protocol):
@@ -61,7 +60,7 @@ def posterior_tables(
 
 
 def drawn_tables(
-    parents: Parents,
+    parents: Mapping[str, Sequence[str]],
     states: Mapping[str, Sequence[State]],
     codes: Mapping[str, Codes],
     facts: Posterior,
@@ -131,21 +130,12 @@ def _declared(graph: object) -> tuple[dict[str, tuple[str, ...]], dict[str, Sequ
     if isinstance(getattr(graph, "graph", None), Graph):
         network = cast(_Network, graph)
         return dict(network.graph.parents), dict(network.states)
-    if isinstance(graph, Graph):
-        return dict(graph.parents), {}
     if isinstance(graph, Mapping):
         given = cast(Mapping[str, Sequence[str]], graph)
         named = {name: (above,) if isinstance(above, str) else tuple(above) for name, above in given.items()}
         roots = {name: () for above in named.values() for name in above if name not in named}
         return dict(Graph({**named, **roots}).parents), {}
-    model: Any = graph
-    if hasattr(model, "nodes") and hasattr(model, "predecessors"):  # a pgmpy model, or another networkx graph
-        return {str(name): tuple(map(str, model.predecessors(name))) for name in model.nodes}, {}
-    raise NetworkError(
-        "a graph is a mapping from attributes to parents, a network or a pgmpy model",
-        found=f"a {type(graph).__name__}",
-        remedy='Write {"sat": ["income"]}.',
-    )
+    return dict(graph_of(graph).parents), {}
 
 
 def _states(name: str, values: Values, declared: Mapping[str, Sequence[State]]) -> tuple[State, ...]:

@@ -354,9 +354,64 @@ def test_anything_with_a_graph_is_a_network() -> None:
     assert markov_quilt(network, "a", {"b"}, {"c"}) == expected[0]
 
 
-@pytest.mark.parametrize("network", [drawn(CHAIN), CHAIN, None])
+def test_a_graph_of_networkx_or_a_mapping_is_a_network() -> None:
+    expected = list(markov_quilts(Graph(LONG_LOOP), "a"))
+    for declared in (drawn(LONG_LOOP), LONG_LOOP):
+        assert list(markov_quilts(declared, "a")) == expected
+        assert markov_quilt(declared, "a", expected[0].quilt) == expected[0]
+
+
+@pytest.mark.parametrize("network", [None, "a", nx.Graph([("a", "b")]), [("a", "b")]])
 def test_what_is_no_network_is_refused(network: object) -> None:
-    with pytest.raises(NetworkError, match="from_pgmpy"):
+    with pytest.raises(NetworkError, match=r"networkx\.DiGraph"):
         markov_quilts(network, "a")  # type: ignore[arg-type]
-    with pytest.raises(NetworkError, match="from_pgmpy"):
+    with pytest.raises(NetworkError, match=r"networkx\.DiGraph"):
         markov_quilt(network, "a", {"b"})  # type: ignore[arg-type]
+
+
+# the sequence
+
+
+def test_quilts_are_a_sequence() -> None:
+    quilts = markov_quilts(TREE, "a")
+    every = list(markov_quilts(TREE, "a"))
+    assert len(every) > 1
+    assert (quilts[0], quilts[-1], quilts[1:]) == (every[0], every[-1], every[1:])
+    assert quilts[:1] == every[:1]
+    assert list(quilts) == list(quilts) == every  # it can be read again
+    assert len(quilts) == len(every)
+    assert every[1] in quilts
+    assert quilts.index(every[1]) == 1
+    assert list(reversed(quilts)) == every[::-1]
+    assert quilts
+    with pytest.raises(IndexError):
+        quilts[len(every)]
+    assert not markov_quilts({"a": ()}, "a")
+    assert len(markov_quilts(TREE, "a", limit=1)) == 1
+
+
+def test_quilts_are_found_as_they_are_asked_for() -> None:
+    quilts = markov_quilts(parallel(20), "a")  # more than a million
+    assert quilts
+    assert quilts[3] == next(itertools.islice(iter(quilts), 3, None))
+    assert len(quilts[:5]) == 5
+    assert repr(quilts).endswith(", ...)")
+    assert quilts._repr_html_().count("<svg") == 3
+
+
+def test_quilts_say_and_draw_what_they_are() -> None:
+    assert repr(markov_quilts(CHAIN, "a")) == "MarkovQuilts(protected='a', {b}, {c})"
+    assert repr(markov_quilts({"a": ()}, "a")) == "MarkovQuilts(protected='a', none)"
+    card = markov_quilts(CHAIN, "a")._repr_html_()
+    assert card.count("<svg") == 2
+    assert "All Markov quilts of a" in card
+    assert card.count("node protected") == 2
+    assert "No Markov quilts of a" in markov_quilts({"a": ()}, "a")._repr_html_()
+
+
+def test_a_false_claim_is_answered_with_a_quilt_that_would_do() -> None:
+    with pytest.raises(SeparationError, match=r"for example \{b\}"):
+        markov_quilt(CHAIN, "a", (), remote={"c", "d"})
+    with pytest.raises(SeparationError) as refusal:
+        markov_quilt(CHAIN, "a", (), remote={"b"})  # nothing separates neighbours
+    assert refusal.value.remedy == "Leave 'b' out of remote."

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any, get_args
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import bnpriv as bp
 from bnpriv.errors import NetworkError
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.networks.base import LEVELS, Level, Network
-from bnpriv.networks.graph import Graph
+from bnpriv.networks.graph import Graph, graph_of
 from tests import kinds
 
 KINDS: tuple[Callable[[], kinds.Kind], ...] = (
@@ -101,3 +105,47 @@ def test_a_chain_is_the_network_of_its_column() -> None:
     assert framework.network.attributes == ("activity",)
     with pytest.raises(NetworkError, match="column"):
         bp.MarkovChain([[1.0]], "stationary", 1, column="")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_kind_of_network_is_a_graph_of_networkx(kind: Callable[[], kinds.Kind]) -> None:
+    network: Any = kind().framework.network
+    graph = network.to_networkx()
+    assert type(graph) is nx.DiGraph
+    assert graph_of(graph) == network.graph
+    assert {name: graph.nodes[name]["states"] for name in graph} == {
+        name: network.states.get(name, ()) for name in network.attributes
+    }
+    graph.remove_nodes_from(list(graph))  # a graph of its own
+    assert set(network.graph.directed) == set(network.attributes)
+
+
+def test_networks_are_declared_by_graphs_of_networkx() -> None:
+    edges = nx.DiGraph([("b", "c"), ("a", "c")])
+    tables = {"a": [0.5, 0.5], "b": [0.2, 0.3, 0.5], "c": np.full((2, 3, 2), 0.5)}
+    states = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]}
+    by_graph = bp.DiscreteNetwork.from_tables(tables, states=states, parents=edges)
+    by_names = bp.DiscreteNetwork.from_tables(tables, states=states, parents={"c": ["b", "a"]})
+    assert by_graph.identity() == by_names.identity()
+    wide = bp.DiscreteNetwork.from_intervals(tables, tables, states=states, parents=edges)
+    assert wide.graph == by_graph.graph
+    census = pd.DataFrame({"a": [0, 1, 0], "b": [0, 1, 2], "c": [1, 0, 1]})
+    learned = [
+        bp.DiscreteNetwork.posterior(given, census, public="made up", states=states, draws=5, seed=1)
+        for given in (edges, {"c": ["b", "a"]}, by_graph, by_graph.graph, wide)
+    ]
+    assert {network.graph for network in learned} == {by_graph.graph}
+    with pytest.raises(NetworkError, match="needs a table"):
+        bp.DiscreteNetwork.from_tables({"a": [1.0]}, states={"a": [0]}, parents=edges)
+    with pytest.raises(NetworkError, match=r"networkx\.DiGraph"):
+        bp.DiscreteNetwork.posterior(nx.Graph(edges), census, public="made up")
+
+
+def test_bnpriv_imports_no_networkx() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", "import bnpriv, sys; print('networkx' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == "False"

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 import networkx as nx
 import pytest
 
+import bnpriv as bp
 from bnpriv.errors import NetworkError
-from bnpriv.networks import Graph
+from bnpriv.frameworks.digest import digest
+from bnpriv.networks.graph import MOST_MORAL, Graph, graph_of
 
 CHAIN = {"a": (), "b": ("a",), "c": ("b",)}
 FORK = {"a": ("b",), "b": (), "c": ("b",)}
@@ -135,6 +137,10 @@ def test_nodes_are_in_topological_order_and_otherwise_as_declared() -> None:
         assert all(nodes.index(parent) < nodes.index(name) for name in nodes for parent in parents[name])
 
 
+def neighbours(graph: nx.Graph) -> dict[str, set[str]]:
+    return {name: set(graph.neighbors(name)) for name in graph}
+
+
 def test_children_edges_and_ancestors_agree_with_networkx() -> None:
     rng = random.Random(3)
     for _ in range(100):
@@ -149,13 +155,93 @@ def test_children_edges_and_ancestors_agree_with_networkx() -> None:
         expected = set(chosen).union(*(nx.ancestors(reference, name) for name in chosen))
         assert graph.ancestral(chosen) == expected
         moral = nx.moral_graph(reference.subgraph(expected))
-        assert graph.moral(chosen) == {name: set(moral.neighbors(name)) for name in moral}
+        assert neighbours(graph.moral(chosen)) == neighbours(moral)
 
 
 def test_moral_graph_marries_parents_of_ancestors_only() -> None:
     graph = Graph(COLLIDER)
-    assert graph.moral(("a", "c")) == {"a": set(), "c": set()}
-    assert graph.moral(("d",)) == {"a": {"b", "c"}, "b": {"a", "c", "d"}, "c": {"a", "b"}, "d": {"b"}}
+    assert neighbours(graph.moral(("a", "c"))) == {"a": set(), "c": set()}
+    assert neighbours(graph.moral(("d",))) == {"a": {"b", "c"}, "b": {"a", "c", "d"}, "c": {"a", "b"}, "d": {"b"}}
+
+
+def test_moral_graphs_are_kept_and_cannot_be_changed() -> None:
+    graph = Graph({"root": (), **{f"n{k}": ("root",) for k in range(2 * MOST_MORAL)}})
+    assert graph.moral(("n1", "n2")) is graph.moral(("n2", "n1"))
+    for k in range(2 * MOST_MORAL):
+        assert neighbours(graph.moral((f"n{k}",))) == {"root": {f"n{k}"}, f"n{k}": {"root"}}
+    for frozen in (graph.directed, graph.moral(("n1",))):
+        with pytest.raises(nx.NetworkXError, match=r"[Ff]rozen"):
+            frozen.add_edge("n1", "n2")
+
+
+def test_what_a_graph_keeps_does_not_tell_it_from_others() -> None:
+    graph = Graph(COLLIDER)
+    before = digest(graph)
+    graph.moral(("a", "d"))
+    assert digest(graph) == before == digest(Graph(drawn(COLLIDER)))
+
+
+def test_nodes_come_parents_first_otherwise_as_they_were_declared() -> None:
+    rng = random.Random(11)
+    for _ in range(200):
+        parents = random_parents(rng, 9)
+        left = list(parents)
+        expected: list[str] = []
+        while left:  # the first of those declared whose parents are all there
+            expected.append(next(name for name in left if set(parents[name]) <= set(expected)))
+            left.remove(expected[-1])
+        assert list(Graph(parents).nodes) == expected
+
+
+# declared by networkx
+
+
+def test_a_digraph_declares_nodes_and_axes_in_its_own_order() -> None:
+    rng = random.Random(12)
+    for _ in range(100):
+        parents = random_parents(rng, 8)
+        shuffled = {name: tuple(rng.sample(given, len(given))) for name, given in parents.items()}
+        graph = Graph(drawn(shuffled))
+        assert list(graph.parents.items()) == list(shuffled.items())
+        assert Graph(graph.directed).parents == shuffled
+    assert Graph(nx.DiGraph([("z", "y"), ("a", "y")])).parents == {"z": (), "y": ("z", "a"), "a": ()}
+
+
+def test_a_digraph_is_copied() -> None:
+    declared = drawn(CHAIN)
+    graph = Graph(declared)
+    declared.remove_edge("a", "b")
+    assert graph.edges == (("a", "b"), ("b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("declared", "match"),
+    [
+        (nx.Graph([("a", "b")]), "networkx.DiGraph"),
+        (nx.MultiDiGraph([("a", "b")]), "networkx.DiGraph"),
+        (nx.DiGraph([("a", "b"), ("b", "a")]), "the cycle a -> b -> a"),
+        (nx.DiGraph([("a", "a")]), "the cycle a -> a"),
+        (nx.DiGraph([(1, 2)]), "name"),
+        (nx.DiGraph([("", "b")]), "name"),
+        ([("a", "b")], "found a list"),
+        (None, "found a NoneType"),
+        ({"a": (), "bc": "a"}, "the string 'a'"),
+    ],
+)
+def test_what_is_no_graph_is_refused(declared: object, match: str) -> None:
+    for declare in (Graph, graph_of):
+        with pytest.raises(NetworkError, match=match):
+            declare(declared)  # type: ignore[operator]
+
+
+def test_the_graph_of_a_network_is_its_own() -> None:
+    graph = Graph(CHAIN)
+    assert graph_of(graph) is graph
+    network = bp.DiscreteNetwork.from_tables(
+        {"a": [0.5, 0.5], "b": [[0.5, 0.1], [0.5, 0.9]]}, states={"a": [0, 1], "b": [0, 1]}, parents={"b": ["a"]}
+    )
+    assert graph_of(network) is network.graph
+    assert graph_of(drawn(CHAIN)) == graph_of(CHAIN) == graph
 
 
 def test_equal_graphs_are_equal_and_hash_alike() -> None:
@@ -236,3 +322,78 @@ def test_open_paths_on_every_small_graph_and_every_conditioning_set() -> None:
                         separated = nx.is_d_separator(reference, {source}, {target}, given)
                         assert (target not in paths) == separated
                     assert all(is_open(reference, path, given) for path in paths.values())
+
+
+def separated_by_definition(graph: nx.DiGraph, given: set[str], source: str, targets: set[str]) -> bool:
+    skeleton = graph.to_undirected()
+    paths = itertools.chain.from_iterable(nx.all_simple_paths(skeleton, source, target) for target in targets)
+    return not any(is_open(graph, tuple(path), given) for path in paths)
+
+
+def test_separation_and_separators_agree_with_the_definition() -> None:
+    rng = random.Random(13)
+    seen = {True: 0, False: 0, None: 0}
+    for _ in range(300):
+        parents = random_parents(rng, 6)
+        graph, reference = Graph(parents), drawn(parents)
+        source, *others = rng.sample(sorted(parents), len(parents))
+        many = rng.randint(1, 2)
+        targets, rest = set(others[:many]), others[many:]
+        given = set(rng.sample(rest, rng.randint(0, len(rest))))
+        expected = separated_by_definition(reference, given, source, targets)
+        assert graph.separates(given, source, targets) is expected
+        seen[expected] += 1
+        found = graph.separator(source, targets)
+        inside = [set(each) for k in range(len(rest) + 1) for each in itertools.combinations(sorted(rest), k)]
+        between = [each for each in inside if separated_by_definition(reference, each, source, targets)]
+        if found is None:
+            seen[None] += 1
+            assert not between
+        else:
+            assert set(found) in between
+            assert not any(each < found for each in between)
+    assert min(seen.values()) > 50
+
+
+def test_separation_of_nothing_and_of_strange_names() -> None:
+    graph = Graph(CHAIN)
+    assert graph.separates((), "a", ())
+    with pytest.raises(NetworkError, match="unknown"):
+        graph.separates({"ghost"}, "a", {"c"})
+    with pytest.raises(NetworkError, match="unknown"):
+        graph.separator("a", {"ghost"})
+    for given, targets in (({"a"}, {"c"}), ({"c"}, {"c"}), ({"b"}, {"a", "c"})):
+        with pytest.raises(NetworkError, match="own paths"):
+            graph.separates(given, "a", targets)
+    with pytest.raises(NetworkError, match="own paths"):
+        graph.separator("a", {"a"})
+
+
+def test_parts_are_the_components_of_the_moral_graph_without_a_node() -> None:
+    rng = random.Random(14)
+    several = 0
+    for _ in range(200):
+        parents = random_parents(rng, 8)
+        graph, reference = Graph(parents), drawn(parents)
+        without, *others = rng.sample(sorted(parents), len(parents))
+        names = set(others[: rng.randint(1, len(others))])
+        inside = names.union({without}, *(nx.ancestors(reference, name) for name in (*names, without)))
+        moral = nx.Graph(nx.moral_graph(reference.subgraph(inside)))
+        moral.remove_node(without)
+        found = graph.parts(names, without)
+        assert {frozenset(part) for part in nx.connected_components(moral)} == set(found)
+        assert len(found) == len(set(found))
+        several += len(found) > 1
+    assert several > 50
+
+
+def test_the_frontier_is_what_the_others_do_not_separate() -> None:
+    rng = random.Random(15)
+    for _ in range(300):
+        parents = random_parents(rng, 7)
+        source, *others = rng.sample(sorted(parents), len(parents))
+        names = set(others[: rng.randint(0, len(others))])
+        expected = [
+            name for name in sorted(names) if not nx.is_d_separator(drawn(parents), source, name, names - {name})
+        ]
+        assert list(Graph(parents).frontier(source, names)) == expected
