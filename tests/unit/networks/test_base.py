@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 import pytest
 
 import bnpriv as bp
@@ -129,6 +128,8 @@ def test_networks_are_declared_by_graphs_of_networkx() -> None:
     assert by_graph.identity() == by_names.identity()
     wide = bp.DiscreteNetwork.from_intervals(tables, tables, states=states, parents=edges)
     assert wide.graph == by_graph.graph
+    import pandas as pd
+
     census = pd.DataFrame({"a": [0, 1, 0], "b": [0, 1, 2], "c": [1, 0, 1]})
     learned = [
         bp.DiscreteNetwork.posterior(given, census, public="made up", states=states, draws=5, seed=1)
