@@ -12,7 +12,7 @@ from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.influence.quilts import HasGraph
 from bnpriv.networks.reading import Reading
 from bnpriv.queries.base import Query
-from bnpriv.secrets.declared import Pair
+from bnpriv.secrets.pair import Pair
 
 
 class Network(HasGraph, Protocol):

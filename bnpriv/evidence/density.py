@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, cast, final
+from typing import Literal, final
 
 from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
@@ -14,7 +14,7 @@ from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import DensityNetwork, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.secrets.values import IntervalPair
+from bnpriv.secrets.pair import Pair
 
 
 @final
@@ -27,9 +27,9 @@ class DensityInfluences:
         self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property
-    def secrets(self) -> Mapping[str, tuple[IntervalPair, ...]]:
+    def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
         """Return the protected attributes with their pairs."""
-        return cast("Mapping[str, tuple[IntervalPair, ...]]", self._framework.continuous_secrets)
+        return self._framework.secrets
 
     @property
     def network(self) -> DensityNetwork:

@@ -21,7 +21,8 @@ from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, drivers, require_discrete
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.states import of_states
 
 
 @final
@@ -34,7 +35,7 @@ class DistributionalInfluences:
         self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property
-    def secrets(self) -> Mapping[str, tuple[SecretPair, ...]]:
+    def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
         """Return the protected attributes with their ordered pairs."""
         return self._framework.secrets
 
@@ -69,12 +70,12 @@ class DistributionalInfluences:
         border = self.network.graph.frontier(attribute, drivers(self.network, columns))
         if (attribute, border) in self._known:
             return 0
-        return influence_cells(self.network, border, attribute, self.secrets[attribute])
+        return influence_cells(self.network, border, attribute, of_states(self.secrets[attribute]))
 
     def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
         """Return how many cells the losses have, of all models and pairs together."""
         border = self.network.graph.frontier(attribute, drivers(self.network, columns))
-        return loss_cells(self.network, border, self.secrets[attribute])
+        return loss_cells(self.network, border, of_states(self.secrets[attribute]))
 
     def losses(self, columns: frozenset[str], attribute: str) -> PrivacyLosses | Refusal:
         """Return the privacy losses of `columns` about the protected `attribute`, per model and ordered pair."""

@@ -18,7 +18,7 @@ from bnpriv.laws.draws import Draws, gathered
 from bnpriv.networks import DensityNetwork, Parameter, Sampling, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
-from bnpriv.secrets.values import ContinuousPair, Interval, IntervalPair
+from bnpriv.secrets.values import ContinuousPair, Interval, IntervalPair, of_values
 from bnpriv.tables.schema import Categorical, Schema
 
 WHOLE_TABLES = (
@@ -151,7 +151,7 @@ def drawn_laws(framework: DistributionalAttributePrivacy, network: DensityNetwor
                 columns=tuple(name for name in columns if name in network.reading.columns),
                 independent={name: framework.column_laws[name][0] for name in columns if name in framework.independent},
             ),
-            secrets=dict(framework.continuous_secrets),
+            secrets={name: of_values(pairs) for name, pairs in framework.secrets.items()},
         )
         if len(evidence.dropped) == sum(map(len, evidence.secrets.values())):
             return Refusal(
@@ -173,7 +173,7 @@ def _refusal(framework: DistributionalAttributePrivacy, network: DensityNetwork,
             found=listing(alone) + ", a parameter without a column" if alone else listing(missing),
             remedy="Add to the model an observed variable, or a prediction, of that name, with one value per record.",
         )
-    refusal = network.refusal(sorted(drivers(network, query.columns).union(framework.continuous_secrets)))
+    refusal = network.refusal(sorted(drivers(network, query.columns).union(framework.secrets)))
     if refusal is not None:
         return refusal
     lawless = sorted(query.columns.intersection(independent).difference(framework.column_laws))

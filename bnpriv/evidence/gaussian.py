@@ -14,7 +14,7 @@ from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import GaussianNetwork, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.secrets.values import ContinuousPair
+from bnpriv.secrets.pair import Pair
 
 
 @final
@@ -27,9 +27,9 @@ class GaussianInfluences:
         self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property
-    def secrets(self) -> Mapping[str, tuple[ContinuousPair, ...]]:
+    def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
         """Return the protected attributes with their pairs."""
-        return self._framework.continuous_secrets
+        return self._framework.secrets
 
     @property
     def network(self) -> GaussianNetwork:

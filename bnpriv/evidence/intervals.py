@@ -13,7 +13,7 @@ from bnpriv.influence.base import Influence, influence_of
 from bnpriv.networks import Network, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.pair import Pair
 
 INTERVALS_ASSUMPTION = "The law of the parameters is that of some model within the declared intervals."
 NO_LOSSES = Refusal(
@@ -42,14 +42,14 @@ class IntervalInfluences:
         self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property
-    def secrets(self) -> Mapping[str, tuple[SecretPair, ...]]:
+    def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
         """Return the protected attributes with their ordered pairs."""
         return self._framework.secrets
 
     @property
     def network(self) -> Network:
         """Return the network behind the influences."""
-        return self._framework.discrete
+        return self._framework.network
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from bnpriv.networks import DiscreteNetwork, State, drivers, require_discrete
 from bnpriv.networks.factors import LogTable, sum_out
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
-from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.states import SecretPair, of_states
 from bnpriv.tables.column_laws import law_kind
 
 MOST_CONFIGURATIONS = 10_000
@@ -71,7 +71,7 @@ class ParameterLaws:
             f"{name}: {pair} in model {model}, a secret has probability zero"
             for name, pairs in self.framework.secrets.items()
             for model in range(self.network.models)
-            for pair in _one_way(pairs)
+            for pair in _one_way(of_states(pairs))
             if not all(self._possible(name, side, model) for side in (pair.first, pair.second))
         )
 
@@ -84,7 +84,7 @@ class ParameterLaws:
         found: list[Constraint] = []
         for name, pairs in self.framework.secrets.items():
             for model in range(self.network.models):
-                laws = self._pairs(name, pairs, model)
+                laws = self._pairs(name, of_states(pairs), model)
                 if isinstance(laws, Refusal) or laws:
                     found.append(Constraint(protected=name, model=model, record=None, pairs=laws))
         return tuple(found)

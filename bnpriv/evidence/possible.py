@@ -14,7 +14,7 @@ from bnpriv.evidence.dataset import can_vary
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.influence.base import impossible_secrets, influence_of
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, Network
-from bnpriv.secrets.declared import Pair
+from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair
 from bnpriv.secrets.values import IntervalPair
 
@@ -49,7 +49,7 @@ def _(framework: DistributionalAttributePrivacy) -> Refusal | None:
     if isinstance(framework.network, GaussianNetwork):
         return None  # every value of a normal parameter is possible
     if isinstance(framework.network, DensityNetwork):
-        return _refusal(framework.network, framework.continuous_secrets)
+        return _refusal(framework.network, framework.secrets)
     return _refusal(framework.network, framework.secrets)
 
 

@@ -18,7 +18,8 @@ from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import record_sensitivity
-from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.states import of_states
 
 
 @final
@@ -31,7 +32,7 @@ class ValueInfluences:
         self._known: dict[tuple[str, tuple[str, ...]], Influence] = {}
 
     @property
-    def secrets(self) -> Mapping[str, tuple[SecretPair, ...]]:
+    def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
         """Return the protected columns with their ordered pairs."""
         return self._framework.secrets
 
@@ -73,12 +74,12 @@ class ValueInfluences:
         border = self._network.graph.frontier(attribute, columns)
         if (attribute, border) in self._known:
             return 0
-        return influence_cells(self._network, border, attribute, self.secrets[attribute])
+        return influence_cells(self._network, border, attribute, of_states(self.secrets[attribute]))
 
     def loss_cells(self, columns: frozenset[str], attribute: str) -> int:
         """Return how many cells the losses have, of all models and pairs together."""
         border = self._network.graph.frontier(attribute, columns)
-        return loss_cells(self._network, border, self.secrets[attribute])
+        return loss_cells(self._network, border, of_states(self.secrets[attribute]))
 
     def losses(self, columns: frozenset[str], attribute: str) -> PrivacyLosses | Refusal:
         """Return the privacy losses of `columns` about the protected column `attribute`, per model and ordered pair."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 from bnpriv import checks
@@ -12,7 +14,9 @@ from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.networks import DiscreteNetwork, require_discrete
-from bnpriv.secrets.properties import Secret
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.properties import Apart, Secret
+from bnpriv.secrets.values import ValuesApart
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.tables.schema import Schema
 
@@ -100,6 +104,11 @@ class DatasetAttributePrivacy:
         """Return the protected columns."""
         return tuple(self.protect)
 
+    @cached_property
+    def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
+        """The pairs of values of the property of every protected column: chosen ones both ways round, or a distance."""
+        return {name: _pairs(secret) for name, secret in self.protect.items()}
+
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
         """Return what is protected of every protected column, in words."""
@@ -118,6 +127,14 @@ class DatasetAttributePrivacy:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())
+
+
+def _pairs(secret: Secret) -> tuple[Pair, ...]:
+    if isinstance(secret.pairs, Apart):
+        return (ValuesApart(secret.pairs.at_most),)
+    if secret.pairs is None:
+        return (ValuesApart(math.inf),)
+    return tuple(dict.fromkeys(way for pair in secret.pairs.chosen for way in (pair, pair.reverse)))
 
 
 def _check_secret(name: str, secret: Secret, network: DiscreteNetwork, schema: Schema) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import cast, final
+from typing import final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.frameworks.protected import ProtectedSecret, interval_secret, state_secret
-from bnpriv.networks import DensityNetwork, IntervalNetwork, Network
+from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
+from bnpriv.networks import IntervalNetwork, Network
 from bnpriv.render.text import name_text
-from bnpriv.secrets.states import Protect, SecretPair, secrets_of
-from bnpriv.secrets.values import ContinuousPair, ProtectValues, continuous_secrets_of, density_secrets_of
+from bnpriv.secrets.declared import Protect, secrets_of
+from bnpriv.secrets.pair import Pair
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.tables.schema import Schema
 
@@ -75,12 +75,12 @@ class DistributionalAttributePrivacy:
 
     network: Network
     schema: Schema
-    protect: Protect | ProtectValues
+    protect: Protect
     source: str = field(kw_only=True)
     independent: Iterable[str] = field(default=(), kw_only=True)
     laws: DeclaredLaws | None = field(default=None, kw_only=True, repr=False, compare=False)
-    _secrets: Mapping[str, tuple[SecretPair, ...]] = field(init=False, repr=False)
-    _continuous: Mapping[str, tuple[ContinuousPair, ...]] = field(init=False, repr=False)
+    secrets: Mapping[str, tuple[Pair, ...]] = field(init=False, repr=False)
+    """The pairs of secrets of every protected attribute: of states both ways round, of values each pair once."""
     column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
 
     notion = "distributional attribute privacy"
@@ -102,16 +102,8 @@ class DistributionalAttributePrivacy:
                 remedy="Leave it out of `independent`: the network already says what it depends on.",
             )
         object.__setattr__(self, "independent", independent)
-        states = self.network.states
-        secrets = secrets_of(self.network, cast(Protect, self.protect)) if states else {}
-        continuous: Mapping[str, tuple[ContinuousPair, ...]] = {}
-        if isinstance(self.network, DensityNetwork):
-            continuous = density_secrets_of(self.network.parameters, self.protect)
-        elif not states:
-            continuous = continuous_secrets_of(self.network.attributes, self.protect)
-        object.__setattr__(self, "_secrets", secrets)
-        object.__setattr__(self, "_continuous", continuous)
-        laws = column_laws(self.laws or {}, self.schema, states, independent)
+        object.__setattr__(self, "secrets", secrets_of(self.network, self.protect))
+        laws = column_laws(self.laws or {}, self.schema, self.network.states, independent)
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
 
     def _read_laws(self) -> dict[str, tuple[ColumnLaw, ...]]:
@@ -130,7 +122,7 @@ class DistributionalAttributePrivacy:
         """
         place = 0
         for name in self.governing(column):
-            place = place * len(self.discrete.states[name]) + places.get(name, 0)
+            place = place * len(self.network.states[name]) + places.get(name, 0)
         return place
 
     def governing(self, column: str) -> tuple[str, ...]:
@@ -141,7 +133,7 @@ class DistributionalAttributePrivacy:
     @property
     def protected(self) -> tuple[str, ...]:
         """Return the protected attributes."""
-        return tuple(self._secrets or self._continuous)
+        return tuple(self.secrets)
 
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
@@ -152,15 +144,7 @@ class DistributionalAttributePrivacy:
             else f"the parameter {name_text(name)}"
             for name in self.protected
         }
-        states = self.network.states
-        if states:
-            return tuple(state_secret(name, nouns[name], pairs, states[name]) for name, pairs in self._secrets.items())
-        values: dict[str, tuple[float, ...]] = {}
-        if isinstance(self.network, DensityNetwork):
-            values = {name: parameter.states or () for name, parameter in self.network.parameters.items()}
-        return tuple(
-            interval_secret(name, nouns[name], pairs, values.get(name, ())) for name, pairs in self._continuous.items()
-        )
+        return tuple(pairs_secret(self.network, name, nouns[name], pairs) for name, pairs in self.secrets.items())
 
     @property
     def discrete(self) -> Network:
@@ -180,23 +164,6 @@ class DistributionalAttributePrivacy:
         )
 
     @property
-    def secrets(self) -> Mapping[str, tuple[SecretPair, ...]]:
-        """Return the protected attributes of a discrete network with their ordered pairs.
-
-        Raises
-        ------
-        FrameworkError
-            If the network is continuous.
-        """
-        self.discrete  # noqa: B018  (raises)
-        return self._secrets
-
-    @property
-    def continuous_secrets(self) -> Mapping[str, tuple[ContinuousPair, ...]]:
-        """Return the protected attributes of a continuous network with their pairs; empty for a discrete one."""
-        return self._continuous
-
-    @property
     def models(self) -> int:
         """Return how many models the adversary may hold; 1 for intervals, whose bounds hold for all at once."""
         return self.network.models
@@ -209,19 +176,13 @@ class DistributionalAttributePrivacy:
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""
         columns = sorted(self.schema.columns.items())
-        pairs: dict[str, tuple[SecretPair, ...] | tuple[ContinuousPair, ...]] = {**self._secrets, **self._continuous}
-        secrets = [(name, [_told(pair) for pair in chosen]) for name, chosen in sorted(pairs.items())]
+        secrets = [(name, [pair.identity for pair in chosen]) for name, chosen in sorted(self.secrets.items())]
         laws = sorted(self.column_laws.items())
         facts = (self.notion, self.source, self.schema.records, columns, secrets, sorted(self.independent), laws)
         return fingerprint(facts, (self.network,))
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())
-
-
-def _told(pair: SecretPair | ContinuousPair) -> str:
-    """Return a pair with all digits of its numbers."""
-    return str(pair) if isinstance(pair, SecretPair) else repr(pair)
 
 
 def of_parameters(framework: object, what: str) -> DistributionalAttributePrivacy:

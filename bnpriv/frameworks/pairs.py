@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 from bnpriv import checks
@@ -13,12 +15,55 @@ from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries import Query, as_query
+from bnpriv.secrets.pair import Pair
 from bnpriv.tables.schema import Categorical, Schema
 
 Side = Atoms | Normal | DiscreteNetwork
 
 NO_TABLE = Schema(records=1, columns={"answer": Categorical(["known by its laws alone"])})
 """Stands for the table where laws of an answer are declared without one."""
+
+
+@final
+@dataclass(frozen=True)
+class DistributionPair:
+    """Two distributions that must not be told apart.
+
+    Parameters
+    ----------
+    first, second : Atoms, Normal or DiscreteNetwork
+    places : tuple of two int
+        Which of the declared distributions they are, counted from 1.
+    """
+
+    first: Side
+    second: Side
+    places: tuple[int, int]
+
+    is_point = True
+    farthest = math.inf
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both distributions in words."""
+        first, second = (f"distribution {place}" for place in self.places)
+        return first, second
+
+    @property
+    def reverse(self) -> DistributionPair:
+        """The pair the other way round."""
+        return DistributionPair(self.second, self.first, (self.places[1], self.places[0]))
+
+    @property
+    def identity(self) -> str:
+        """Both distributions with all digits, for hashes."""
+        return f"{_identity(self.first)} against {_identity(self.second)}"
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __str__(self) -> str:
+        return " against ".join(self.sides)
 
 
 @final
@@ -102,6 +147,19 @@ class DistributionPrivacy:
     def protected(self) -> tuple[str, ...]:
         """Return what is protected, in words."""
         return ("the distribution",)
+
+    @cached_property
+    def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
+        """The declared pairs of distributions, each in the one direction in which it was declared."""
+        places: dict[str, int] = {}
+        for side in (side for pair in self.pairs for side in pair):
+            places.setdefault(_identity(side), len(places) + 1)
+        return {
+            self.protected[0]: tuple(
+                DistributionPair(first, second, (places[_identity(first)], places[_identity(second)]))
+                for first, second in self.pairs
+            )
+        }
 
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:

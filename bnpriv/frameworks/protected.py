@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from itertools import combinations
 from typing import final
 
+from bnpriv.networks import DensityNetwork, Network
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Count, Mean, Proportion
 from bnpriv.queries.predicates import Comparison, Predicate
 from bnpriv.render import Json
 from bnpriv.render.text import and_text, full_text, name_text, visible
+from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Apart, Secret
-from bnpriv.secrets.states import SecretPair
-from bnpriv.secrets.values import ContinuousPair, ValuesApart
+from bnpriv.secrets.states import SecretPair, of_states
+from bnpriv.secrets.values import ContinuousPair, ValuesApart, of_values
 from bnpriv.tables.schema import Categorical, Schema
 
 MOST_PAIRS = 6
@@ -68,6 +71,20 @@ class ProtectedSecret:
         }
 
 
+@singledispatch
+def pairs_secret(network: Network, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
+    """Return what is protected of an attribute of a network."""
+    states = network.states.get(attribute)
+    if states is None:
+        return interval_secret(attribute, secret, of_values(pairs), ())
+    return state_secret(attribute, secret, of_states(pairs), states)
+
+
+@pairs_secret.register
+def _(network: DensityNetwork, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
+    return interval_secret(attribute, secret, of_values(pairs), network.parameters[attribute].states or ())
+
+
 def state_secret(attribute: str, secret: str, pairs: Sequence[SecretPair], states: Sequence[object]) -> ProtectedSecret:
     """Return what is protected of an attribute with finitely many states."""
     whole = len(pairs) == len(states) * (len(states) - 1) and all(pair.is_point for pair in pairs)
@@ -86,14 +103,14 @@ def _all_text(states: Sequence[object]) -> str:
     return " against ".join(shown) if len(shown) == 2 else f"{ALL_PAIRS} of {and_text(shown)}"
 
 
-def chosen_text(pairs: Iterable[object]) -> str:
+def chosen_text(pairs: Iterable[Pair]) -> str:
     """Return chosen pairs of secrets in words, each in one direction."""
-    reverse: set[object] = set()
+    reverse: set[Pair] = set()
     named: list[str] = []
     for pair in pairs:
         if pair not in reverse:
             named.append(visible(str(pair)))
-            reverse.add(getattr(pair, "reverse", pair))
+            reverse.add(pair.reverse)
     more = [f"{len(named) - MOST_PAIRS} more pairs"] if len(named) > MOST_PAIRS else []
     return and_text([*named[:MOST_PAIRS], *more])
 

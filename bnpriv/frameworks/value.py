@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.frameworks.protected import ProtectedSecret, state_secret
+from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import DiscreteNetwork, MarkovChain
 from bnpriv.networks.chain import as_chain
 from bnpriv.render.text import name_text
-from bnpriv.secrets.states import Protect, SecretPair, all_pairs, secrets_of
+from bnpriv.secrets.declared import Protect, secrets_of
+from bnpriv.secrets.pair import Pair
 from bnpriv.tables.schema import Categorical, Column, Schema
 
 
@@ -61,7 +63,6 @@ class ValuePrivacy:
     schema: Schema
     protect: Protect
     source: str = field(kw_only=True)
-    secrets: Mapping[str, tuple[SecretPair, ...]] = field(init=False, repr=False)
 
     notion = "value privacy"
 
@@ -72,7 +73,6 @@ class ValuePrivacy:
             column = _driven(chain, self.schema, self.protect)
             object.__setattr__(self, "protect", column)
             object.__setattr__(self, "model", chain.of_column(column))
-            object.__setattr__(self, "secrets", {})
             return
         if self.model.level != "records":
             raise FrameworkError(
@@ -80,7 +80,12 @@ class ValuePrivacy:
                 found=f"level {self.model.level!r}",
                 remedy="Declare the network of the columns of one record.",
             )
-        object.__setattr__(self, "secrets", secrets_of(cast(DiscreteNetwork, self.model), self.protect))
+        self.secrets  # noqa: B018  (raises)
+
+    @cached_property
+    def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
+        """The ordered pairs of secrets of every protected column; of a chain all pairs of its states."""
+        return secrets_of(self.network, self.protect)
 
     @property
     def network(self) -> MarkovChain | DiscreteNetwork:
@@ -95,17 +100,13 @@ class ValuePrivacy:
     @property
     def protected(self) -> tuple[str, ...]:
         """Return the protected columns."""
-        return tuple(self.secrets) or (cast(str, self.protect),)
+        return tuple(self.secrets) if self.chain is None else (cast(str, self.protect),)
 
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
         """Return what is protected of every protected column, in words."""
-        found: list[ProtectedSecret] = []
-        for name in self.protected:
-            states = self.network.states[name]
-            noun = f"the value of {name_text(name)} in any one record"
-            found.append(state_secret(name, noun, self.secrets.get(name) or all_pairs(states), states))
-        return tuple(found)
+        nouns = {name: f"the value of {name_text(name)} in any one record" for name in self.protected}
+        return tuple(pairs_secret(self.network, name, nouns[name], pairs) for name, pairs in self.secrets.items())
 
     @property
     def models(self) -> int:
@@ -115,7 +116,8 @@ class ValuePrivacy:
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""
         columns = sorted(self.schema.columns.items())
-        secrets = [(name, [str(pair) for pair in chosen]) for name, chosen in sorted(self.secrets.items())]
+        pairs = [] if self.chain is not None else sorted(self.secrets.items())  # of a chain all pairs count
+        secrets = [(name, [pair.identity for pair in chosen]) for name, chosen in pairs]
         facts = (self.notion, self.source, self.schema.records, columns, self.protected, secrets)
         return fingerprint(facts, (self.network,))
 

@@ -22,7 +22,8 @@ from bnpriv.networks.base import Network
 from bnpriv.render import html, number_text, plotting, set_text
 from bnpriv.render.text import visible
 from bnpriv.render.two_curves import TwoCurves
-from bnpriv.secrets.declared import Declared, Pair, pairs_of
+from bnpriv.secrets.declared import Declared, pairs_of
+from bnpriv.secrets.pair import Pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

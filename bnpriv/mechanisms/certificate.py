@@ -11,7 +11,7 @@ from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.render import Json, number_text, set_text
 from bnpriv.render.text import excess_text, nats_text
-from bnpriv.secrets.declared import Pair
+from bnpriv.secrets.pair import Pair
 
 MOST_REASONS = 20
 """Decisions that are told in words; there may be one for every model."""

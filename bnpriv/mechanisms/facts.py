@@ -24,7 +24,7 @@ from bnpriv.queries.normal_form import IntegerTerm, normal_form
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.render import Json
 from bnpriv.secrets.properties import Apart, Secret
-from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.states import SecretPair, of_states
 from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw
 from bnpriv.tables.schema import Categorical, Column, Real, Schema
 
@@ -125,7 +125,7 @@ def _protected(
 ) -> Json:
     if isinstance(framework, DatasetAttributePrivacy):
         return {name: _property(secret, framework.schema) for name, secret in framework.protect.items()}
-    return {name: [_pair(pair) for pair in pairs] for name, pairs in framework.secrets.items()}
+    return {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
 
 
 def _property(secret: Secret, schema: Schema) -> Json:

@@ -14,7 +14,7 @@ from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.mechanisms.quilt_scales import LEAST_MARGIN
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.states import SecretPair, of_states
 
 MOST_SETS = 256
 """Near sets that are tried, over all protected attributes; with more than eight queried columns there are more."""
@@ -125,7 +125,7 @@ def _of(
         if near not in known:
             known[near] = column_sensitivity(query, near, framework.schema).upper
         told.append((near, known[near], evidence.influence(query.columns - near, name).values.tolist()))
-    pairs = evidence.secrets[name]
+    pairs = of_states(evidence.secrets[name])
     for model in range(evidence.network.models):
         for k, pair in enumerate(pairs):
             found = [

@@ -44,8 +44,10 @@ from bnpriv.report.markdown_report import report_markdown
 from bnpriv.report.text_report import report_text
 from bnpriv.report.values import AttributeReport, Belief, quilt_calibration
 from bnpriv.report.words import witness_text
-from bnpriv.secrets.states import Protect, secrets_of
-from bnpriv.secrets.values import IntervalPair, ProtectValues, continuous_secrets_of, density_secrets_of
+from bnpriv.secrets.declared import Protect, secrets_of
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.states import of_states
+from bnpriv.secrets.values import IntervalPair, of_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,21 +165,15 @@ _COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
 
 
 @overload
-def influence_report(
-    model: Network, *, protect: Protect | ProtectValues | None = None, limit: int = 10
-) -> InfluenceReport: ...
+def influence_report(model: Network, *, protect: Protect | None = None, limit: int = 10) -> InfluenceReport: ...
 
 
 @overload
-def influence_report(
-    model: GaussianNetwork, *, protect: Protect | ProtectValues | None = None, limit: int = 10
-) -> GaussianReport: ...
+def influence_report(model: GaussianNetwork, *, protect: Protect | None = None, limit: int = 10) -> GaussianReport: ...
 
 
 @overload
-def influence_report(
-    model: DensityNetwork, *, protect: Protect | ProtectValues | None = None, limit: int = 10
-) -> DensityReport: ...
+def influence_report(model: DensityNetwork, *, protect: Protect | None = None, limit: int = 10) -> DensityReport: ...
 
 
 @overload
@@ -208,7 +204,7 @@ def influence_report(
     epsilon: float | None = None,
     delta: float = 0.0,
     *,
-    protect: Protect | ProtectValues | None = None,
+    protect: Protect | None = None,
     limit: int = 10,
 ) -> InfluenceReport | GaussianReport | DensityReport | ChainReport:
     """Report what leaks about the protected attributes and, with a query, what noise it needs and why.
@@ -268,16 +264,15 @@ def influence_report(
     return _parameters_report(of_parameters(model, "a report"), query, epsilon, delta, limit)
 
 
-def _network_report(
-    network: Network, protect: Protect | ProtectValues, limit: int
-) -> InfluenceReport | GaussianReport | DensityReport:
+def _network_report(network: Network, protect: Protect, limit: int) -> InfluenceReport | GaussianReport | DensityReport:
     if isinstance(network, DensityNetwork):
-        intervals = density_secrets_of(network.parameters, protect)
+        intervals = _intervals(secrets_of(network, protect))
         require_possible(network, intervals)
         return density_report(network, list(intervals.items()), limit=limit)
     if isinstance(network, GaussianNetwork):
-        return gaussian_report(network, list(continuous_secrets_of(network.attributes, protect).items()), limit=limit)
-    secrets = secrets_of(network, cast(Protect, protect))
+        values = [(name, of_values(pairs)) for name, pairs in secrets_of(network, protect).items()]
+        return gaussian_report(network, values, limit=limit)
+    secrets = {name: of_states(pairs) for name, pairs in secrets_of(network, protect).items()}
     require_possible(network, secrets)
     found = tuple(attribute_report(network, name, pairs, limit, share=len(secrets)) for name, pairs in secrets.items())
     drawn = network.drawn if isinstance(network, DiscreteNetwork) else None
@@ -295,14 +290,18 @@ def _parameters_report(
 ) -> InfluenceReport | GaussianReport | DensityReport:
     made = None if query is None or epsilon is None else plan(model, query, epsilon, delta)
     if isinstance(model.network, DensityNetwork):
-        chosen = cast("Mapping[str, tuple[IntervalPair, ...]]", model.continuous_secrets)
+        chosen = _intervals(model.secrets)
         return density_report(
             model.network, list(chosen.items()), source=model.source, query=query, plan=made, limit=limit
         )
     if not isinstance(model.network, GaussianNetwork):
         return _framework_report(model, query, epsilon, made, limit)
-    secrets = list(model.continuous_secrets.items())
+    secrets = [(name, of_values(pairs)) for name, pairs in model.secrets.items()]
     return gaussian_report(model.network, secrets, source=model.source, query=query, plan=made, limit=limit)
+
+
+def _intervals(secrets: Mapping[str, tuple[Pair, ...]]) -> Mapping[str, tuple[IntervalPair, ...]]:
+    return cast("Mapping[str, tuple[IntervalPair, ...]]", secrets)
 
 
 def _value_report(
@@ -311,15 +310,14 @@ def _value_report(
     made = None if query is None or epsilon is None else plan(framework, query, epsilon, delta)
     if not isinstance(framework.model, DiscreteNetwork):
         return chain_report(framework, framework.model, query, made)
-    asked: Mapping[str, Influence] = (
-        {} if query is None else record_influences(framework.model, framework.secrets, query)
-    )
+    secrets = {name: of_states(pairs) for name, pairs in framework.secrets.items()}
+    asked: Mapping[str, Influence] = {} if query is None else record_influences(framework.model, secrets, query)
     found = tuple(
         replace(
-            attribute_report(framework.model, name, pairs, limit, asked=asked.get(name), share=len(framework.secrets)),
+            attribute_report(framework.model, name, pairs, limit, asked=asked.get(name), share=len(secrets)),
             is_queried=query is not None and name in query.columns,
         )
-        for name, pairs in framework.secrets.items()
+        for name, pairs in secrets.items()
     )
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     return InfluenceReport(
@@ -347,7 +345,9 @@ def _framework_report(
         None if query is None else Question(framework=framework, query=query, calibration=quilt_calibration(made))
     )
     found = tuple(
-        attribute_report(framework.discrete, name, pairs, limit, question, asked.get(name), len(framework.secrets))
+        attribute_report(
+            framework.discrete, name, of_states(pairs), limit, question, asked.get(name), len(framework.secrets)
+        )
         for name, pairs in framework.secrets.items()
     )
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()

@@ -1,21 +1,25 @@
-"""From what a user declared about the secrets of an attribute to pairs of secrets."""
+"""From what a user declared about the secrets of attributes to pairs of secrets."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import cast
 
+from bnpriv.checks import member
+from bnpriv.errors import SecretError
 from bnpriv.networks import DensityNetwork
 from bnpriv.networks.base import Network
+from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Apart
-from bnpriv.secrets.states import SecretPair, SecretPairs, state_pairs
-from bnpriv.secrets.values import ContinuousPair, IntervalPairs, continuous_secrets_of, density_secrets_of
-
-Pair = SecretPair | ContinuousPair
-"""A pair of secrets: sets of states, or values."""
+from bnpriv.secrets.states import SecretPairs, state_pairs
+from bnpriv.secrets.values import IntervalPairs, interval_pairs, value_pairs
 
 Declared = SecretPairs | Apart | IntervalPairs
 """What a user may declare about the secrets of one attribute."""
+
+Protect = str | Iterable[str] | Mapping[str, SecretPairs | Apart | IntervalPairs | None]
+"""A protected attribute, several, or several with what must not be told apart."""
 
 
 @singledispatch
@@ -36,13 +40,47 @@ def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...
         If what was declared does not fit the attribute.
     """
     states = network.states.get(attribute)
-    return _of_values(attribute, given) if states is None else state_pairs(attribute, states, given)
-
-
-def _of_values(attribute: str, given: object) -> tuple[Pair, ...]:
-    return continuous_secrets_of((attribute,), {attribute: given})[attribute]
+    return value_pairs(attribute, given) if states is None else state_pairs(attribute, states, given)
 
 
 @pairs_of.register
 def _(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
-    return cast("tuple[Pair, ...]", density_secrets_of(network.parameters, {attribute: given})[attribute])
+    return interval_pairs(network.parameters[attribute], given)
+
+
+def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]:
+    """Return the protected attributes with their pairs of secrets.
+
+    Parameters
+    ----------
+    network : network
+    protect : str, iterable of str, or mapping from str to SecretPairs, Apart, IntervalPairs or None
+        The protected attributes, with what must not be told apart.
+
+    Raises
+    ------
+    SecretError
+        If nothing is protected, an attribute is unknown or has one state, or secrets do not fit.
+    """
+    wanted = _wanted(protect)
+    if not wanted:
+        raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
+    found: dict[str, tuple[Pair, ...]] = {}
+    for name, given in wanted.items():
+        member("a protected attribute", name, network.attributes, error=SecretError)
+        found[name] = pairs_of(network, name, given)
+        if not found[name]:
+            raise SecretError(
+                f"the protected attribute {name!r} needs at least two states",
+                found="one",
+                remedy="Protect another attribute: one state has nothing to hide.",
+            )
+    return found
+
+
+def _wanted(protect: object) -> Mapping[str, object]:
+    if isinstance(protect, Mapping):
+        return cast("Mapping[str, object]", protect)
+    if isinstance(protect, str):
+        return {protect: None}
+    return dict.fromkeys(cast("Iterable[str]", protect)) if isinstance(protect, Iterable) else {}

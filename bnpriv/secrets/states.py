@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import permutations
-from typing import cast, final
+from typing import final
 
-from bnpriv.checks import listing, member, type_text
+from bnpriv.checks import listing, type_text
 from bnpriv.errors import SecretError
-from bnpriv.networks import Network, State
+from bnpriv.networks import State
+from bnpriv.secrets.pair import Pair
 
 Side = State | Collection[State]
 
@@ -45,6 +47,24 @@ class SecretPair:
             )
 
     @property
+    def sides(self) -> tuple[str, str]:
+        """Both secrets in words."""
+        return side_text(self.first), side_text(self.second)
+
+    @property
+    def farthest(self) -> float:
+        """Largest distance of a state in the first from one in the second; inf where they are no numbers."""
+        both = (*self.first, *self.second)
+        if any(isinstance(state, (str, bool)) for state in both):
+            return math.inf
+        return max(abs(float(a) - float(b)) for a in self.first for b in self.second)
+
+    @property
+    def identity(self) -> str:
+        """The pair with all digits of its numbers, for hashes."""
+        return str(self)
+
+    @property
     def reverse(self) -> SecretPair:
         """Return the pair the other way round."""
         return SecretPair(self.second, self.first)
@@ -55,7 +75,7 @@ class SecretPair:
         return len(self.first) == len(self.second) == 1
 
     def __str__(self) -> str:
-        return f"{side_text(self.first)} against {side_text(self.second)}"
+        return " against ".join(self.sides)
 
 
 @final
@@ -116,39 +136,26 @@ def pairs(*chosen: tuple[Side, Side]) -> SecretPairs:
     return SecretPairs(tuple(SecretPair(_side(first), _side(second)) for first, second in chosen))
 
 
-Protect = str | Iterable[str] | Mapping[str, SecretPairs | None]
-"""A protected attribute, several, or several with the pairs of secrets chosen for each."""
-
-
 def all_pairs(states: Iterable[State]) -> tuple[SecretPair, ...]:
     """Return every ordered pair of two single states."""
     return tuple(SecretPair(frozenset({a}), frozenset({b})) for a, b in permutations(states, 2))
 
 
-def secrets_of(network: Network, protect: Protect) -> dict[str, tuple[SecretPair, ...]]:
-    """Return the protected attributes with their ordered pairs of secrets.
+def of_states(pairs: Iterable[Pair]) -> tuple[SecretPair, ...]:
+    """Return pairs of secrets that must be sets of states.
 
     Raises
     ------
     SecretError
-        If nothing is protected, an attribute is unknown or has one state, or a pair is not well formed.
+        If one is not.
     """
-    if isinstance(protect, str):
-        protect = (protect,)
-    wanted = cast(Mapping[str, SecretPairs | None], protect if isinstance(protect, Mapping) else dict.fromkeys(protect))
-    if not wanted:
-        raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
-    secrets: dict[str, tuple[SecretPair, ...]] = {}
-    for name, chosen in wanted.items():
-        member("a protected attribute", name, network.attributes, error=SecretError)
-        secrets[name] = state_pairs(name, network.states[name], chosen)
-        if not secrets[name]:
-            raise SecretError(
-                f"the protected attribute {name!r} needs at least two states",
-                found="one",
-                remedy="Protect another attribute: one state has nothing to hide.",
-            )
-    return secrets
+    found = tuple(pair for pair in pairs if isinstance(pair, SecretPair))
+    other = [pair for pair in pairs if not isinstance(pair, SecretPair)]
+    if other:
+        raise SecretError(
+            "this needs an attribute with finitely many states", found=str(other[0]), remedy="Declare it in steps."
+        )
+    return found
 
 
 def state_pairs(name: str, states: Iterable[State], chosen: object) -> tuple[SecretPair, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import SecretError
 from bnpriv.networks import Parameter
+from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Apart
 from bnpriv.secrets.states import SecretPairs
 
@@ -48,6 +49,21 @@ class IntervalPair:
     second: Interval
 
     @property
+    def sides(self) -> tuple[str, str]:
+        """Both secrets in words."""
+        return str(self.first), str(self.second)
+
+    @property
+    def reverse(self) -> IntervalPair:
+        """The pair the other way round."""
+        return IntervalPair(self.second, self.first)
+
+    @property
+    def identity(self) -> str:
+        """The pair with all digits of its numbers, for hashes."""
+        return repr(self)
+
+    @property
     def farthest(self) -> float:
         """Return the largest distance of a value in the first from one in the second."""
         return max(self.first.high - self.second.low, self.second.high - self.first.low)
@@ -58,7 +74,7 @@ class IntervalPair:
         return self.first.low == self.first.high and self.second.low == self.second.high
 
     def __str__(self) -> str:
-        return f"{self.first} against {self.second}"
+        return " against ".join(self.sides)
 
 
 @final
@@ -69,13 +85,39 @@ class ValuesApart:
     Parameters
     ----------
     farthest : float
+        Above 0; infinite for any two values.
     """
 
     farthest: float
     is_point = True
 
+    @property
+    def first(self) -> str:
+        """Any value."""
+        return "a value"
+
+    @property
+    def second(self) -> str:
+        """Any other value that is near enough."""
+        return "another" if math.isinf(self.farthest) else f"another at most {self.farthest:g} away"
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both secrets in words."""
+        return self.first, self.second
+
+    @property
+    def reverse(self) -> ValuesApart:
+        """The same: the order of two such values does not count."""
+        return self
+
+    @property
+    def identity(self) -> str:
+        """The pair with all digits of its distance, for hashes."""
+        return repr(self)
+
     def __str__(self) -> str:
-        return f"two values at most {self.farthest:g} apart"
+        return "any two values" if math.isinf(self.farthest) else f"two values at most {self.farthest:g} apart"
 
 
 ContinuousPair = ValuesApart | IntervalPair
@@ -120,38 +162,31 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     return IntervalPairs(tuple(_pair(pair) for pair in chosen))
 
 
-ProtectValues = Mapping[str, Apart | IntervalPairs]
-"""The protected continuous parameters with what must not be told apart."""
-
-
-def continuous_secrets_of(attributes: Iterable[str], protect: object) -> dict[str, tuple[ContinuousPair, ...]]:
-    """Return the protected parameters with their pairs of secrets.
+def of_values(pairs: Iterable[Pair]) -> tuple[ContinuousPair, ...]:
+    """Return pairs of secrets that must be values or intervals.
 
     Raises
     ------
     SecretError
-        If nothing is protected, a parameter is unknown, or it has neither a distance nor intervals.
+        If one is not.
     """
-    return {name: _chosen(name, given) for name, given in _wanted(attributes, protect).items()}
+    found = tuple(pair for pair in pairs if isinstance(pair, ContinuousPair))
+    other = [pair for pair in pairs if not isinstance(pair, ContinuousPair)]
+    if other:
+        raise SecretError(
+            "this needs a parameter that may be any number", found=str(other[0]), remedy="Protect values of it."
+        )
+    return found
 
 
-def _wanted(attributes: Iterable[str], protect: object) -> dict[str, object]:
-    """Return the protected parameters with what was declared for them, if all are known."""
-    known = tuple(attributes)
-    wanted: Mapping[str, object] = {}
-    if isinstance(protect, Mapping):
-        wanted = cast(Mapping[str, object], protect)
-    elif isinstance(protect, (str, Iterable)):
-        names = [protect] if isinstance(protect, str) else list(cast("Iterable[str]", protect))
-        wanted = dict.fromkeys(names)
-    if not wanted:
-        raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
-    return {
-        checks.member("a protected attribute", name, known, error=SecretError): given for name, given in wanted.items()
-    }
+def value_pairs(name: str, given: object) -> tuple[ContinuousPair, ...]:
+    """Return the pairs of secrets of a parameter that may be any number.
 
-
-def _chosen(name: str, given: object) -> tuple[ContinuousPair, ...]:
+    Raises
+    ------
+    SecretError
+        If it has neither a distance nor intervals.
+    """
     if isinstance(given, Apart):
         return (ValuesApart(given.at_most),)
     if isinstance(given, IntervalPairs):
@@ -163,19 +198,14 @@ def _chosen(name: str, given: object) -> tuple[ContinuousPair, ...]:
     )
 
 
-def density_secrets_of(parameters: Mapping[str, Parameter], protect: object) -> dict[str, tuple[IntervalPair, ...]]:
-    """Return the protected parameters of a network of densities with their pairs of secrets.
+def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, ...]:
+    """Return the pairs of secrets of a parameter of a network of densities: as declared, or all pairs of its states.
 
     Raises
     ------
     SecretError
-        If nothing is protected, a parameter is unknown, or it has no pairs of intervals or states.
+        If it has no pairs of intervals or states.
     """
-    return {name: _stated(parameters[name], given) for name, given in _wanted(parameters, protect).items()}
-
-
-def _stated(parameter: Parameter, given: object) -> tuple[IntervalPair, ...]:
-    """Return the pairs of one parameter: the declared ones, or all pairs of its states."""
     states = parameter.states or ()
     if isinstance(given, IntervalPairs):
         return tuple(dict.fromkeys(given.chosen))

@@ -20,7 +20,7 @@ from bnpriv.render.document import Cell, Code, Name, Names, Paragraph, Table
 from bnpriv.render.html import Html
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.text import and_text, name_text, nats_text
-from bnpriv.secrets.states import SecretPair, all_pairs
+from bnpriv.secrets.states import SecretPair, all_pairs, of_states
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,7 +250,7 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -
     if not isinstance(model, (DiscreteNetwork, IntervalNetwork)):
         of_parameters(model, "the leak of a query")
     if isinstance(model, (DiscreteNetwork, IntervalNetwork)):
-        network, chosen = model, dict[str, Sequence[SecretPair]]()
+        network, chosen = model, dict[str, tuple[SecretPair, ...]]()
         strange = sorted(query.columns.difference(network.attributes, network.reading.columns))
         if strange:
             raise NetworkError(
@@ -259,7 +259,8 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -
                 remedy="Add it, or pass a framework that declares it independent.",
             )
     else:
-        network, chosen = model.discrete, dict[str, Sequence[SecretPair]](model.secrets)
+        network = model.discrete
+        chosen = {name: of_states(pairs) for name, pairs in model.secrets.items()}
         evidence = influences(model)
         refusal = evidence if isinstance(evidence, Refusal) else evidence.covers(query.columns)
         if refusal is not None:

@@ -147,7 +147,7 @@ def test_no_quilt_leaves_less_noise_and_the_claim_holds(noise: str) -> None:
         for mask in range(8):
             near = [name for k, name in enumerate(network.attributes[1:]) if mask >> k & 1]
             far = [name for name in network.attributes[1:] if name not in near]
-            mu = made.continuous_secrets["x0"][0].farthest * (mahalanobis(network, far, "x0") if far else 0.0)
+            mu = made.secrets["x0"][0].farthest * (mahalanobis(network, far, "x0") if far else 0.0)
             size = float(len(near))
             scale = found.scale
             if output_delta(mu, size / scale if scale else 0.0, noise, epsilon) <= delta * (1 + 1e-6) + 1e-12:
@@ -247,11 +247,11 @@ at_most = 5
     made = bp.read_framework(path)
     assert isinstance(made, bp.DistributionalAttributePrivacy)
     assert made.network.models == 2
-    assert [str(pair) for pair in made.continuous_secrets["income"]] == ["two values at most 5 apart"]
+    assert [str(pair) for pair in made.secrets["income"]] == ["two values at most 5 apart"]
     path.write_text(path.read_text().replace("at_most = 5", "intervals = [[[30, 35], [40, 50]]]"))
     again = bp.read_framework(path)
     assert isinstance(again, bp.DistributionalAttributePrivacy)
-    assert again.continuous_secrets["income"][0].farthest == 20
+    assert again.secrets["income"][0].farthest == 20
     assert made.fingerprint() != again.fingerprint()
 
 
