@@ -95,8 +95,12 @@ def member(what: str, value: str, allowed: Iterable[str], *, error: type[BnprivE
     """Return `value` if it is one of `allowed`; a name that is close to one of them is taken for a slip."""
     choices = tuple(allowed)
     if not isinstance(value, str) or value not in choices:
-        found = repr(value) if isinstance(value, str) else type_text(value)
-        raise error(f"{what} must be one of {listing(choices)}", found=found, remedy=spelling(value, choices))
+        named = isinstance(value, str)
+        raise error(
+            f"{what} must be one of {listing(choices)}",
+            found=repr(value) if named else type_text(value),
+            remedy=spelling(value, choices) if named else "Pass a name.",
+        )
     return value
 
 

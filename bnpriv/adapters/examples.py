@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bnpriv.adapters.framework_file import read_framework
-from bnpriv.checks import listing
+from bnpriv.checks import member
 from bnpriv.errors import FileError
 from bnpriv.frameworks import Framework
 
@@ -56,10 +56,7 @@ def example_path(name: str) -> Path:
     FileError
         If there is no such example.
     """
-    if name not in examples():
-        raise FileError(
-            f"an example must be one of {listing(examples())}", found=repr(name), remedy="Check the spelling."
-        )
+    member("an example", name, examples(), error=FileError)
     return (_folder() / name / _FRAMEWORK).resolve()
 
 

@@ -6,12 +6,14 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import cast
 
 from bnpriv.adapters import bif, net, xmlbif
 from bnpriv.adapters.formats import Declared, Source
-from bnpriv.checks import listing, member
+from bnpriv.checks import listing, member, type_text
 from bnpriv.errors import FileError, NetworkError
 from bnpriv.networks.discrete import LEVELS, DiscreteNetwork, Level
+from bnpriv.networks.foreign import foreign_remedy
 
 MOST_BYTES = 2**23
 """Largest network file, 8 MiB: half as much again as the largest network in common use."""
@@ -86,7 +88,7 @@ def read_text(path: str | os.PathLike[str], most_bytes: int) -> str:
     FileError
         If the path is missing, a link, no regular file, or unreadable; if the file is too large, packed, or no text.
     """
-    label = str(path)
+    label = path_text(path)
     raw = _read_bytes(Path(path), label, most_bytes)
     kind = next((kind for magic, kind in _MAGIC.items() if raw.startswith(magic)), None)
     if kind is not None:
@@ -100,6 +102,20 @@ def read_text(path: str | os.PathLike[str], most_bytes: int) -> str:
     if "\0" in text:
         raise FileError(f"{label}: the file must be text", found="a NUL character", remedy="Save it as UTF-8.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def path_text(path: object) -> str:
+    """Return a path as a text.
+
+    Raises
+    ------
+    FileError
+        If it is none.
+    """
+    if isinstance(path, (str, os.PathLike)):
+        return str(cast("str | os.PathLike[str]", path))
+    remedy = foreign_remedy(path) or "Pass the path of a file, as text or Path."
+    raise FileError("a path is needed", found=type_text(path), remedy=remedy)
 
 
 def _read_bytes(path: Path, label: str, most_bytes: int) -> bytes:
@@ -128,7 +144,7 @@ def _read_bytes(path: Path, label: str, most_bytes: int) -> bytes:
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
-    suffix = Path(path).suffix.lower()
+    suffix = Path(path_text(path)).suffix.lower()
     if suffix in _SCANS:
         return suffix
     remedy = "Export the model as BIF, for example with pgmpy's BIFWriter."

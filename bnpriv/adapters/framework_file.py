@@ -6,7 +6,7 @@ import os
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, cast
 
-from bnpriv.adapters.files import read_network, read_text
+from bnpriv.adapters.files import path_text, read_network, read_text
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
 from bnpriv.adapters.gaussian_section import gaussian_network, secret_of_continuous
 from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none, parse_toml
@@ -128,9 +128,14 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
 
 
 def _load(path: str | os.PathLike[str]) -> Part:
-    label = str(path)
+    label = path_text(path)
     if Path(path).suffix.lower() != ".toml":
-        raise FileError(f"{label}: a framework file must end in .toml", found="another ending", remedy="Rename it.")
+        remedy = "Rename it."
+        if Path(path).is_dir():
+            remedy = "Give the file in this folder."
+        elif not Path(path).exists():
+            remedy = "Give the path of a framework file; the examples are read with bnpriv.example(name)."
+        raise FileError(f"{label}: a framework file must end in .toml", found="another ending", remedy=remedy)
     content = read_text(path, MOST_BYTES)
     values = parse_toml(label, content)
     root = Part(label, "", values)

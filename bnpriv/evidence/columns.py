@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnpriv.checks import listing
+from bnpriv.checks import closest, listing
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.networks import Network
@@ -28,8 +28,12 @@ def uncovered(framework: DistributionalAttributePrivacy, columns: frozenset[str]
     missing = columns.difference(framework.network.attributes, framework.independent, known)
     if not missing:
         return None
+    near = closest(min(missing), {*framework.network.attributes, *known} - set(framework.schema.columns))
+    remedy = "Add it to the network, or list it in `independent` if it depends on no parameter and no column."
+    if near is not None:
+        remedy = f"Is {near!r} in the network the same column? Give both one name."
     return Refusal(
         required="every queried column must be a node of the network or declared independent",
         found=listing(sorted(missing)),
-        remedy="Add it to the network, or list it in `independent` if it depends on no parameter and no column.",
+        remedy=remedy,
     )

@@ -1,10 +1,11 @@
 """The privacy notions: who must not learn what, from which tables, under which models. Values that compute nothing."""
 
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy, of_parameters
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.guarantee import Guarantee, observer_text
 from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.protected import ProtectedSecret, bounds_belief
+from bnpriv.frameworks.question import of_parameters, require_framework
 from bnpriv.frameworks.value import ValuePrivacy
 
 Framework = DistributionalAttributePrivacy | DatasetAttributePrivacy | DistributionPrivacy | ValuePrivacy
@@ -20,4 +21,5 @@ __all__ = [
     "bounds_belief",
     "observer_text",
     "of_parameters",
+    "require_framework",
 ]

@@ -14,11 +14,12 @@ from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.networks import DiscreteNetwork, require_discrete
+from bnpriv.networks.foreign import require_network
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Apart, Secret
 from bnpriv.secrets.values import ValuesApart
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_laws
-from bnpriv.tables.schema import Schema
+from bnpriv.tables.schema import Schema, require_schema
 
 
 @final
@@ -79,6 +80,8 @@ class DatasetAttributePrivacy:
     notion = "dataset attribute privacy"
 
     def __post_init__(self) -> None:
+        require_network(self.network)
+        require_schema(self.schema)
         require_discrete(self.network, "dataset attribute privacy")
         if self.network.level != "records":
             raise FrameworkError(

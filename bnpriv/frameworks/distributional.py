@@ -12,11 +12,12 @@ from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import IntervalNetwork, Network
+from bnpriv.networks.foreign import require_network
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
-from bnpriv.tables.schema import Schema
+from bnpriv.tables.schema import Schema, require_schema
 
 
 @final
@@ -86,6 +87,8 @@ class DistributionalAttributePrivacy:
     notion = "distributional attribute privacy"
 
     def __post_init__(self) -> None:
+        require_network(self.network)
+        require_schema(self.schema)
         if self.network.level != "parameters":
             raise FrameworkError(
                 "distributional attribute privacy needs a network of level 'parameters'",
@@ -183,20 +186,3 @@ class DistributionalAttributePrivacy:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())
-
-
-def of_parameters(framework: object, what: str) -> DistributionalAttributePrivacy:
-    """Return a framework if it is about the parameters of columns, which `what` needs.
-
-    Raises
-    ------
-    FrameworkError
-        If it is of another notion.
-    """
-    if isinstance(framework, DistributionalAttributePrivacy):
-        return framework
-    raise FrameworkError(
-        f"{what} needs a framework of distributional attribute privacy",
-        found=checks.type_text(framework),
-        remedy="Use `plan`, which shows what a query needs under any notion.",
-    )

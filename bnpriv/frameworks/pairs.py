@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import final
+from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
@@ -16,7 +16,7 @@ from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries import Query, as_query
 from bnpriv.secrets.pair import Pair
-from bnpriv.tables.schema import Categorical, Schema
+from bnpriv.tables.schema import Categorical, Schema, require_schema
 
 Side = Atoms | Normal | DiscreteNetwork
 
@@ -111,7 +111,8 @@ class DistributionPrivacy:
         checks.text("source", self.source, error=FrameworkError)
         if self.query is not None:
             object.__setattr__(self, "query", as_query(self.query))
-        object.__setattr__(self, "pairs", tuple((first, second) for first, second in self.pairs))
+        require_schema(self.schema)
+        object.__setattr__(self, "pairs", _sides(self.pairs))
         if not self.pairs:
             raise FrameworkError("a pair of distributions is needed", found="none", remedy="Give pairs of laws.")
         for first, second in self.pairs:
@@ -201,6 +202,19 @@ class DistributionPrivacy:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())
+
+
+def _sides(pairs: object) -> tuple[tuple[Side, Side], ...]:
+    """Return the declared pairs, once each has two sides."""
+    listed = list(cast("Iterable[object]", pairs)) if isinstance(pairs, (list, tuple)) else [pairs]
+    for pair in listed:
+        if not isinstance(pair, (list, tuple)) or len(cast("Sequence[object]", pair)) != 2:
+            raise FrameworkError(
+                "distribution privacy needs a list of pairs of distributions",
+                found=f"{checks.type_text(cast(object, pair))} for a pair",
+                remedy="Write DistributionPrivacy([(first, second)], ...).",
+            )
+    return tuple((first, second) for first, second in cast("Sequence[tuple[Side, Side]]", listed))
 
 
 def _identity(side: Side) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 from bnpriv.checks import type_text
@@ -16,7 +15,7 @@ from bnpriv.queries.base import Query
 
 FRAMEWORKS = (DistributionalAttributePrivacy, DatasetAttributePrivacy, DistributionPrivacy, ValuePrivacy)
 
-REQUIRED = "a framework is needed first, then the query"
+REQUIRED = "a framework is needed first"
 
 
 def require_framework(framework: object, query: object = None) -> None:
@@ -38,19 +37,32 @@ def require_framework(framework: object, query: object = None) -> None:
     --------
     >>> require_framework("student")
     Traceback (most recent call last):
-    bnpriv.errors.FrameworkError: a framework is needed first, then the query; found a str. Read it with ...
+    bnpriv.errors.FrameworkError: a framework is needed first; found a str. Read it with ...
     """
     if isinstance(framework, FRAMEWORKS):
         return
     if isinstance(query, FRAMEWORKS):
-        raise FrameworkError(REQUIRED, found=f"a {type(framework).__name__} before it", remedy="Swap the two.")
-    if inspect.isclass(framework):
-        raise FrameworkError(
-            REQUIRED,
-            found=f"{framework.__name__} itself, not what a call of it returns",
-            remedy="Build one: say which network, schema and secrets.",
-        )
+        raise FrameworkError(REQUIRED, found=f"{type_text(framework)} before it", remedy="Swap the two.")
     raise FrameworkError(REQUIRED, found=type_text(framework), remedy=_remedy(framework))
+
+
+def of_parameters(framework: object, what: str) -> DistributionalAttributePrivacy:
+    """Return a framework if it is about the parameters of columns, which `what` needs.
+
+    Raises
+    ------
+    FrameworkError
+        If it is of another notion.
+    """
+    if isinstance(framework, DistributionalAttributePrivacy):
+        return framework
+    if not hasattr(framework, "level"):
+        require_framework(framework)
+    raise FrameworkError(
+        f"{what} needs a framework of distributional attribute privacy",
+        found=type_text(framework),
+        remedy="Use `plan`, which shows what a query needs under any notion.",
+    )
 
 
 def _remedy(framework: object) -> str:
@@ -58,6 +70,8 @@ def _remedy(framework: object) -> str:
         return "Read it with bnpriv.read_framework(path), or take bnpriv.example(name)."
     if isinstance(framework, Query):
         return "Write for example plan(framework, query, epsilon)."
+    if hasattr(framework, "framework"):
+        return "Pass the framework of the calibration, calibration.framework."
     build = "Build one, for example DistributionalAttributePrivacy(network, schema, protect, source=...)."
     foreign = foreign_remedy(framework)
     return f"{foreign} {build}" if foreign else build

@@ -13,10 +13,11 @@ from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import DiscreteNetwork, MarkovChain
 from bnpriv.networks.chain import as_chain
+from bnpriv.networks.foreign import require_network
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
-from bnpriv.tables.schema import Categorical, Column, Schema
+from bnpriv.tables.schema import Categorical, Column, Schema, require_schema
 
 
 @final
@@ -68,12 +69,14 @@ class ValuePrivacy:
 
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)
+        require_schema(self.schema)
         chain = as_chain(self.model)
         if chain is not None:
             column = _driven(chain, self.schema, self.protect)
             object.__setattr__(self, "protect", column)
             object.__setattr__(self, "model", chain.of_column(column))
             return
+        require_network(self.model)
         if self.model.level != "records":
             raise FrameworkError(
                 "value privacy needs a network of level 'records'",

@@ -19,6 +19,7 @@ from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
 from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import State
 from bnpriv.networks.base import Network
+from bnpriv.networks.foreign import require_network
 from bnpriv.render import html, number_text, plotting, set_text
 from bnpriv.render.text import visible
 from bnpriv.render.two_curves import TwoCurves
@@ -390,6 +391,7 @@ def max_influence(network: Network, columns: Iterable[str], protected: str, pair
     >>> float(told), round(told.mu, 6), round(told.delta(0.5), 6)
     (inf, 0.1, 0.0)
     """
+    require_network(network)
     network.require(protected)
     influence = influence_of(network, columns, protected, pairs_of(network, protected, pairs))
     if influence.pair is None:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bnpriv.checks import type_text
+from bnpriv.errors import SecretError
 from bnpriv.influence.base import impossible_secrets, influence_of
 from bnpriv.networks.base import Network
+from bnpriv.networks.foreign import require_network
 from bnpriv.secrets.declared import Declared, pairs_of
 
 if TYPE_CHECKING:
@@ -54,6 +57,13 @@ def influence_matrix(network: Network, pairs: Mapping[str, Declared] | None = No
     """
     import pandas as pd
 
+    require_network(network)
+    if pairs is not None and not isinstance(pairs, Mapping):
+        raise SecretError(
+            "pairs is a mapping from protected attributes to their pairs of secrets",
+            found=type_text(pairs),
+            remedy='Write pairs={"income": None} for all pairs of one attribute.',
+        )
     names = network.attributes
     chosen = {
         network.require(name): pairs_of(network, name, None if pairs is None else pairs[name])

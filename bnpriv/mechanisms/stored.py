@@ -25,7 +25,7 @@ def read_record(text: str, form: str) -> Record:
     """
     try:
         record: object = json.loads(text, parse_constant=_refused)
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         record = None
     if not isinstance(record, dict) or cast(Record, record).get("format") != form:
         raise CertificateError(

@@ -12,6 +12,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.networks.base import LEVELS, Level, Network
 from bnpriv.networks.declared import declared_tables
 from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork, of_tables
+from bnpriv.networks.foreign import require_network
 from bnpriv.networks.graph import Parents
 from bnpriv.tables.schema import State
 
@@ -60,6 +61,7 @@ def require_discrete(network: Network, what: str) -> DiscreteNetwork:
     """
     if isinstance(network, DiscreteNetwork):
         return network
+    require_network(network)
     if isinstance(network, IntervalNetwork):
         raise NetworkError(
             f"{what} needs exact tables",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+from bnpriv.checks import type_text
 from bnpriv.errors import NetworkError
 
 REMEDIES = {
@@ -32,14 +33,10 @@ def require_network(value: object) -> None:
     """
     if hasattr(value, "attributes") and hasattr(value, "level") and not inspect.isclass(value):
         return
-    if inspect.isclass(value):
-        raise NetworkError(
-            "a network is needed",
-            found=f"{value.__name__} itself, not what a call of it returns",
-            remedy="Build one, for example with DiscreteNetwork.from_tables(...).",
-        )
     remedy = foreign_remedy(value) or "Build one, for example with DiscreteNetwork.from_tables(...)."
-    raise NetworkError("a network is needed", found=f"a {type(value).__name__}", remedy=remedy)
+    if hasattr(value, "network"):
+        remedy = "Pass the network of the framework, framework.network."
+    raise NetworkError("a network is needed", found=type_text(value), remedy=remedy)
 
 
 def foreign_remedy(value: object) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
 
-from bnpriv.checks import listing, text
+from bnpriv.checks import closest, listing, spelling, text
 from bnpriv.errors import NetworkError
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class Graph:
             raise NetworkError(
                 "paths run between nodes of the network",
                 found=f"the unknown {listing(unknown)}",
-                remedy="Check the spelling.",
+                remedy=spelling(unknown[0], self.parents),
             )
 
 
@@ -250,10 +250,11 @@ def _declared_parents(declared: Parents) -> dict[str, tuple[str, ...]]:
     for name, given in above.items():
         unknown = [parent for parent in given if parent not in above]
         if unknown:
+            near = closest(unknown[0], above)
             raise NetworkError(
                 f"every parent of {name!r} must be a node of the network",
                 found=f"the unknown {listing(unknown)}",
-                remedy="Add a table for it, or remove the edge.",
+                remedy="Add a table for it, or remove the edge." if near is None else f"Did you mean {near!r}?",
             )
         if len(set(given)) != len(given):
             raise NetworkError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing
+from bnpriv.checks import listing, type_text
 from bnpriv.errors import NetworkError
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.exact import require_discrete
@@ -48,6 +48,12 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     >>> model_class([first, second]).probabilities("income").round(3).tolist()
     [[0.6, 0.4], [0.9, 0.1]]
     """
+    if not isinstance(networks, Iterable):
+        raise NetworkError(
+            "a model class is made of several networks",
+            found=type_text(networks),
+            remedy="Pass a list: model_class([one, other]).",
+        )
     if not networks:
         raise NetworkError("a model class needs a network", found="none", remedy="Give at least one.")
     for network in networks:

@@ -50,8 +50,8 @@ def _kind(asked: object) -> str:
         return f"the column {visible(asked.name)!r}"
     if isinstance(asked, Predicate):
         return "a condition"
-    if inspect.isfunction(asked) or inspect.isclass(asked):
-        return f"{asked.__name__} itself, not what a call of it returns"
+    if inspect.isfunction(asked):
+        return f"the function {asked.__name__}"
     return type_text(asked)
 
 
@@ -60,6 +60,8 @@ def _remedy(asked: object) -> str:
         return f"Ask for its mean, {visible(f'mean({quoted(asked.name)})')}, or compare it and count."
     if isinstance(asked, Predicate):
         return f"Count the records for which it holds: {visible(f'count({asked})')}."
+    if inspect.isfunction(asked) or inspect.isclass(asked):
+        return f"Call it. Write for example {EXAMPLE}."
     if isinstance(asked, Number):
         return "The query comes first, then epsilon and delta."
     return f"Write for example {EXAMPLE}; it comes after the framework and before epsilon."

@@ -33,7 +33,7 @@ from bnpriv.queries.diameters import Norm
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.queries.records import Problem, problem, scale_of, tabulate
-from bnpriv.tables.schema import Column, Schema
+from bnpriv.tables.schema import Column, Schema, require_schema
 
 EXACT_WITHIN = Fraction(1, 10**9)
 DOUBLE_BITS = 53
@@ -134,6 +134,7 @@ def record_sensitivity(query: Query, columns: Iterable[str], schema: Schema, nor
 
 def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int, share: Fraction) -> Bound:
     """Return how far the answer can move when `columns` change in a share of the records."""
+    require_schema(schema)
     moving = checks.subset("columns", columns, schema.columns, error=SchemaError)
     if isinstance(norm, bool) or norm not in (1, 2):
         raise ParameterError("norm must be 1 or 2", found=repr(norm), remedy="Use 1 for Laplace, 2 for Gaussian noise.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast, final, overload
 from bnpriv import checks
 from bnpriv.errors import ParameterError
 from bnpriv.evidence import impossibility, require_possible
-from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy, of_parameters
+from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy, of_parameters, require_framework
 from bnpriv.influence.base import Influence
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.networks import (
@@ -241,7 +241,7 @@ def influence_report(
     >>> print(bp.influence_report(bp.example("student"), limit=1))  # doctest: +ELLIPSIS
     Of all columns sat tells most about income: ...
     """
-    limit, query = checks.whole("limit", limit), None if query is None else as_query(query)
+    limit = checks.whole("limit", limit)
     if isinstance(model, (DiscreteNetwork, IntervalNetwork, GaussianNetwork, DensityNetwork)):
         if protect is None or query is not None or epsilon is not None:
             raise ParameterError(
@@ -250,6 +250,9 @@ def influence_report(
                 remedy='Pass protect="name", or build a framework first.',
             )
         return _network_report(model, protect, limit)
+    if not hasattr(model, "level"):
+        require_framework(model, query)
+    query = None if query is None else as_query(query)
     if protect is not None or (epsilon is not None and query is None):
         raise ParameterError(
             "the report of a framework takes a query, and an epsilon only with a query",

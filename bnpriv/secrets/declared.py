@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import cast
 
-from bnpriv.checks import member
+from bnpriv.checks import member, type_text
 from bnpriv.errors import SecretError
 from bnpriv.networks import DensityNetwork
 from bnpriv.networks.base import Network
@@ -63,8 +63,6 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
         If nothing is protected, an attribute is unknown or has one state, or secrets do not fit.
     """
     wanted = _wanted(protect)
-    if not wanted:
-        raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
     found: dict[str, tuple[Pair, ...]] = {}
     for name, given in wanted.items():
         member("a protected attribute", name, network.attributes, error=SecretError)
@@ -79,8 +77,15 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
 
 
 def _wanted(protect: object) -> Mapping[str, object]:
+    """Return the protected attributes with what was declared for each, None where nothing was."""
+    if not isinstance(protect, (str, Iterable)):
+        raise SecretError(
+            "protect is a name, a list of names, or a mapping from names to secrets",
+            found=type_text(protect),
+            remedy='Write protect="income", or protect={"income": pairs(("low", "high"))}.',
+        )
+    if not protect:
+        raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
     if isinstance(protect, Mapping):
         return cast("Mapping[str, object]", protect)
-    if isinstance(protect, str):
-        return {protect: None}
-    return dict.fromkeys(cast("Iterable[str]", protect)) if isinstance(protect, Iterable) else {}
+    return dict.fromkeys([protect] if isinstance(protect, str) else cast("Iterable[str]", protect))

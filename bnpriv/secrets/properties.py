@@ -61,6 +61,12 @@ class Secret:
                 found=str(self.property),
                 remedy='Write Secret(count(col("income") == "high")).',
             )
+        if self.pairs is not None and not isinstance(self.pairs, (SecretPairs, Apart)):
+            raise SecretError(
+                "the pairs of a secret are made by apart or pairs, or left out",
+                found=checks.type_text(self.pairs),
+                remedy="Write pairs=apart(at_most=50), or pairs=pairs((40, 50)).",
+            )
 
     @functools.cached_property
     def column(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import final
 
-from bnpriv.checks import listing, type_text
+from bnpriv.checks import listing, spelling, type_text
 from bnpriv.errors import SecretError
 from bnpriv.networks import State
 from bnpriv.secrets.pair import Pair
@@ -100,7 +100,7 @@ class SecretPairs:
                 raise SecretError(
                     f"the secrets of {attribute!r} must be among its states {listing(known)}",
                     found=listing(map(repr, unknown)),
-                    remedy="Check the spelling.",
+                    remedy=spelling(unknown[0], known),
                 )
         return tuple(dict.fromkeys(way for pair in self.chosen for way in (pair, pair.reverse)))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from bnpriv.checks import listing
+from bnpriv.checks import closest, listing
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief, odds, of_parameters
@@ -246,9 +246,9 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -
     >>> [(row.attribute, round(row.nats, 3)) for row in found.rows][:2]
     [('height', inf), ('weight', 2.032)]
     """
-    query = as_query(query)
     if not isinstance(model, (DiscreteNetwork, IntervalNetwork)):
         of_parameters(model, "the leak of a query")
+    query = as_query(query)
     if isinstance(model, (DiscreteNetwork, IntervalNetwork)):
         network, chosen = model, dict[str, tuple[SecretPair, ...]]()
         strange = sorted(query.columns.difference(network.attributes, network.reading.columns))
@@ -256,7 +256,7 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -
             raise NetworkError(
                 "every queried column must be a node of the network",
                 found=listing(strange),
-                remedy="Add it, or pass a framework that declares it independent.",
+                remedy=_remedy(strange[0], network),
             )
     else:
         network = model.discrete
@@ -275,6 +275,11 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -
         for name in network.attributes
     ]
     return Leaks(query=query, rows=tuple(sorted(rows, key=_rank)))
+
+
+def _remedy(name: str, network: Network) -> str:
+    near = closest(name, (*network.attributes, *network.reading.columns))
+    return "Add it, or pass a framework that declares it independent." if near is None else f"Did you mean {near!r}?"
 
 
 def _leak(network: Network, columns: frozenset[str], attribute: str, pairs: Sequence[SecretPair]) -> Leak:

@@ -283,7 +283,13 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
 
 
 def _framework(calibration: Calibration) -> DistributionalAttributePrivacy:
-    framework = calibration.framework
+    framework = getattr(calibration, "framework", None)
+    if framework is None:
+        raise RefusedError(
+            "a rehearsal needs a calibration",
+            found=checks.type_text(calibration),
+            remedy="Rehearse for example plan(framework, query, epsilon).best.",
+        )
     if not isinstance(framework, DistributionalAttributePrivacy):
         raise RefusedError(
             "a rehearsal needs a framework of distributional attribute privacy",

@@ -125,6 +125,12 @@ def draw_parameters(
     SizeError
         If a table on the way would be too large.
     """
+    if secret is not None and not isinstance(secret, Mapping):
+        raise SecretError(
+            "a secret to be assumed is a mapping from attributes to states",
+            found=checks.type_text(secret),
+            remedy='Write secret={"income": "high"}.',
+        )
     tables = _model_tables(require_discrete(network, "a made-up table"), model)
     evidence = [_evidence(network, name, known) for name, known in (secret or {}).items()]
     graph, drawn = network.graph, dict[str, int]()
@@ -212,7 +218,7 @@ def _evidence(network: DiscreteNetwork, name: str, known: State | Collection[Sta
         raise SecretError(
             f"the secret about {name!r} must name its states {listing(states)}",
             found=listing(map(repr, unknown)),
-            remedy="Check the spelling.",
+            remedy=checks.spelling(next(iter(unknown), None), states),
         )
     values: NDArray[np.float64] = np.array([[0.0 if state in allowed else -np.inf for state in states]])
     return LogTable(axes=(name,), values=values)

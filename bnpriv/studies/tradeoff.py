@@ -216,6 +216,8 @@ def tradeoff(framework: Framework, query: Query | str, epsilons: Iterable[float]
     """
     require_framework(framework, query)
     query = as_query(query)
+    if not isinstance(epsilons, Iterable):
+        raise ParameterError("epsilons is a list", found=checks.type_text(epsilons), remedy="Pass [0.1, 0.5, 1.0].")
     asked = tuple(sorted({checks.epsilon(epsilon) for epsilon in epsilons}))
     if not asked:
         raise ParameterError("at least one epsilon is needed", found="none", remedy="Pass [0.1, 0.5, 1.0].")

@@ -288,7 +288,7 @@ class Schema:
                 raise SchemaError(
                     f"the column {name!r} must be Real, Integer or Categorical",
                     found=checks.type_text(column),
-                    remedy="Declare its bounds or its categories.",
+                    remedy="Write Real(lower, upper), Integer(lower, upper) or Categorical([...]).",
                 )
 
     def __getitem__(self, name: str) -> Column:
@@ -304,6 +304,30 @@ class Schema:
 
     def __hash__(self) -> int:
         return hash((self.records, frozenset(self.columns.items())))
+
+
+def require_schema(value: object) -> None:
+    """Refuse what is no schema, and say what to write.
+
+    Raises
+    ------
+    SchemaError
+        If it is none.
+
+    Examples
+    --------
+    >>> require_schema({"height": Real(120, 220)})
+    Traceback (most recent call last):
+    bnpriv.errors.SchemaError: a schema is needed; found a dict. Write Schema(records=1000, columns={...}).
+    """
+    if isinstance(value, Schema):
+        return
+    remedy = "Write Schema(records=1000, columns={...})."
+    if hasattr(value, "schema"):
+        remedy = "Pass the schema of the framework, framework.schema."
+    elif hasattr(value, "columns"):
+        remedy = f"Declare it from public knowledge, never from the data. {remedy}"
+    raise SchemaError("a schema is needed", found=checks.type_text(value), remedy=remedy)
 
 
 def _listed(categories: object) -> tuple[Category, ...]:

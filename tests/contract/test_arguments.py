@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+import networkx as nx
+import pandas as pd
 import pytest
+from pgmpy.models import DiscreteBayesianNetwork
 
 import bnpriv as bp
 
@@ -96,7 +99,7 @@ ORDER: dict[str, tuple[Callable[[], object], str]] = {
         "Put parentheses behind the class: MarkovQuiltMechanism().calibrate(framework, query, epsilon).",
     ),
     "the class supports": (lambda: MARKOV.supports(STUDENT, QUERY, 1.0), "found a call on the class"),
-    "a function": (lambda: ANY.plan(STUDENT, bp.count, 1.0), "found count itself, not what a call of it returns"),
+    "a function": (lambda: ANY.plan(STUDENT, bp.count, 1.0), "found the function count. Call it."),
     "a name": (
         lambda: ANY.plan("student", QUERY, 1.0),
         "found a str. Read it with bnpriv.read_framework(path), or take bnpriv.example(name).",
@@ -109,7 +112,7 @@ ORDER: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "the class of frameworks": (
         lambda: ANY.plan(bp.DistributionalAttributePrivacy, QUERY, 1.0),
-        "found DistributionalAttributePrivacy itself, not what a call of it returns.",
+        "found the class DistributionalAttributePrivacy. Build one, for example",
     ),
     "epsilon as text": (
         lambda: ANY.plan(STUDENT, QUERY, "1.0"),
@@ -122,3 +125,200 @@ ORDER: dict[str, tuple[Callable[[], object], str]] = {
 def test_what_is_in_the_wrong_place_is_named(case: str) -> None:
     call, says = ORDER[case]
     assert says in refusal(call)
+
+
+NETWORK = STUDENT.network
+SCHEMA = STUDENT.schema
+TABLE = pd.DataFrame({"height": [170.0]})
+COIN = DiscreteBayesianNetwork([("income", "sat")])
+NOTION = ANY.DistributionalAttributePrivacy
+
+
+class BayesNet:
+    """Stands for a model of pyAgrum, which is not installed."""
+
+
+BayesNet.__module__ = "pyagrum.pyagrum"
+
+USES: dict[str, Callable[[Any], object]] = {
+    "max_influence": lambda model: ANY.max_influence(model, {"sat"}, "income"),
+    "influence_matrix": ANY.influence_matrix,
+    "influence_report": lambda model: ANY.influence_report(model, protect="income"),
+    "leaks": lambda model: ANY.leaks(model, QUERY),
+    "check_model": lambda model: ANY.check_model(model, TABLE),
+    "model_class": lambda model: ANY.model_class([model]),
+    "distributional attribute privacy": lambda model: NOTION(model, SCHEMA, "income", source="x"),
+    "dataset attribute privacy": lambda model: ANY.DatasetAttributePrivacy(model, SCHEMA, {}, source="x"),
+    "value privacy": lambda model: ANY.ValuePrivacy(model, SCHEMA, "income", source="x"),
+    "plan": lambda model: ANY.plan(model, QUERY, 1.0),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (COIN, "found a DiscreteBayesianNetwork. Copy it with bnpriv.from_pgmpy(model)."),
+        (BayesNet(), "found a BayesNet. Save it with model.saveBIF("),
+        (nx.DiGraph([("income", "sat")]), "found a DiGraph. A graph has no probabilities: add them with"),
+        (bp.DiscreteNetwork, "found the class DiscreteNetwork. "),
+        (TABLE, "found a DataFrame. "),
+        (None, "found nothing. "),
+    ],
+    ids=["pgmpy", "pyAgrum", "networkx", "a class", "a table", "nothing"],
+)
+def test_the_model_of_another_library_is_refused_with_its_converter(use: str, model: object, says: str) -> None:
+    assert says in refusal(lambda: USES[use](model))
+
+
+def test_a_framework_where_a_network_is_needed() -> None:
+    assert "Pass the network of the framework, framework.network." in refusal(
+        lambda: ANY.max_influence(STUDENT, {"sat"}, "income")
+    )
+
+
+DECLARED: dict[str, tuple[Callable[[], object], str]] = {
+    "schema as a dict": (
+        lambda: NOTION(NETWORK, {"height": bp.Real(1, 2)}, "income", source="x"),
+        "a schema is needed; found a dict. Write Schema(records=1000, columns={...}).",
+    ),
+    "schema as a table": (
+        lambda: NOTION(NETWORK, TABLE, "income", source="x"),
+        "found a DataFrame. Declare it from public knowledge, never from the data.",
+    ),
+    "schema before network": (
+        lambda: NOTION(SCHEMA, NETWORK, "income", source="x"),
+        "a network is needed; found a Schema.",
+    ),
+    "schema of a sensitivity": (
+        lambda: ANY.column_sensitivity(QUERY, SCHEMA, {"height"}),
+        "a schema is needed; found a set.",
+    ),
+    "framework as schema": (
+        lambda: ANY.column_sensitivity(QUERY, {"height"}, STUDENT),
+        "Pass the schema of the framework, framework.schema.",
+    ),
+    "the class of a column": (
+        lambda: bp.Schema(records=10, columns={"a": cast(Any, bp.Real)}),
+        "found the class Real. Write Real(lower, upper), Integer(lower, upper) or Categorical([...]).",
+    ),
+    "a slip in protect": (
+        lambda: NOTION(NETWORK, SCHEMA, "incme", source="x"),
+        "found 'incme'. Did you mean 'income'?",
+    ),
+    "an unknown column in protect": (
+        lambda: NOTION(NETWORK, SCHEMA, "shoes", source="x"),
+        "a protected attribute must be one of income, gender, height, weight, sat; found 'shoes'. Check the spelling.",
+    ),
+    "a slip in a state": (
+        lambda: NOTION(NETWORK, SCHEMA, {"income": bp.pairs(("low", "hihg"))}, source="x"),
+        "found 'hihg'. Did you mean 'high'?",
+    ),
+    "a slip in independent": (
+        lambda: NOTION(NETWORK, SCHEMA, "income", source="x", independent=["hieght"]),
+        "found hieght. Did you mean 'height'?",
+    ),
+    "protect is nothing": (
+        lambda: NOTION(NETWORK, SCHEMA, None, source="x"),
+        'found nothing. Write protect="income", or',
+    ),
+    "protect is a number": (lambda: NOTION(NETWORK, SCHEMA, 3, source="x"), "found an int. Write protect="),
+    "protect is a secret": (
+        lambda: NOTION(NETWORK, SCHEMA, bp.Secret("count(height > 170)"), source="x"),
+        "found a Secret. Write protect=",
+    ),
+    "protect of the record notions": (
+        lambda: ANY.ValuePrivacy(bp.example("hospital").network, SCHEMA, None, source="x"),
+        "found nothing. Write protect=",
+    ),
+    "pairs as a number": (
+        lambda: ANY.Secret(QUERY, 50),
+        "found an int. Write pairs=apart(at_most=50), or pairs=pairs(",
+    ),
+    "pairs as a list": (lambda: ANY.Secret(QUERY, [(40, 50)]), "found a list. Write pairs=apart(at_most=50)"),
+    "pairs as the function": (lambda: ANY.Secret(QUERY, bp.pairs), "found a function. Write pairs=apart(at_most=50)"),
+    "pairs as a name": (lambda: ANY.influence_matrix(NETWORK, "income"), 'found a str. Write pairs={"income": None}'),
+    "one pair of laws": (
+        lambda: ANY.DistributionPrivacy((bp.laws.Atoms([0], [1]), bp.laws.Atoms([1], [1])), source="x"),
+        "found an Atoms for a pair. Write DistributionPrivacy([(first, second)], ...).",
+    ),
+    "a slip in a parent": (
+        lambda: bp.DiscreteNetwork.from_tables(
+            {"a": [0.5, 0.5], "b": [[0.5, 0.5], [0.5, 0.5]]},
+            states={"a": ["x", "y"], "b": ["x", "y"]},
+            parents={"b": ["A"]},
+        ),
+        "found the unknown A. Did you mean 'a'?",
+    ),
+    "one network as a class": (lambda: ANY.model_class(NETWORK), "Pass a list: model_class([one, other])."),
+    "a slip in an option": (lambda: MARKOV(noise="gausian"), "found 'gausian'. Did you mean 'gaussian'?"),
+    "a slip in a query": (lambda: bp.plan(STUDENT, "mean(heigth)", 1.0), "found 'heigth'. Did you mean 'height'?"),
+    "a slip in a query of a network": (lambda: bp.leaks(NETWORK, "mean(heigth)"), "Did you mean 'height'?"),
+    "a slip in a sensitivity": (lambda: bp.column_sensitivity(QUERY, {"heigth"}, SCHEMA), "Did you mean 'height'?"),
+    "a slip in an attribute": (
+        lambda: bp.max_influence(NETWORK, {"saat"}, "income"),
+        "found saat. Did you mean 'sat'?",
+    ),
+    "a slip in an example": (lambda: bp.example("studnt"), "found 'studnt'. Did you mean 'student'?"),
+    "a slip in a level": (lambda: ANY.from_pgmpy(COIN, level="record"), "Did you mean 'records'?"),
+    "one epsilon": (
+        lambda: ANY.tradeoff(STUDENT, QUERY, 1.0),
+        "epsilons is a list; found a float. Pass [0.1, 0.5, 1.0].",
+    ),
+    "a plan to rehearse": (
+        lambda: ANY.rehearse(bp.plan(STUDENT, QUERY, 1.0)),
+        "found a Plan. Rehearse for example plan(",
+    ),
+    "a calibration to simulate": (
+        lambda: ANY.simulate(MARKOV().calibrate(STUDENT, QUERY, 1.0)),
+        "Pass the framework of the calibration, calibration.framework.",
+    ),
+    "a secret without its attribute": (
+        lambda: ANY.simulate(STUDENT, secret="high"),
+        'Write secret={"income": "high"}.',
+    ),
+    "a query in the place of protect": (
+        lambda: ANY.influence_report(NETWORK, "income"),
+        'Pass protect="name", or build',
+    ),
+    "a table as a path": (
+        lambda: ANY.read_framework(TABLE),
+        "a path is needed; found a DataFrame. Pass the path of a file",
+    ),
+    "a model as a path": (
+        lambda: ANY.read_network(COIN),
+        "found a DiscreteBayesianNetwork. Copy it with bnpriv.from_pgmpy",
+    ),
+    "queries of a framework": (
+        lambda: ANY.read_queries(STUDENT),
+        "a path is needed; found a DistributionalAttributePri",
+    ),
+    "the name of an example": (
+        lambda: bp.read_framework("student"),
+        "the examples are read with bnpriv.example(name).",
+    ),
+    "a folder": (lambda: bp.read_framework(DATA.parent), "Give the file in this folder."),
+    "a list as data": (
+        lambda: ANY.release(MARKOV().calibrate(STUDENT, QUERY, 1.0), [1, 2]),
+        "found a list. Pass a pandas",
+    ),
+    "an object as text": (
+        lambda: ANY.types.Calibration.from_json(MARKOV().calibrate(STUDENT, QUERY, 1.0), STUDENT),
+        "Pass the text that Calibration.to_json returned.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DECLARED)
+def test_what_a_beginner_declares_is_refused_with_what_was_meant(case: str) -> None:
+    call, says = DECLARED[case]
+    assert says in refusal(call)
+
+
+def test_a_column_named_almost_like_a_node_is_no_independent_column() -> None:
+    schema = bp.Schema(records=10, columns={"heigth": bp.Real(100, 200), "shoes": bp.Integer(30, 50)})
+    framework = bp.DistributionalAttributePrivacy(NETWORK, schema, "income", source="x")
+    slip = MARKOV().supports(framework, "mean(heigth)", 1.0)
+    other = MARKOV().supports(framework, "mean(shoes)", 1.0)
+    assert slip.remedy == "Is 'height' in the network the same column? Give both one name."
+    assert "independent" in other.remedy

@@ -46,8 +46,8 @@ def test_a_query_may_be_its_text(verb: str) -> None:
     [
         (bp.col("body-height"), "found the column 'body-height'. Ask for its mean, mean(`body-height`), or compare it"),
         (bp.col("height") > 3, "found a condition. Count the records for which it holds: count(height > 3)."),
-        (bp.count, "found count itself, not what a call of it returns. Write for example count(col("),
-        (bp.types.Query, "found Query itself, not what a call of it returns. Write for example count(col("),
+        (bp.count, "found the function count. Call it. Write for example count(col("),
+        (bp.types.Query, "found the class Query. Call it. Write for example count(col("),
         (1.0, "found a float. The query comes first, then epsilon and delta."),
         (np.float64(1), "found a float64. The query comes first, then epsilon and delta."),
         (["height"], "found a list. Write for example count(col("),
