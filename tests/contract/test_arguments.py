@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import networkx as nx
-import pandas as pd
 import pytest
-from pgmpy.models import DiscreteBayesianNetwork
 
 import bnpriv as bp
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pgmpy.models import DiscreteBayesianNetwork
 
 STUDENT = bp.example("student")
 DATA = bp.example_data("student")
@@ -129,9 +131,21 @@ def test_what_is_in_the_wrong_place_is_named(case: str) -> None:
 
 NETWORK = STUDENT.network
 SCHEMA = STUDENT.schema
-TABLE = pd.DataFrame({"height": [170.0]})
-COIN = DiscreteBayesianNetwork([("income", "sat")])
 NOTION = ANY.DistributionalAttributePrivacy
+
+
+def table() -> pd.DataFrame:
+    """Return a table."""
+    import pandas as pd
+
+    return pd.DataFrame({"height": [170.0]})
+
+
+def of_pgmpy() -> DiscreteBayesianNetwork:
+    """Return a model of pgmpy."""
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    return DiscreteBayesianNetwork([("income", "sat")])
 
 
 class BayesNet:
@@ -145,7 +159,7 @@ USES: dict[str, Callable[[Any], object]] = {
     "influence_matrix": ANY.influence_matrix,
     "influence_report": lambda model: ANY.influence_report(model, protect="income"),
     "leaks": lambda model: ANY.leaks(model, QUERY),
-    "check_model": lambda model: ANY.check_model(model, TABLE),
+    "check_model": lambda model: ANY.check_model(model, table()),
     "model_class": lambda model: ANY.model_class([model]),
     "distributional attribute privacy": lambda model: NOTION(model, SCHEMA, "income", source="x"),
     "dataset attribute privacy": lambda model: ANY.DatasetAttributePrivacy(model, SCHEMA, {}, source="x"),
@@ -158,17 +172,19 @@ USES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize(
     ("model", "says"),
     [
-        (COIN, "found a DiscreteBayesianNetwork. Copy it with bnpriv.from_pgmpy(model)."),
-        (BayesNet(), "found a BayesNet. Save it with model.saveBIF("),
-        (nx.DiGraph([("income", "sat")]), "found a DiGraph. A graph has no probabilities: add them with"),
-        (bp.DiscreteNetwork, "found the class DiscreteNetwork. "),
-        (TABLE, "found a DataFrame. "),
-        (None, "found nothing. "),
+        (of_pgmpy, "found a DiscreteBayesianNetwork. Copy it with bnpriv.from_pgmpy(model)."),
+        (BayesNet, "found a BayesNet. Save it with model.saveBIF("),
+        (nx.DiGraph, "found a DiGraph. A graph has no probabilities: add them with"),
+        (lambda: bp.DiscreteNetwork, "found the class DiscreteNetwork. "),
+        (table, "found a DataFrame. "),
+        (lambda: None, "found nothing. "),
     ],
     ids=["pgmpy", "pyAgrum", "networkx", "a class", "a table", "nothing"],
 )
-def test_the_model_of_another_library_is_refused_with_its_converter(use: str, model: object, says: str) -> None:
-    assert says in refusal(lambda: USES[use](model))
+def test_the_model_of_another_library_is_refused_with_its_converter(
+    use: str, model: Callable[[], object], says: str
+) -> None:
+    assert says in refusal(lambda: USES[use](model()))
 
 
 def test_a_framework_where_a_network_is_needed() -> None:
@@ -183,7 +199,7 @@ DECLARED: dict[str, tuple[Callable[[], object], str]] = {
         "a schema is needed; found a dict. Write Schema(records=1000, columns={...}).",
     ),
     "schema as a table": (
-        lambda: NOTION(NETWORK, TABLE, "income", source="x"),
+        lambda: NOTION(NETWORK, table(), "income", source="x"),
         "found a DataFrame. Declare it from public knowledge, never from the data.",
     ),
     "schema before network": (
@@ -260,7 +276,7 @@ DECLARED: dict[str, tuple[Callable[[], object], str]] = {
         "found saat. Did you mean 'sat'?",
     ),
     "a slip in an example": (lambda: bp.example("studnt"), "found 'studnt'. Did you mean 'student'?"),
-    "a slip in a level": (lambda: ANY.from_pgmpy(COIN, level="record"), "Did you mean 'records'?"),
+    "a slip in a level": (lambda: ANY.from_pgmpy(of_pgmpy(), level="record"), "Did you mean 'records'?"),
     "one epsilon": (
         lambda: ANY.tradeoff(STUDENT, QUERY, 1.0),
         "epsilons is a list; found a float. Pass [0.1, 0.5, 1.0].",
@@ -282,11 +298,11 @@ DECLARED: dict[str, tuple[Callable[[], object], str]] = {
         'Pass protect="name", or build',
     ),
     "a table as a path": (
-        lambda: ANY.read_framework(TABLE),
+        lambda: ANY.read_framework(table()),
         "a path is needed; found a DataFrame. Pass the path of a file",
     ),
     "a model as a path": (
-        lambda: ANY.read_network(COIN),
+        lambda: ANY.read_network(of_pgmpy()),
         "found a DiscreteBayesianNetwork. Copy it with bnpriv.from_pgmpy",
     ),
     "queries of a framework": (
