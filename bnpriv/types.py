@@ -3,7 +3,8 @@
 from bnpriv.bound import Bound
 from bnpriv.frameworks import Framework, Guarantee
 from bnpriv.influence.base import Influence
-from bnpriv.influence.quilts import MarkovQuilt
+from bnpriv.influence.matrix import InfluenceMatrix
+from bnpriv.influence.quilts import MarkovQuilt, MarkovQuilts
 from bnpriv.mechanisms import Calibration, Certificate, Mechanism, Misspecified, Usefulness
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.networks import (
@@ -39,11 +40,13 @@ __all__ = [
     "GaussianReport",
     "Guarantee",
     "Influence",
+    "InfluenceMatrix",
     "InfluenceReport",
     "IntervalNetwork",
     "Leaks",
     "MarkovChain",
     "MarkovQuilt",
+    "MarkovQuilts",
     "Mechanism",
     "Misspecified",
     "ModelCheck",

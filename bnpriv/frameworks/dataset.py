@@ -10,11 +10,13 @@ from typing import final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError, SecretError
+from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.networks import DiscreteNetwork, require_discrete
 from bnpriv.networks.foreign import require_network
+from bnpriv.render import Document, HasCard
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Apart, Secret
 from bnpriv.secrets.values import ValuesApart
@@ -24,7 +26,7 @@ from bnpriv.tables.schema import Schema, require_schema
 
 @final
 @dataclass(frozen=True)
-class DatasetAttributePrivacy:
+class DatasetAttributePrivacy(HasCard):
     """Hide a property of a protected column of this table, such as how many patients have a disease.
 
     Parameters
@@ -121,6 +123,12 @@ class DatasetAttributePrivacy:
     def models(self) -> int:
         """Return how many models the adversary may hold."""
         return self.network.models
+
+    @property
+    def document(self) -> Document:
+        """Return what is declared: who is kept from learning what, the network and the columns."""
+        secrets = self.protected_secrets
+        return framework_document(self.notion, self.source, self.schema, secrets, self.network)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

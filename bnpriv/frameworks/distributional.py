@@ -9,10 +9,12 @@ from typing import final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
+from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import IntervalNetwork, Network
 from bnpriv.networks.foreign import require_network
+from bnpriv.render import Document, HasCard
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
@@ -22,7 +24,7 @@ from bnpriv.tables.schema import Schema, require_schema
 
 @final
 @dataclass(frozen=True)
-class DistributionalAttributePrivacy:
+class DistributionalAttributePrivacy(HasCard):
     """Hide the parameter that governs a protected column (distributional attribute privacy).
 
     Parameters
@@ -175,6 +177,12 @@ class DistributionalAttributePrivacy:
     def by_intervals(self) -> bool:
         """Return whether the adversary may hold any model within intervals."""
         return isinstance(self.network, IntervalNetwork)
+
+    @property
+    def document(self) -> Document:
+        """Return what is declared: who is kept from learning what, the network and the columns."""
+        secrets, apart = self.protected_secrets, sorted(self.independent)
+        return framework_document(self.notion, self.source, self.schema, secrets, self.network, apart)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

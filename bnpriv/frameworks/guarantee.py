@@ -10,7 +10,8 @@ from typing import final
 from bnpriv.bound import Kind
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.protected import ProtectedSecret
-from bnpriv.render import Json, number_text
+from bnpriv.render import Document, HasCard, Json, number_text
+from bnpriv.render.document import Block, Fact, Paragraph, Quote, Section, Table, fact
 from bnpriv.render.text import and_text, full_text, name_text, percent_text
 
 DOUBLED = math.log(2)
@@ -25,7 +26,7 @@ CHOSEN = (
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Guarantee:
+class Guarantee(HasCard):
     """What a release promises, as numbers, as facts and as a sentence.
 
     With delta 0 the odds between the two secrets of a protected pair move by at most a factor exp(epsilon), whatever
@@ -198,6 +199,25 @@ class Guarantee:
             "value against all others, may move further."
         )
 
+    @property
+    def document(self) -> Document:
+        """Return the guarantee: who cannot learn what, how far a belief can move, and the sentence that says it."""
+        budget = f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
+        return Document(
+            kind="guarantee",
+            kicker="bnpriv guarantee",
+            headline=f"{budget} for {and_text([name_text(secret.attribute) for secret in self.secrets])}",
+            answer=(Quote(self.sentence),),
+            facts=(
+                protected_fact(self),
+                observer_fact(self.observer),
+                belief_fact(self),
+                fact("Model from", self.source),
+            ),
+            sections=(belief_section(self),),
+            data=self.to_json(),
+        )
+
     def to_json(self) -> Json:
         """Return the guarantee as plain values."""
         return {
@@ -226,3 +246,33 @@ def observer_text(models: int, *, by_intervals: bool = False, models_text: str =
     if by_intervals:
         return "any model within the declared intervals"
     return "the declared model" if models == 1 else f"any one of the {models} declared models"
+
+
+def protected_fact(guarantee: Guarantee) -> Fact:
+    """Return what is protected, one line for every attribute."""
+    return fact("Protected", *map(str, guarantee.secrets))
+
+
+def observer_fact(observer: str, sees: str = "the answer") -> Fact:
+    """Return who must not learn the secrets."""
+    return fact("From whom", f"Anybody who sees {sees} and believes {observer}, whatever they do with it.")
+
+
+def belief_fact(guarantee: Guarantee) -> Fact:
+    """Return in one number how far an answer can move a belief, or odds where no belief is bounded."""
+    rare = ", but for rare answers" if guarantee.delta else ""
+    if guarantee.with_belief:
+        moved = f"A belief of 10 % in a secret becomes at most {guarantee.moved_text()}{rare}."
+    else:
+        factor = odds.factor_text(guarantee.nats)
+        moved = f"The odds between the two secrets of a pair move by at most a factor {factor}{rare}."
+    return fact("What a reader can come to believe", moved)
+
+
+def belief_section(guarantee: Guarantee) -> Section:
+    """Return how far beliefs in a secret can move, or the odds where no belief is bounded."""
+    made: Block = Paragraph(guarantee.odds_text)
+    if guarantee.with_belief:
+        rows = odds.belief_rows(guarantee.nats)
+        made = Table(caption=guarantee.belief_caption, header=("before", "at most after"), rows=rows, numbers=(1,))
+    return Section(title="Beliefs before and after", id="beliefs", blocks=(made,), folded=True)

@@ -10,11 +10,13 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
+from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries import Query, as_query
+from bnpriv.render import Document, HasCard
 from bnpriv.secrets.pair import Pair
 from bnpriv.tables.schema import Categorical, Schema, require_schema
 
@@ -68,7 +70,7 @@ class DistributionPair:
 
 @final
 @dataclass(frozen=True)
-class DistributionPrivacy:
+class DistributionPrivacy(HasCard):
     """Hide which of two distributions the table was drawn from, for every declared pair.
 
     Parameters
@@ -192,6 +194,12 @@ class DistributionPrivacy:
     def models(self) -> int:
         """Return the number of pairs."""
         return len(self.pairs)
+
+    @property
+    def document(self) -> Document:
+        """Return what is declared: who is kept from learning what, the network and the columns."""
+        secrets = self.protected_secrets
+        return framework_document(self.notion, self.source, self.schema, secrets, None)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

@@ -9,11 +9,13 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
+from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import DiscreteNetwork, MarkovChain
 from bnpriv.networks.chain import as_chain
 from bnpriv.networks.foreign import require_network
+from bnpriv.render import Document, HasCard
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
@@ -22,7 +24,7 @@ from bnpriv.tables.schema import Categorical, Column, Schema, require_schema
 
 @final
 @dataclass(frozen=True)
-class ValuePrivacy:
+class ValuePrivacy(HasCard):
     """Hide every single value of a protected column, whatever else is known to depend on it.
 
     Over a `MarkovChain` the records are the steps of one chain, or of several one after another, and every step's value
@@ -115,6 +117,12 @@ class ValuePrivacy:
     def models(self) -> int:
         """Return how many models the adversary may hold."""
         return self.model.models
+
+    @property
+    def document(self) -> Document:
+        """Return what is declared: who is kept from learning what, the network and the columns."""
+        secrets = self.protected_secrets
+        return framework_document(self.notion, self.source, self.schema, secrets, self.network)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

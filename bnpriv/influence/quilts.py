@@ -8,18 +8,16 @@ Cummings 2022, section 5; Song, Wang, Chaudhuri 2017).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count, islice
 from typing import TYPE_CHECKING, Protocol, final, overload
 
 from bnpriv.checks import listing, member, subset, whole
 from bnpriv.errors import NetworkError, SeparationError
+from bnpriv.influence.quilt_cards import quilt_document, quilts_document
 from bnpriv.networks.graph import Graph, graph_of, reached
-from bnpriv.render import set_text
-from bnpriv.render.graph import Drawing, beside, graph_html, quilt_legend
-from bnpriv.render.html import Html, element, fragment
-from bnpriv.render.text import visible
+from bnpriv.render import Document, HasCard, set_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
-class MarkovQuilt:
+class MarkovQuilt(HasCard):
     """A split of the attributes of a network, seen from one protected attribute.
 
     Parameters
@@ -56,6 +54,8 @@ class MarkovQuilt:
         The attributes on the near side, `protected` among them.
     remote : frozenset of str
         The attributes on the far side.
+    graph : Graph, optional
+        The network that it was found in, by which it is drawn; two quilts with the same sides are equal without it.
 
     Raises
     ------
@@ -72,6 +72,7 @@ class MarkovQuilt:
     quilt: frozenset[str]
     near: frozenset[str]
     remote: frozenset[str]
+    graph: Graph | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         shared = (self.quilt & self.near) | (self.quilt & self.remote) | (self.near & self.remote)
@@ -93,22 +94,14 @@ class MarkovQuilt:
         sides = (f"{side}={set_text(getattr(self, side))}" for side in ("quilt", "near", "remote"))
         return f"MarkovQuilt(protected={self.protected!r}, {', '.join(sides)})"
 
-    def _repr_html_(self) -> str:
-        return fragment(self.legend())
-
-    def legend(self) -> Html:
-        """Return the sides with the colours that they have in a drawing."""
-        return quilt_legend(self.protected, quilt=self.quilt, near=self.near, remote=self.remote)
-
-    def role(self, name: str) -> str:
-        """Return on which side an attribute is."""
-        if name == self.protected:
-            return "protected"
-        return "quilt" if name in self.quilt else "near" if name in self.near else "remote"
+    @property
+    def document(self) -> Document:
+        """Return the quilt with its sides, drawn in its network if it comes from one."""
+        return quilt_document(self, self.graph)
 
 
 @final
-class MarkovQuilts(Sequence[MarkovQuilt]):
+class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
     """The Markov quilts of a protected attribute, found as they are asked for and kept.
 
     Made by `markov_quilts`. There may be exponentially many: the length, and an index from the end, look for all.
@@ -163,18 +156,11 @@ class MarkovQuilts(Sequence[MarkovQuilt]):
         shown = [*first[:SHOWN], "..."] if len(first) > SHOWN else first
         return f"MarkovQuilts(protected={self.protected!r}, {', '.join(shown) or 'none'})"
 
-    def _repr_html_(self) -> str:
-        first = self._find(SHOWN + 1)[: SHOWN + 1]
-        more = "The first of more Markov quilts" if len(first) > SHOWN else "All Markov quilts"
-        title = element("p", element("b", f"{more if first else 'No Markov quilts'} of {visible(self.protected)}"))
-        return fragment(title, *(beside(_drawn(self.graph, quilt), quilt.legend()) for quilt in first[:SHOWN]))
-
-
-def _drawn(graph: Graph, quilt: MarkovQuilt) -> Html:
-    sides = f"quilt {set_text(quilt.quilt)}, near {set_text(quilt.near)}, remote {set_text(quilt.remote)}"
-    roles = {name: quilt.role(name) for name in graph.nodes}
-    title = f"Markov quilt of {visible(quilt.protected)}"
-    return graph_html(Drawing(nodes=graph.nodes, edges=graph.edges, title=title, desc=f"{sides}.", roles=roles))
+    @property
+    def document(self) -> Document:
+        """Return the first quilts with their sides, drawn in their network."""
+        first = self._find(SHOWN + 1)
+        return quilts_document(self.protected, first[:SHOWN], self.graph, more=len(first) > SHOWN)
 
 
 def markov_quilt(
@@ -283,9 +269,8 @@ def markov_quilts(network: Declared, protected: str, limit: int | None = None) -
 
 def _quilt(graph: Graph, protected: str, names: frozenset[str]) -> MarkovQuilt:
     near = frozenset((protected, *graph.open_paths(protected, names)))
-    return MarkovQuilt(
-        protected=protected, quilt=names, near=near, remote=frozenset(graph.parents.keys() - near - names)
-    )
+    remote = frozenset(graph.parents.keys() - near - names)
+    return MarkovQuilt(protected=protected, quilt=names, near=near, remote=remote, graph=graph)
 
 
 def _check_claim(graph: Graph, protected: str, quilt: frozenset[str], remote: Iterable[str]) -> None:

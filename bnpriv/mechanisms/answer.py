@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bnpriv.frameworks import Guarantee, odds
+from bnpriv.frameworks.guarantee import belief_fact, observer_fact, protected_fact
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.verdict import LEVEL, TONES, brief_text, verdict_text
@@ -38,27 +38,6 @@ def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
         fact("Mechanism", (Code(str(calibration.mechanism)),)),
         fact("Model from", guarantee.source),
     )
-
-
-def protected_fact(guarantee: Guarantee) -> Fact:
-    """Return what is protected, one line for every attribute."""
-    return fact("Protected", *map(str, guarantee.secrets))
-
-
-def observer_fact(observer: str, sees: str = "the answer") -> Fact:
-    """Return who must not learn the secrets."""
-    return fact("From whom", f"Anybody who sees {sees} and believes {observer}, whatever they do with it.")
-
-
-def belief_fact(guarantee: Guarantee) -> Fact:
-    """Return in one number how far an answer can move a belief, or odds where no belief is bounded."""
-    rare = ", but for rare answers" if guarantee.delta else ""
-    if guarantee.with_belief:
-        moved = f"A belief of 10 % in a secret becomes at most {guarantee.moved_text()}{rare}."
-    else:
-        factor = odds.factor_text(guarantee.nats)
-        moved = f"The odds between the two secrets of a pair move by at most a factor {factor}{rare}."
-    return fact("What a reader can come to believe", moved)
 
 
 def noise_figure(calibration: Calibrated, *, live: bool = False) -> tuple[Block, ...]:

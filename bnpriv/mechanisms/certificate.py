@@ -9,7 +9,8 @@ from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.law_decision import LawDecision
-from bnpriv.render import Json, number_text, set_text
+from bnpriv.render import Document, HasCard, Json, number_text, set_text
+from bnpriv.render.document import Code, Items, Section, fact
 from bnpriv.render.text import excess_text, nats_text
 from bnpriv.secrets.pair import Pair
 
@@ -101,7 +102,7 @@ class Decision:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Certificate:
+class Certificate(HasCard):
     """Why a calibration is private.
 
     Parameters
@@ -164,6 +165,28 @@ class Certificate:
         texts = tuple(decision.text for decision in self.decisions[:MOST_REASONS])
         left = len(self.decisions) - len(texts)
         return (*texts, f"{left:,} more decisions, for which no more noise is needed.") if left else texts
+
+    @property
+    def document(self) -> Document:
+        """Return the theorem, what decided the noise, and what must hold outside the library."""
+        reasons = (self.zero_noise_reason,) if self.zero_noise_reason and not self.reasons else self.reasons
+        lists = {
+            "What decided the noise": (*reasons, *self.notes),
+            "No constraint": self.dropped,
+            "Assumed": self.assumptions,
+        }
+        return Document(
+            kind="certificate",
+            kicker="bnpriv certificate",
+            headline=self.theorem,
+            facts=(
+                fact("Proved in", (Code(f"docs/claims/{self.claim}"),)),
+                fact("Its numbers are", self.known),
+                fact("Model from", self.source),
+            ),
+            sections=tuple(Section(title=title, blocks=(Items(items),)) for title, items in lists.items() if items),
+            data=self.to_json(),
+        )
 
     def to_json(self) -> Json:
         """Return the certificate as plain values."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bnpriv.frameworks import Guarantee
+from bnpriv.frameworks.guarantee import Guarantee, observer_fact, protected_fact
 from bnpriv.mechanisms import sections
-from bnpriv.mechanisms.answer import narrowest, observer_fact, protected_fact
+from bnpriv.mechanisms.answer import narrowest
 from bnpriv.mechanisms.answer import verdict_badge as badge
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.render.as_html import block, inline

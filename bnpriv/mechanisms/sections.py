@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import Guarantee, odds
+from bnpriv.frameworks.guarantee import Guarantee, belief_section
 from bnpriv.mechanisms.answer import (
     answer_facts,
     calibration_data,
@@ -134,15 +134,6 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
 def guarantee_section(guarantee: Guarantee) -> Section:
     """Return the guarantee, word for word."""
     return Section(title="The guarantee, word for word", id="guarantee", blocks=(Quote(guarantee.sentence),))
-
-
-def belief_section(guarantee: Guarantee) -> Section:
-    """Return how far beliefs in a secret can move, or the odds where no belief is bounded."""
-    made: Block = Paragraph(guarantee.odds_text)
-    if guarantee.with_belief:
-        rows = odds.belief_rows(guarantee.nats)
-        made = Table(caption=guarantee.belief_caption, header=("before", "at most after"), rows=rows, numbers=(1,))
-    return Section(title="Beliefs before and after", id="beliefs", blocks=(made,), folded=True)
 
 
 def trust_section(source: str | None, assumptions: Iterable[str], certificate: Certificate | None) -> Section:

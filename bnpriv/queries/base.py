@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
 from bnpriv.queries.predicates import Predicate
+from bnpriv.render import Document, HasCard
+from bnpriv.render.document import Code, Names, fact
 from bnpriv.tables.schema import Schema
 
 
@@ -61,7 +63,7 @@ class Output:
     averaged: bool = False
 
 
-class Query(ABC):
+class Query(HasCard):
     """A question about a table.
 
     Subclasses are frozen dataclasses; ``str(query)`` is the text that `parse_query` reads back.
@@ -79,6 +81,20 @@ class Query(ABC):
     def dimension(self, schema: Schema) -> int:
         """Return how many numbers the answer has."""
         return len(self.outputs(schema))
+
+    @property
+    def document(self) -> Document:
+        """Return its text, what it reads, and what must be believed of it."""
+        facts = [fact("Reads", (Names(tuple(self.columns)),))]
+        if self.assumptions:
+            facts.append(fact("Must be believed", *self.assumptions))
+        return Document(
+            kind="query",
+            kicker="bnpriv query",
+            headline=(Code(str(self)),),
+            facts=tuple(facts),
+            data={"query": str(self), "columns": sorted(self.columns), "assumptions": list(self.assumptions)},
+        )
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -104,13 +104,19 @@ def _(made: Facts, depth: int = 2) -> str:
 @block.register
 def _(made: Table, depth: int = 2) -> str:
     rows = [[_cell(cell) for cell in row] for row in made.rows]
-    return _captioned(made.caption, md.table([*map(inline, made.header)], rows, numbers=made.numbers), made.more)
+    return _captioned(made.caption, md.table([*map(_in_table, made.header)], rows, numbers=made.numbers), made.more)
 
 
 def _cell(cell: Text | Cell) -> str:
     if not isinstance(cell, Cell):
-        return inline(cell)
-    return f"{inline(cell.text)} ({inline(cell.note)})" if cell.note else inline(cell.text)
+        return _in_table(cell)
+    return f"{_in_table(cell.text)} ({_in_table(cell.note)})" if cell.note else _in_table(cell.text)
+
+
+def _in_table(text: Text) -> str:
+    """Return a text for a cell, which ends at a bar even inside code."""
+    parts = (_part(part).replace("|", "\\|") if isinstance(part, Code) else _part(part) for part in parts_of(text))
+    return "".join(parts)
 
 
 @block.register

@@ -18,6 +18,12 @@ LETTER, CAPITAL, WIDEST = 7.8, 10.4, 14.0
 
 LONGEST_LABEL = 18
 
+MOST_SHRUNK = 900.0
+"""A wider drawing scrolls where it has little room, because its labels could not be read if it shrank."""
+
+MOST_DRAWN = 60
+"""Nodes of a network that is drawn where it only illustrates."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +67,8 @@ def graph_html(drawing: Drawing) -> Html:
     nodes = [_node(name, found.centres[name], widths[name], drawing) for name in drawing.nodes]
     inner = element("g", *edges, *nodes, transform=f"translate({MARGIN:g},{MARGIN:g})")
     size = (found.size[0] + 2 * MARGIN, found.size[1] + 2 * MARGIN)
-    picture = svg.drawing(size, inner, title=drawing.title, desc=drawing.desc, class_="network")
+    class_ = "network" if size[0] <= MOST_SHRUNK else "network wide"
+    picture = svg.drawing(size, inner, title=drawing.title, desc=drawing.desc, class_=class_)
     return scroller(picture, drawing.title)
 
 

@@ -15,8 +15,8 @@ from bnpriv.render.outputs import write_text
 from bnpriv.render.text import Json
 
 
-class Shown(ABC):
-    """Something that is shown as text, as a card in a notebook, as a page, as Markdown and as JSON."""
+class HasCard(ABC):
+    """Something that a notebook shows as a card."""
 
     __slots__ = ()
 
@@ -24,6 +24,15 @@ class Shown(ABC):
     @abstractmethod
     def document(self) -> Document:
         """Return what it says, apart from the form."""
+
+    def _repr_html_(self) -> str:
+        return document_card(self.document)
+
+
+class Shown(HasCard):
+    """Something that is shown as text, as a card in a notebook, as a page, as Markdown and as JSON."""
+
+    __slots__ = ()
 
     @property
     def text(self) -> str:
@@ -62,6 +71,3 @@ class Shown(ABC):
         if path is not None:
             write_text(path, page)
         return page
-
-    def _repr_html_(self) -> str:
-        return document_card(self.document)

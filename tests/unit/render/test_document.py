@@ -165,3 +165,11 @@ def test_a_document_is_json() -> None:
 def test_pages_are_written(tmp_path) -> None:
     file = tmp_path / "page.html"
     assert Example("x").to_html(file) == file.read_text(encoding="utf-8") == Example("x").to_html(str(file))
+
+
+def test_a_bar_ends_no_cell_of_a_markdown_table() -> None:
+    shown = Example("")
+    table = Table(caption="", header=("a", "b"), rows=[[(Code("x | y"),), "z | w"]])
+    shown.said = Document(kind="test", headline="x", answer=(table,))
+    *_, row = shown.to_markdown().strip().splitlines()
+    assert row == r"| `x \| y` | z \| w |"

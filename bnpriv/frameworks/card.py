@@ -1,0 +1,74 @@
+"""What a framework declares, as a document: who is kept from learning what, over which network and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bnpriv.frameworks.protected import ProtectedSecret
+from bnpriv.networks.base import Network
+from bnpriv.render import Document
+from bnpriv.render.document import Block, Figure, Names, Section, fact
+from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
+from bnpriv.tables.schema import Schema
+
+
+def framework_document(
+    notion: str,
+    source: str,
+    schema: Schema,
+    secrets: Sequence[ProtectedSecret],
+    network: Network | None,
+    independent: Sequence[str] = (),
+) -> Document:
+    """Return what a framework declares."""
+    names = tuple(secret.attribute for secret in secrets)
+    facts = [fact("Protected", *map(str, secrets))]
+    if network is not None:
+        facts.append(fact("Model", network_text(network)))
+    facts.append(fact("Model from", source))
+    if independent:
+        facts.append(fact("Declared independent", (Names(tuple(independent)),)))
+    table = schema.document
+    return Document(
+        kind="framework",
+        kicker=f"bnpriv framework · {notion}",
+        headline=(f"{notion[0].upper()}{notion[1:]} for ", Names(names)),
+        facts=tuple(facts),
+        beside=() if network is None else network_drawing(network, names),
+        sections=(Section(title=table.headline, blocks=table.answer, folded=True),),
+        data={
+            "notion": notion,
+            "source": source,
+            "protected": [secret.to_json() for secret in secrets],
+            "schema": table.data,
+        },
+    )
+
+
+def network_text(network: Network) -> str:
+    """Return what a network is, in a line."""
+    kind = network.kind_text.partition(" ")[2]
+    edges = len(network.graph.edges)
+    models = "one model" if network.models == 1 else f"{network.models:,} models"
+    return (
+        f"{kind}: {_many(len(network.attributes), 'attribute')}, {_many(edges, 'edge')}, {models}, "
+        f"level {network.level}"
+    )
+
+
+def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, ...]:
+    """Return the network with what is protected marked; nothing where it is one node, or too large to be read."""
+    if not 1 < len(network.attributes) <= MOST_DRAWN:
+        return ()
+    drawing = Drawing(
+        nodes=network.attributes,
+        edges=network.graph.edges,
+        roles=dict.fromkeys(protected, "protected"),
+        title="The network",
+        desc=f"{network_text(network)}. Protected attributes have a double border.",
+    )
+    return (Figure(graph_html(drawing), "Protected attributes have a double border."),)
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

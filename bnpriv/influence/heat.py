@@ -1,0 +1,49 @@
+"""How many nats which colour stands for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from bnpriv.frameworks import odds
+from bnpriv.render.heat import Cell
+from bnpriv.render.text import nats_text, some_text
+
+LEVELS = ((0.1, "1"), (0.5, "2"), (1.0, "3"), (2.0, "4"), (4.0, "5"))
+"""Colours of a heat map: up to so many nats."""
+
+DASH, INFINITE = "\u2013", "\u221e"
+
+LEGEND: tuple[tuple[str, str], ...] = (
+    ("zero", "0: tells nothing"),
+    *((level, f"{low:g} to {most:g}") for (most, level), low in zip(LEVELS, (0.0, *dict(LEVELS)), strict=False)),
+    ("6", f"over {LEVELS[-1][0]:g}"),
+    ("top", f"{INFINITE}: can rule a secret out"),
+)
+"""What the colours mean."""
+
+
+def heat_cell(nats: float | None, columns: Collection[str], *, epsilon: float | None = None, note: str = "") -> Cell:
+    """Return the cell of an influence; None stands for an attribute that meets itself.
+
+    Parameters
+    ----------
+    nats : float or None
+    columns : collection of str
+        What is seen.
+    epsilon : float, optional
+        What tells more than this is marked.
+    note : str
+        More for whoever points at the cell.
+    """
+    if nats is None:
+        return Cell(text=DASH, level="none", title="the attribute itself")
+    if math.isnan(nats):
+        return Cell(text=DASH, level="none", title="nothing is said about it")
+    level = "zero" if nats == 0 else next((level for most, level in LEVELS if nats <= most), "6")
+    return Cell(
+        text=INFINITE if math.isinf(nats) else nats_text(nats, 3),
+        level="top" if math.isinf(nats) else level,
+        title=f"{some_text(columns)}: the odds move by at most a factor {odds.factor_text(nats)}{note}",
+        marked=epsilon is not None and nats > epsilon,
+    )
