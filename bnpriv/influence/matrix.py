@@ -133,8 +133,8 @@ class InfluenceMatrix(Shown):
                 "protected": list(self.protected),
                 "columns": list(self.columns),
                 "nats": [[_number(value) for value in row] for row in self.values.tolist()],
-                "refused": dict(self.refused),
-                "dropped": dict(self.dropped),
+                "refused": [{"protected": name, "reason": why} for name, why in self.refused.items()],
+                "dropped": [{"protected": name, "pairs": list(pairs)} for name, pairs in self.dropped.items()],
             },
         )
 

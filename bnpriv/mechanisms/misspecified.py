@@ -114,10 +114,10 @@ class Misspecified(Shown):
             answer=(Paragraph(self.beyond_text),) if self.beyond_text else (),
             data={
                 "factor": self.factor,
-                "epsilon": None if math.isinf(self.epsilon) else self.epsilon,
+                "epsilon": "inf" if math.isinf(self.epsilon) else self.epsilon,
                 "asked": self.asked,
-                "doubling_factor": None if math.isinf(self.doubling_factor) else self.doubling_factor,
-                "tables": {name: list(counted) for name, counted in self.counted.items()},
+                "doubling_factor": "inf" if math.isinf(self.doubling_factor) else self.doubling_factor,
+                "tables": [{"protected": name, "attributes": list(found)} for name, found in self.counted.items()],
                 "kind": self.kind,
             },
         )

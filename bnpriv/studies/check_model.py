@@ -206,7 +206,7 @@ class ModelCheck(Shown):
                 "best_model": self.best_model,
                 "surviving": list(self.surviving),
                 "untested": list(self.untested),
-                "left_out": dict(self.left_out),
+                "left_out": [{"attribute": name, "observations": lost} for name, lost in self.left_out.items()],
                 "rows": [_data(row) for row in self.rows],
             },
         )

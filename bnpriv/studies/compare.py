@@ -113,7 +113,9 @@ class Comparison(Shown):
         rows += [[key, *(_shown(fact.get(key, "")) for fact in facts)] for key in facts[0]]
         differ = tuple(f"They differ: {difference}" for difference in self.differences)
         table = Table(caption="What they have and what they give", header=("", *SIDES), rows=rows, numbers=(1, 2))
-        told = [{name: _number(nats) for name, nats in found.items()} for found in self.influences]
+        told = [
+            [{"protected": name, "nats": _number(nats)} for name, nats in found.items()] for found in self.influences
+        ]
         return Document(
             kind="comparison",
             kicker="bnpriv comparison",

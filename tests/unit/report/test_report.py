@@ -297,6 +297,7 @@ READ = Reading(
 def documented(page: str = "report-schema.md") -> dict[str, str]:
     """Return the fields of docs/report-schema.md with their types."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = text.partition("## influence report\n")[2].partition("\n## ")[0] or text
     return dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", text, re.MULTILINE))
 
 
