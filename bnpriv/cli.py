@@ -150,7 +150,7 @@ def verify(
     """Replay a calibration by other code; exit 0 it holds, 1 it fails, 2 too large or not covered."""
     with _working("replaying"):
         verdict = replay(read_text(calibration, MOST_BYTES), framework)
-    print(verdict.to_json() if json else lines_text(str(verdict).split("\n")))
+    _print(verdict.to_json() if json else lines_text(str(verdict).split("\n")))
     raise typer.Exit(verdict.code)
 
 
@@ -162,6 +162,9 @@ def init(data: Annotated[Path, typer.Argument(metavar="DATA", help="A Parquet or
 
 def main() -> None:
     """Run the shell; exit 0 when done, 2 when refused, with one line that says why and what to do."""
+    if not hasattr(sys.stdout, "reconfigure"):
+        print("refused: standard output must be open; found it closed. Print to a terminal or a file.", file=sys.stderr)
+        sys.exit(REFUSED)
     # a letter that the terminal's encoding lacks is spelled out
     cast(io.TextIOWrapper, sys.stdout).reconfigure(errors="backslashreplace")
     try:
@@ -169,6 +172,11 @@ def main() -> None:
     except BnprivError as error:
         print(f"refused: {visible(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(REFUSED)
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _silence()
 
 
 @contextmanager
@@ -220,14 +228,21 @@ def _print(text: str) -> None:
     """Print a text now, while outputs that wait for it can still be taken back."""
     try:
         print(text, flush=True)
+    except BrokenPipeError:
+        # the reader has what it wants, as `head` does
+        _silence()
     except OSError as error:
-        # what the stream still holds would fail once more at the end of the program
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        _silence()
         raise FileError(
             "standard output must be writable",
             found=error.strerror or "an error",
             remedy="Print to a terminal or a file with room.",
         ) from None
+
+
+def _silence() -> None:
+    """Print nowhere from now on: what the stream still holds would fail once more at the end of the program."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
 def _save(table: pd.DataFrame, path: Path, suffix: str) -> None:
@@ -242,3 +257,7 @@ def _save(table: pd.DataFrame, path: Path, suffix: str) -> None:
             connection.execute("COPY made_up TO $1 (FORMAT parquet, USE_TMP_FILE false)", [str(path)])
     except duckdb.Error:
         raise OSError(errno.EIO, "a file system without room for the table") from None
+
+
+if __name__ == "__main__":
+    main()

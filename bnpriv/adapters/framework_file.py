@@ -10,7 +10,7 @@ from bnpriv.adapters.files import path_text, read_network, read_text
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
 from bnpriv.adapters.gaussian_section import gaussian_network, secret_of_continuous
 from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none, parse_toml
-from bnpriv.checks import listing, text
+from bnpriv.checks import listing, spelling, text
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.networks import IntervalNetwork, MarkovChain, Network, require_discrete
@@ -18,6 +18,7 @@ from bnpriv.networks.discrete import Level
 from bnpriv.networks.model_class import model_class
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
+from bnpriv.render.text import toml_key
 from bnpriv.tables.column_laws import DeclaredLaw, DeclaredLaws
 from bnpriv.tables.distributions import NormalDistribution
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
@@ -236,9 +237,8 @@ def _schema(root: Part, notion: str) -> tuple[Schema, list[str]]:
 def _column(part: Part, notion: str) -> Column:
     kind = part.string("type")
     if kind not in _COLUMN_KEYS:
-        raise part.refusal(
-            f"type must be one of {listing(_COLUMN_KEYS)}", found=repr(kind[:80]), remedy="Check the spelling."
-        )
+        remedy = spelling(kind, _COLUMN_KEYS)
+        raise part.refusal(f"type must be one of {listing(_COLUMN_KEYS)}", found=repr(kind[:80]), remedy=remedy)
     # in a table whose records are the network's own, every column is a node
     part.only([key for key in _COLUMN_KEYS[kind] if notion == "distributional" or key != "independent"])
     missing = cast(Any, part.values.get("missing"))
@@ -306,7 +306,7 @@ def _queries(root: Part) -> dict[str, Query]:
     named: dict[str, Query] = {}
     part = root.section("queries")
     for name in part.values:
-        with part.named(f"[queries] {name[:80]}"):
+        with part.named(f"[queries] {toml_key(name[:80])}"):
             text("a query's name", name)
             named[name] = parse_query(part.string(name))
     return named

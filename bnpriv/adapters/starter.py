@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bnpriv.errors import FileError
+from bnpriv.render.text import toml_key
 from bnpriv.tables.files import is_data
 
 _HEAD = """\
@@ -71,7 +72,7 @@ def starter(data: str | os.PathLike[str]) -> str:
     True
     """
     columns = _header(Path(data))
-    parts = [f"[columns.{_key(name)}]\n{_BODY[kind]}" for name, kind in columns.items()]
+    parts = [f"[columns.{toml_key(name)}]\n{_BODY[kind]}" for name, kind in columns.items()]
     return "\n".join([_HEAD, *parts, _TAIL])
 
 
@@ -106,11 +107,3 @@ def _kind(dtype: str) -> str:
     if dtype.startswith(("DOUBLE", "FLOAT", "DECIMAL", "REAL")):
         return "real"
     return "integer" if dtype.endswith(("INT", "INTEGER")) else "categorical"
-
-
-def _key(name: str) -> str:
-    """Return a name as a TOML key: bare where it can be, else a basic string."""
-    if name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
-        return name
-    escaped = "".join(f"\\u{ord(c):04x}" if ord(c) < 32 or c in '"\\\x7f' else c for c in name)
-    return f'"{escaped}"'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Collection, Generator, Mapping
@@ -10,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast, final
 
-from bnpriv.checks import listing, type_text
+from bnpriv.checks import closest, listing, type_text
 from bnpriv.errors import DeclarationError, FileError
+from bnpriv.render.text import toml_key
 
 # Python's TOML reader takes quadratic time on long dotted keys.
 _LONG_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){16}")
@@ -42,7 +42,7 @@ class Part:
 
     def section(self, key: str, known: Collection[str] | None = None) -> Part:
         """Return the table under `key`, whose own keys must be among `known`."""
-        where = f"[{'.'.join((*filter(None, (self.where.strip('[]'),)), key))}]"
+        where = f"[{self.where[1:-1]}.{toml_key(key)}]" if self.where else f"[{toml_key(key)}]"
         value = self.values.get(key)
         if not isinstance(value, dict):
             found = "none" if value is None else kind_of(value)
@@ -56,11 +56,11 @@ class Part:
         """Refuse keys that are not `known`, and name the nearest that is."""
         unknown = next((key for key in self.values if key not in known), None)
         if unknown is not None:
-            near = difflib.get_close_matches(unknown, known, n=1)
+            near = closest(unknown, known)
             raise self.refusal(
                 f"the keys must be among {listing(known)}",
                 found=f"the unknown {unknown[:80]!r}",
-                remedy=f"Did you mean {near[0]!r}?" if near else "Remove it, or check the spelling.",
+                remedy=f"Did you mean {near!r}?" if near is not None else "Remove it, or check the spelling.",
             )
 
     def string(self, key: str, default: str | None = None) -> str:

@@ -102,8 +102,9 @@ def of_constant(word: str) -> str:
     """Return what was meant by a word where a constant is needed."""
     if word in ("True", "False", "TRUE", "FALSE"):
         return f"Write {word.lower()}."
-    quoted = f': "{visible(word)}"' if word.isidentifier() and len(word) <= MOST_SHOWN else ""
-    return f"Put strings in quotes{quoted}. Two columns are not compared with each other."
+    if not word.isidentifier() or len(word) > MOST_SHOWN:
+        return "Put strings in quotes."
+    return f'Put strings in quotes: "{visible(word)}". Two columns are not compared with each other.'
 
 
 def of_column(text: str) -> str:

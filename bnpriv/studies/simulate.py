@@ -14,6 +14,7 @@ from bnpriv.errors import FrameworkError, ParameterError, SecretError
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.networks import DiscreteNetwork, State, require_discrete
 from bnpriv.networks.factors import LogTable, marginal
+from bnpriv.render.text import toml_key
 from bnpriv.tables.column_laws import ColumnLaw
 from bnpriv.tables.schema import Column, Integer, Real
 
@@ -161,15 +162,17 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
     if not missing:
         return
     name = missing[0]
-    law = _example(framework.schema[name])
+    law, key = _example(framework.schema[name]), toml_key(name)
     states = framework.discrete.states.get(name)
     if states is None:
-        keys = f'laws={{"{name}": {law[0]}}} and declare it independent, or [laws.{name}] {law[1]} in a framework file'
-        keys += f", with independent = true in [columns.{name}]"
+        keys = (
+            f'laws={{"{name}": {law[0]}}} and declare it independent, or [laws.{key}] {law[1]} in a framework file, '
+            f"with independent = true in [columns.{key}]"
+        )
     else:
         keys = (
             f'laws={{"{name}": {{{states[0]!r}: {law[0]}, ...}}}} with every state of its node, or '
-            f"[laws.{name}.{states[0]}] {law[1]} in a framework file"
+            f"[laws.{key}.{toml_key(str(states[0]))}] {law[1]} in a framework file"
         )
     raise FrameworkError(
         "every simulated column needs a law", found=f"none for {listing(missing)}", remedy=f"Add {keys}."

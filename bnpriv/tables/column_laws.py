@@ -16,6 +16,7 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Kind, weakest
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
+from bnpriv.render.text import toml_key
 from bnpriv.tables.distributions import Distribution, NormalDistribution
 from bnpriv.tables.interval_masses import is_known, log_masses
 from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real, Schema, State
@@ -323,8 +324,7 @@ def column_laws(
             raise FrameworkError(
                 "a column with a law must be a node of the network or declared independent",
                 found=repr(name),
-                remedy="Add it to the network, or to `independent`; in a framework file write independent = true in "
-                f"[columns.{name}].",
+                remedy=_no_node(name, (*states, *alone)),
             )
     return laws
 
@@ -343,6 +343,16 @@ def _per_state(name: str, given: object, column: Column, states: tuple[State, ..
             remedy="Give one law per state, spelled as in the network.",
         )
     return tuple(column_law(chosen[state], column, f"{name!r} given {state}") for state in states)
+
+
+def _no_node(name: str, known: Iterable[str]) -> str:
+    near = checks.closest(name, known)
+    if near is not None:
+        return f"Is {near!r} the same column? Give both one name."
+    return (
+        "Add it to the network, or to `independent`; in a framework file write independent = true in "
+        f"[columns.{toml_key(name)}]."
+    )
 
 
 def _example(name: str) -> str:

@@ -37,6 +37,7 @@ ROOMS: tuple[str, ...] = (
     "verify",
     "types",
     "cli",
+    "__main__",
 )
 """From the bottom: what imports nothing of ours comes first; ``bnpriv/__init__.py`` stands on top of all."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,3 +145,61 @@ def test_runs_as_a_program_without_progress_in_a_pipe() -> None:
     done = subprocess.run([*words, "--epsilon", "1"], capture_output=True, text=True, check=True)
     assert "MarkovQuiltMechanism" in done.stdout
     assert done.stderr == ""
+
+
+def run(*words: str, module: str = "bnpriv", **settings: Any) -> subprocess.CompletedProcess[str]:
+    """Run the shell as a process of its own."""
+    command = [sys.executable, "-m", module, *words]
+    return subprocess.run(command, text=True, stderr=subprocess.PIPE, check=False, **settings)
+
+
+PLAN = ("plan", STUDENT, "--query", "tall", "--epsilon", "1")
+
+
+@pytest.mark.parametrize("module", ["bnpriv", "bnpriv.cli"])
+def test_the_module_is_the_shell(module: str, shell) -> None:
+    done = run(*PLAN, module=module, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout, done.stderr) == shell(*PLAN)
+
+
+@pytest.mark.parametrize("words", [PLAN, ("report", STUDENT, "--json", "-"), ("--help",), ("init", DATA)])
+def test_a_reader_who_leaves_is_no_error(words: tuple[str, ...]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    try:
+        done = run(*words, stdout=theirs)
+    finally:
+        os.close(theirs)
+    assert (done.returncode in (0, 1), done.stderr) == (True, "")
+
+
+def test_files_are_kept_when_the_reader_leaves(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    record = tmp_path / "record.json"
+    try:
+        done = run("release", STUDENT, DATA, *PLAN[2:], "--json", str(record), stdout=theirs)
+    finally:
+        os.close(theirs)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(record.read_text(encoding="utf-8"))["release"][0]["value"] == 1120
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell that closes a stream is needed")
+def test_a_closed_standard_output_is_refused() -> None:
+    command = f'exec "{sys.executable}" -m bnpriv plan "{STUDENT}" --query tall --epsilon 1 >&-'
+    done = subprocess.run(["sh", "-c", command], text=True, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "refused: standard output must be open; found it closed. Print to a terminal or a file.\n"
+
+
+def test_odd_names_are_quoted_where_the_file_is_named(tmp_path: Path, shell) -> None:
+    text = Path(STUDENT).read_text(encoding="utf-8")
+    shutil.copy(Path(STUDENT).with_name("student.bif"), tmp_path)
+    for name, key in (("body height", '"body height"'), ("a]b.c", '"a]b.c"'), ('say "x"', '"say \\u0022x\\u0022"')):
+        file = tmp_path / "framework.toml"
+        file.write_text(text + f"\n[columns.{key}]\ntype = 'rael'\n", encoding="utf-8")
+        code, _, err = shell("report", str(file))
+        assert code == 2
+        assert f"[columns.{key}]: type must be one of" in err, name
+        assert "Did you mean 'real'?" in err

@@ -190,7 +190,7 @@ REFUSED: dict[str, tuple[str, str, type[BnprivError], str]] = {
     "overlapping sides": ('["middle", "high"]]]', '["low", "high"]]]', SecretError, "must be disjoint"),
     "an unknown state": ('["middle", "high"]]]', '["rich"]]]', SecretError, "'rich'"),
     "a side that is a table": ('["middle", "high"]]]', "{a = 1}]]", FileError, "a state or a list of states"),
-    "a broken query": ("count(sat >= 1200)", "count(sat >=", QueryError, "[queries] high scores"),
+    "a broken query": ("count(sat >= 1200)", "count(sat >=", QueryError, '[queries] "high scores"'),
     "a query that is no text": ('"count(sat >= 1200)"', "7", FileError, "high scores must be a text"),
     "a repeated key": ("count = 1_000", "count = 1\ncount = 2", FileError, "must be TOML"),
     "no TOML": ("[network]", "[network", FileError, "must be TOML"),
