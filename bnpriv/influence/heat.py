@@ -41,9 +41,17 @@ def heat_cell(nats: float | None, columns: Collection[str], *, epsilon: float | 
     if math.isnan(nats):
         return Cell(text=DASH, level="none", title="nothing is said about it")
     level = "zero" if nats == 0 else next((level for most, level in LEVELS if nats <= most), "6")
+    factor = odds.factor_text(nats)
     return Cell(
-        text=INFINITE if math.isinf(nats) else nats_text(nats, 3),
+        text=_short(nats),
         level="top" if math.isinf(nats) else level,
-        title=f"{some_text(columns)}: the odds move by at most a factor {odds.factor_text(nats)}{note}",
+        title=f"{some_text(columns)}: {nats_text(nats)} nats, at most a factor {factor} on the odds{note}",
         marked=epsilon is not None and nats > epsilon,
     )
+
+
+def _short(nats: float) -> str:
+    """Return a number for a cell: two decimals tell the colours apart."""
+    if nats == 0 or nats >= 10:
+        return INFINITE if math.isinf(nats) else f"{nats:,.0f}"
+    return f"{nats:.2f}" if nats >= 0.005 else "<0.01"

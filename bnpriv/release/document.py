@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from bnpriv.mechanisms.answer import answer_facts, verdict_badge
@@ -67,7 +67,7 @@ def release_document(
         lead=str(calibration.useful),
         answer=(*_numbers(calibration, numbers), Paragraph(INTRO, soft=True)),
         facts=(*answer_facts(calibration), fact("Missing values", missing_rule)),
-        sections=(*others, noise),
+        sections=(*others, replace(noise, folded=True)),
         data=data,
     )
 

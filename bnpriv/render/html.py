@@ -23,6 +23,9 @@ PERCENT = re.compile("([0-9]) %")
 """A number stays on one line with its sign."""
 
 
+TAG = re.compile("<[^>]*>")
+
+
 @final
 class Html(str):
     """Markup that may stand in a page as it is; everything else is text, and is escaped."""
@@ -133,13 +136,21 @@ def table(
     class_ : str
         Class of the table.
     """
+    # A narrow screen sets the cells of a row below each other, each with its heading.
+    labels = [html.unescape(TAG.sub("", cell)) if isinstance(cell, Html) else cell for cell in header]
     right = ["number" if k in numbers else None for k in range(len(header))]
     head = [element("th", cell, scope="col", class_=side) for cell, side in zip(header, right, strict=True)]
     body = [
         element(
             "tr",
             *(
-                element("td" if k else "th", cell, scope=None if k else "row", class_=right[k])
+                element(
+                    "td" if k else "th",
+                    cell,
+                    scope=None if k else "row",
+                    class_=right[k],
+                    data_label=labels[k] if k else None,
+                )
                 for k, cell in enumerate(row)
             ),
         )

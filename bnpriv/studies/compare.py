@@ -112,7 +112,7 @@ class Comparison(Shown):
         facts = [_best(chosen) for chosen in self.plans]
         rows += [[key, *(_shown(fact.get(key, "")) for fact in facts)] for key in facts[0]]
         differ = tuple(f"They differ: {difference}" for difference in self.differences)
-        table = Table(caption="What they have and what they give", header=("", *SIDES), rows=rows, numbers=(1, 2))
+        table = Table(caption="What they have and what they give", header=("", *SIDES), rows=rows)
         told = [
             [{"protected": name, "nats": _number(nats)} for name, nats in found.items()] for found in self.influences
         ]

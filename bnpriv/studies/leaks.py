@@ -184,7 +184,7 @@ class Leaks(Shown):
     def _notes(self) -> tuple[str, ...]:
         told = (
             "An exact answer moves the log odds between two states of an attribute by at most so many nats; "
-            "a belief of 10 % in one of them becomes at most what the third column says."
+            "a belief of 10 % in one of them becomes at most what stands beside it."
         )
         chosen = [name_text(row.attribute) for row in self.rows if row.chosen_pairs]
         pairs = (f"Of {and_text(chosen)} only the protected pairs of secrets are meant.",) if chosen else ()

@@ -21,7 +21,7 @@ from bnpriv.networks import require_discrete
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.render import Document, Shown
-from bnpriv.render.document import Code, Paragraph, Table
+from bnpriv.render.document import Code, Paragraph, Table, fact
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.text import number_text, percent_text
 from bnpriv.secrets.states import SecretPair, side_text
@@ -166,10 +166,13 @@ class Rehearsal(Shown):
             headline=(
                 "Rehearsal of ",
                 Code(str(calibration.query)),
-                f" at epsilon {calibration.epsilon:g}: {draws:,} made-up answers each for {self.protected} "
-                f"{self.pair}{model}; {size}",
+                f" at epsilon {calibration.epsilon:g}: told apart in {percent_text(self.correct)}, allowed {allowed}",
             ),
             lead=guess,
+            facts=(
+                fact("Secrets", f"{self.protected}: {self.pair}{model}"),
+                fact("Made up", f"{draws:,} answers under each of them, {size}"),
+            ),
             answer=(*((table,) if table.rows else ()), *map(Paragraph, notes)),
             data={
                 "query": str(calibration.query),

@@ -194,10 +194,15 @@ def pages(cases) -> dict[str, str]:
         "plan": plan.to_html(),
         "calibration": plan.best.to_html(),
         "release": bp.release(plan.best, bp.example_data("student")).to_html(),
+        "leaks": bp.leaks(framework, query).to_html(),
+        "influence matrix": bp.types.InfluenceMatrix.of(framework.network).to_html(),
     }
 
 
-PAGES = ("report", "report of a network", "report with hostile names", "plan", "calibration", "release")
+PAGES = (
+    "report", "report of a network", "report with hostile names", "plan", "calibration", "release", "leaks",
+    "influence matrix",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -209,6 +214,16 @@ def test_no_page_scrolls_sideways(browser: Browser, pages, page: str, width: int
     ground = browser.ask("return getComputedStyle(document.querySelector('.bnpriv')).backgroundColor")
     red = int(ground.removeprefix("rgb(").split(",")[0])
     assert red > 200 if scheme == "light" else red < 60
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("report")])
+def test_no_table_is_cut_on_a_phone(browser: Browser, pages, page: str) -> None:
+    browser.show(pages[page], width=360)
+    cut = browser.ask(
+        "return [...document.querySelectorAll('.scroll:has(table:not(.heat))')]"
+        ".filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.textContent)"
+    )
+    assert cut == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -243,6 +258,20 @@ def test_paper_shows_everything_but_the_slider(browser: Browser, pages) -> None:
     browser.show(pages["report"])
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     shown = browser.ask("return getComputedStyle(document.getElementById('slider-section')).display")
+    folded = browser.ask(
+        "return [...document.querySelectorAll('details.folded')]"
+        ".filter((part) => part.getBoundingClientRect().height < 60).map((part) => part.textContent)"
+    )
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert shown == "none"
+    assert folded == []  # what is folded on a screen is open on paper
     assert len(browser.driver.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000
+
+
+@pytest.mark.parametrize(("theme", "system"), [("false", "light"), ("true", "dark")])
+def test_a_card_follows_the_notebook_and_not_the_system(browser: Browser, student, theme: str, system: str) -> None:
+    card = f"<!doctype html><body data-jp-theme-light='{theme}'>{student._repr_html_()}</body>"
+    browser.show(card, scheme=system)
+    ground = browser.ask("return getComputedStyle(document.querySelector('.bnpriv')).backgroundColor")
+    red = int(ground.removeprefix("rgb(").split(",")[0])
+    assert red > 200 if theme == "true" else red < 60

@@ -52,7 +52,7 @@ ELEMENTS = frozenset(
 ATTRIBUTES = frozenset(
     WORD.findall(
         "lang charset http-equiv content name class id title scope tabindex role aria-label aria-labelledby "
-        "aria-hidden for type min max step hidden open "
+        "aria-hidden data-label for type min max step hidden open "
         "viewbox width height preserveaspectratio xmlns transform d x y x1 y1 x2 y2 rx"
     )
 )
