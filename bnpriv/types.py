@@ -18,7 +18,7 @@ from bnpriv.networks import (
 )
 from bnpriv.queries import Predicate, Query
 from bnpriv.release import Release
-from bnpriv.report import ChainReport, DensityReport, GaussianReport, InfluenceReport
+from bnpriv.report import InfluenceReport
 from bnpriv.secrets.states import SecretPair
 from bnpriv.studies.check_model import ModelCheck
 from bnpriv.studies.compare import Comparison
@@ -30,14 +30,11 @@ __all__ = [
     "Bound",
     "Calibration",
     "Certificate",
-    "ChainReport",
     "Comparison",
     "DensityNetwork",
-    "DensityReport",
     "DiscreteNetwork",
     "Framework",
     "GaussianNetwork",
-    "GaussianReport",
     "Guarantee",
     "Influence",
     "InfluenceMatrix",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import cast
 
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Laws
@@ -11,7 +12,12 @@ from bnpriv.evidence.draws import drawn_laws
 from bnpriv.evidence.given_pairs import given_laws
 from bnpriv.evidence.intervals import NO_LAWS
 from bnpriv.evidence.parameters import parameter_laws
-from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+)
 from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
@@ -25,12 +31,15 @@ CUSTOM = Refusal(
 MOST_NUMBERS = 128
 """Numbers of an answer whose law is worked out: each is tabulated over all values of a record."""
 
+KEPT = "_laws"
+
 NO_QUERY = Refusal(required="a query is needed", found="none", remedy="Pass the query to be released.")
 
 
-@singledispatch
 def laws(framework: object, query: Query | None) -> Laws | Refusal:
     """Return the laws of a query's answer under the secrets of a framework, or why they cannot be computed.
+
+    The framework keeps those of the last query, which several mechanisms ask for one after the other.
 
     Parameters
     ----------
@@ -42,6 +51,18 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
     -------
     Laws or Refusal
     """
+    kept = cast("tuple[Query | None, Laws | Refusal] | None", getattr(framework, KEPT, None))
+    if kept is not None and kept[0] is query:
+        return kept[1]
+    found = laws_of(framework, query)
+    if isinstance(framework, Framework):
+        object.__setattr__(framework, KEPT, (query, found))
+    return found
+
+
+@singledispatch
+def laws_of(framework: object, query: Query | None) -> Laws | Refusal:
+    """Return the laws as `laws`, computed anew; one registration per notion."""
     return Refusal(
         required="the mechanism needs the laws of the answer",
         found=f"a {type(framework).__name__}",
@@ -49,14 +70,14 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
     )
 
 
-@laws.register
+@laws_of.register
 def _(framework: DatasetAttributePrivacy, query: Query | None) -> Laws | Refusal:
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
     return _too_many(query, framework.schema) or dataset_laws(framework, query)
 
 
-@laws.register
+@laws_of.register
 def _(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | Refusal:
     if framework.by_intervals:
         return NO_LAWS
@@ -69,7 +90,7 @@ def _(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | 
     return _too_many(query, framework.schema) or parameter_laws(framework, query)
 
 
-@laws.register
+@laws_of.register
 def _(framework: DistributionPrivacy, query: Query | None) -> Laws | Refusal:
     if isinstance(query, Custom):
         return CUSTOM

@@ -13,7 +13,7 @@ from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
 from bnpriv.evidence.dataset import can_vary
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.influence.base import impossible_secrets, influence_of
-from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, Network
+from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, Network
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair
 from bnpriv.secrets.values import IntervalPair
@@ -105,7 +105,9 @@ def require_possible(network: Network | DensityNetwork, secrets: Secrets) -> Non
                     found="none: they lie outside its support",
                     remedy="Choose other secrets.",
                 )
-        elif not _possible(network, name, cast("Sequence[SecretPair]", pairs)):
+        elif isinstance(network, DiscreteNetwork | IntervalNetwork) and not _possible(
+            network, name, cast("Sequence[SecretPair]", pairs)
+        ):
             raise impossible_secrets(name)
 
 

@@ -1,28 +1,32 @@
-"""What a report looks for: columns, quilts and edges that matter for each protected attribute."""
+"""What a report looks for: the columns, quilts and edges that matter for each protected attribute."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import final
+from typing import Literal, Protocol, final, runtime_checkable
 
-from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import discrete_influences
-from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief, odds
+import numpy as np
+
+from bnpriv.errors import NetworkError, Refusal, SizeError
+from bnpriv.evidence import Law, laws
+from bnpriv.frameworks import odds
 from bnpriv.influence.base import Influence, influence_of
+from bnpriv.influence.limited import limited_influence
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilts
-from bnpriv.mechanisms import Calibration, Decision, MarkovQuiltMechanism
+from bnpriv.laws import Atoms
+from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.quilt_scales import approximate_scales, scales
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers
+from bnpriv.networks import Network, drivers
 from bnpriv.networks.factors import MOST_WORK
-from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.report.edges import edge_effects, leak_path
-from bnpriv.report.values import AttributeReport, Belief, NoiseOfQuilt, RankedQuilt, decision_for
-from bnpriv.report.work import Work
-from bnpriv.secrets.states import SecretPair
+from bnpriv.report.subject import Subject
+from bnpriv.report.values import AnswerTold, AttributeReport, Belief, EdgeEffect, NoiseOfQuilt, RankedQuilt
+from bnpriv.secrets.pair import Pair
 
 MOST_DROPPED = 6
 """Pairs without a constraint that are listed for an attribute."""
@@ -30,39 +34,95 @@ MOST_DROPPED = 6
 MOST_QUILTS = 200
 """Quilts that are looked at; a dense network has too many to count."""
 
+MOST_ESTIMATES, MOST_ESTIMATED_QUILTS = 20, 6
+"""Columns and quilts that are looked at where every influence is an estimate, which takes a quadrature."""
+
+LEAST_WORK = 2**14
+"""Cells that every influence may take, however little work is left."""
+
+
+@runtime_checkable
+class Grouped(Protocol):
+    """A network that knows which of its attributes tell the same."""
+
+    def alike(self, protected: str) -> tuple[tuple[str, ...], ...]:
+        """Return the other attributes in groups of which every member tells the same about a protected one."""
+        ...
+
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """A query to a framework, with its calibration by quilts if an epsilon was given."""
+@dataclass(kw_only=True, eq=False)
+class Teller:
+    """What sets of columns tell about a protected attribute, within the work that a report may take.
 
-    framework: DistributionalAttributePrivacy
-    query: Query
-    calibration: Calibration | None
-
-
-def attribute_report(
-    network: Network,
-    protected: str,
-    pairs: tuple[SecretPair, ...],
-    limit: int,
-    question: Question | None = None,
-    asked: Influence | None = None,
-    share: int = 1,
-) -> AttributeReport:
-    """Return what is known about one protected attribute; `asked` is what the query's columns tell about it.
-
-    It is one of so many (`share`) that share the work of a report.
+    Parameters
+    ----------
+    network : Network
+    protected : str
+    pairs : tuple of Pair
+    subject : Subject
+    left : int
+        Cells of tables that may still be filled; rows of a report share them evenly.
     """
-    work = Work(left=MOST_WORK // share)
-    others = [name for name in network.attributes if name != protected]
-    left = range(2 * len(others), 0, -1)  # half of the work is for quilts and edges
-    alone = [work.influence(network, (name,), protected, pairs, n) for name, n in zip(others, left, strict=False)]
-    alone.sort(key=lambda influence: (-float(influence), sorted(influence.columns)))
-    rows, more = _ranked(network, protected, pairs, limit, question, work)
-    asked = asked or (alone[0] if alone else None)
-    silent = asked is None or float(asked) == 0 or bool(asked.too_large) or isinstance(network, IntervalNetwork)
-    edges, more_edges = ((), 0) if silent or asked is None else edge_effects(asked, work)
+
+    network: Network
+    protected: str
+    pairs: tuple[Pair, ...]
+    subject: Subject
+    left: int
+    _known: dict[tuple[str, ...], Influence] = field(default_factory=dict[tuple[str, ...], Influence])
+
+    def influence(self, columns: Iterable[str], rows: int = 1) -> Influence:
+        """Return an influence, a certified bound if its tables take more than its share among so many rows.
+
+        Raises
+        ------
+        SizeError
+            If there is no bound either.
+        """
+        asked = frozenset(columns)
+        border = self.network.graph.frontier(self.protected, asked)
+        if border not in self._known:
+            self._known[border] = self._of(self.network, border, rows)
+        return replace(self._known[border], columns=asked)
+
+    def elsewhere(self, network: Network, columns: Iterable[str], rows: int = 1) -> Influence:
+        """Return the same in another network, such as one without an edge."""
+        return self._of(network, network.graph.frontier(self.protected, frozenset(columns)), rows)
+
+    def _of(self, network: Network, border: tuple[str, ...], rows: int) -> Influence:
+        most = max(LEAST_WORK, self.left // rows)
+        found, cells = limited_influence(network, border, self.protected, self.pairs, most)
+        self.left -= min(self.left, cells)
+        return found
+
+
+def attribute_report(subject: Subject, protected: str, limit: int, calibration: Calibration | None) -> AttributeReport:
+    """Return what is known about one protected attribute.
+
+    Parameters
+    ----------
+    subject : Subject
+        With a network.
+    protected : str
+    limit : int
+        Quilts that are shown.
+    calibration : Calibration or None
+        Of the subject's query by quilts, if an epsilon was given.
+    """
+    network, pairs = subject.network, subject.secrets[protected]
+    assert network is not None
+    teller = Teller(
+        network=network, protected=protected, pairs=pairs, subject=subject, left=MOST_WORK // len(subject.secrets)
+    )
+    groups = _groups(network, protected)
+    alone = list(_alone(teller, groups))
+    alike = {group[0]: group for group in groups[: len(alone)]}
+    alone.sort(key=lambda told: (*(-part for part in _size(told)), sorted(told.columns)))
+    estimates = any(told.kind == "estimate" for told in alone)
+    rows, more = _ranked(teller, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS)
+    asked = _asked(teller, alone)
+    edges, more_edges = _edges(teller, asked)
     return AttributeReport(
         protected=protected,
         pairs=pairs,
@@ -73,44 +133,197 @@ def attribute_report(
         path=() if asked is None or float(asked) == 0 else leak_path(asked),
         edges=edges,
         more_edges=more_edges,
-        is_queried=question is not None and bool(network.reading.driven(question.query.columns, protected)),
-        bounds_belief=bounds_belief(pairs, network.states[protected]),
+        is_queried=subject.reads(protected),
+        bounds_belief=_bounds_belief(subject, protected),
+        alike={name: group for name, group in alike.items() if len(group) > 1},
+        left=sum(map(len, groups[len(alone) :])),
+        driven=tuple(_driven(teller)),
     )
 
 
-def query_influences(framework: DistributionalAttributePrivacy, query: Query) -> Mapping[str, Influence]:
-    """Return what the queried columns together tell about each protected attribute, itself left out.
+def _groups(network: Network, protected: str) -> tuple[tuple[str, ...], ...]:
+    """Return the other attributes, those together that tell the same."""
+    if isinstance(network, Grouped):
+        return network.alike(protected)
+    return tuple((name,) for name in network.attributes if name != protected)
 
-    Raises
-    ------
-    RefusedError
-        If the framework has no influences, or a queried column is outside the model.
-    """
-    evidence = discrete_influences(framework)
+
+def _alone(teller: Teller, groups: Sequence[tuple[str, ...]]) -> Iterator[Influence]:
+    """Yield what one attribute of every group tells alone; where these are estimates, of the first groups."""
+    left = range(2 * len(groups), 0, -1)  # half of the work is for quilts and edges
+    estimates = False
+    for place, (group, rows) in enumerate(zip(groups, left, strict=False)):
+        if estimates and place >= MOST_ESTIMATES:
+            return
+        found = teller.influence(group[:1], rows)
+        estimates = estimates or found.kind == "estimate"
+        yield found
+
+
+def rare(influence: Influence, epsilon: float = 1.0) -> float | None:
+    """Return how improbable more than `epsilon` is where nothing bounds what is told; None where it is not known."""
+    if math.isfinite(float(influence)):
+        return None
+    delta = influence.delta(epsilon)
+    return None if isinstance(delta, Refusal) else delta
+
+
+def _size(influence: Influence) -> tuple[float, float, float]:
+    """Return what ranks influences: nats, and where they are infinite the distance of laws or the rarity."""
+    delta = rare(influence)
+    return float(influence), influence.mu or 0.0, 1.0 if delta is None else delta
+
+
+def _asked(teller: Teller, alone: Sequence[Influence]) -> Influence | None:
+    """Return what the queried columns tell together; without a query, the most telling one of which all is known."""
+    if len(teller.network.attributes) == 1:
+        return _itself(teller)
+    asked = teller.subject.asked(teller.protected)
+    if asked is not None:
+        return teller.influence(asked)
+    return next((told for told in alone if told.unknown is None), alone[0] if alone else None)
+
+
+def _itself(teller: Teller) -> Influence | None:
+    """Return what the other values of its column tell about a single one; None in a network of independent records."""
+    try:
+        return influence_of(teller.network, {teller.protected}, teller.protected, teller.pairs)
+    except NetworkError:
+        return None
+
+
+def _driven(teller: Teller) -> list[tuple[str, Influence | None]]:
+    """Return what columns tell that are no attribute, the most telling first."""
+    found: list[tuple[str, Influence | None]] = []
+    for name in teller.network.reading.columns:
+        behind = drivers(teller.network, frozenset({name}))
+        found.append((name, None if teller.protected in behind else teller.influence(behind)))
+    return sorted(found, key=lambda row: (*(-part for part in _rank(row[1])), row[0]))
+
+
+def _rank(influence: Influence | None) -> tuple[float, float, float]:
+    return (math.inf, math.inf, 1.0) if influence is None else _size(influence)
+
+
+def _edges(teller: Teller, asked: Influence | None) -> tuple[tuple[EdgeEffect, ...], int]:
+    """Return what would be left without each edge, where that can be worked out."""
+    if asked is None or float(asked) == 0 or asked.too_large:
+        return (), 0
+    return edge_effects(asked, teller.elsewhere)
+
+
+def _ranked(
+    teller: Teller, limit: int, calibration: Calibration | None, most: int
+) -> tuple[tuple[RankedQuilt, ...], int | None]:
+    """Return the quilts to be shown, the least telling first, and how many there are besides."""
+    found = list(islice(markov_quilts(teller.network, teller.protected), most + 1))
+    counted = len(found) <= most
+    rows = [
+        RankedQuilt(quilt=quilt, influence=_of_quilt(teller, quilt, 2 * (len(found) - place)))
+        for place, quilt in enumerate(found[:most])
+    ]
+    rows.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), sorted(row.quilt.quilt)))
+    shown = rows[:limit]
+    decision = decision_for(calibration, teller.protected)
+    if decision is not None and all(row.quilt != decision.quilt for row in shown):
+        # The quilt that the mechanism uses is always shown; it need not be a minimal separator.
+        shown.append(RankedQuilt(quilt=decision.quilt, influence=_of_quilt(teller, decision.quilt, 2)))
+        shown.sort(key=_quilt_size)
+    left = sum(row.quilt not in {line.quilt for line in shown} for row in rows)
+    if calibration is not None:
+        shown = [_with_noise(row, teller.subject, calibration, decision) for row in shown]
+    return tuple(shown), left if counted else None
+
+
+def _quilt_size(row: RankedQuilt) -> tuple[float, float, float]:
+    return _rank(row.influence)
+
+
+def _of_quilt(teller: Teller, quilt: MarkovQuilt, rows: int) -> Influence | None:
+    try:
+        return teller.influence(quilt.quilt, rows)
+    except SizeError:
+        return None
+
+
+def quilt_calibration(plan: Plan | None) -> Calibration | None:
+    """Return the calibration of a plan that rests on quilts, the best mechanism's or another's."""
+    if plan is None:
+        return None
+    for calibration in plan.calibrations:
+        if any(isinstance(decision, Decision) for decision in calibration.certificate.decisions):
+            return calibration
+    return None
+
+
+def decision_for(calibration: Calibration | None, protected: str) -> Decision | None:
+    """Return what decided the noise for a protected attribute."""
+    found = () if calibration is None else calibration.certificate.decisions
+    return next((row for row in found if isinstance(row, Decision) and row.protected == protected), None)
+
+
+def _with_noise(row: RankedQuilt, subject: Subject, calibration: Calibration, decision: Decision | None) -> RankedQuilt:
+    if decision is not None and decision.quilt == row.quilt:
+        noise = NoiseOfQuilt(
+            queried_near=decision.queried_near, sensitivity=decision.sensitivity, scale=decision.scale, wins=True
+        )
+        return replace(row, noise=noise)
+    near = _near(subject, row.quilt)
+    sensitivity = column_sensitivity(calibration.query, near, calibration.framework.schema, _norm(calibration))
+    scale = _scale(row, calibration, sensitivity.upper)
+    return replace(row, noise=NoiseOfQuilt(queried_near=near, sensitivity=sensitivity, scale=scale, wins=False))
+
+
+def _near(subject: Subject, quilt: MarkovQuilt) -> frozenset[str]:
+    """Return the queried columns that something near drives."""
+    assert subject.network is not None
+    assert subject.query is not None
+    return subject.network.reading.driving(subject.query.columns, quilt.near)
+
+
+def _norm(calibration: Calibration) -> Literal[1, 2]:
+    return 2 if calibration.mechanism.options().get("noise") == "gaussian" else 1
+
+
+def _scale(row: RankedQuilt, calibration: Calibration, sensitivity: float) -> float:
+    """Return the scale of the noise that a quilt would leave; infinite where it tells too much or too many things."""
+    if row.influence is None:
+        return math.inf
+    if calibration.delta == 0:
+        return float(scales(sensitivity, row.influence.values, calibration.epsilon).max())
+    losses = row.influence.losses
+    if isinstance(losses, Refusal):
+        return math.inf
+    law = "gaussian" if _norm(calibration) == 2 else "laplace"
+    shifts = losses.shifts(calibration.epsilon, calibration.delta, law)
+    return float(approximate_scales(sensitivity, shifts).max())
+
+
+def _bounds_belief(subject: Subject, protected: str) -> bool:
+    """Return whether all pairs of the secrets of an attribute are protected, as its network counts them."""
+    return next((each.bounds_belief for each in subject.protected if each.attribute == protected), False)
+
+
+def answers_told(subject: Subject) -> tuple[AnswerTold, ...]:
+    """Return how much an answer without noise tells about which of two declared laws it has."""
+    evidence = laws(subject.framework, subject.query)
     if isinstance(evidence, Refusal):
-        raise evidence.error()
-    refusal = evidence.covers(query.columns)
-    if refusal is not None:
-        raise refusal.error()
-    told: dict[str, Influence] = {}
-    for name in framework.secrets:
-        # Evidence answers for the frontier alone, which carries it all; the report is about the queried columns.
-        asked = drivers(framework.network, query.columns) - {name}
-        told[name] = replace(evidence.influence(asked, name), columns=asked)
-    return told
+        return ()
+    return tuple(
+        AnswerTold(protected=each.protected, pair=pair.pair, nats=_log_ratio(pair.first, pair.second), kind=pair.kind)
+        for each in evidence.constraints()
+        if not isinstance(each.pairs, Refusal)
+        for pair in each.pairs
+    )
 
 
-def record_influences(
-    network: DiscreteNetwork, secrets: Mapping[str, tuple[SecretPair, ...]], query: Query
-) -> Mapping[str, Influence]:
-    """Return what the queried columns of one record together tell about each protected one, itself left out.
-
-    Raises
-    ------
-    NetworkError
-        If a queried column is no node.
-    """
-    return {name: influence_of(network, query.columns - {name}, name, pairs) for name, pairs in secrets.items()}
+def _log_ratio(first: Law, second: Law) -> float:
+    """Return the largest log ratio of the masses of two laws, rounded up; infinite for normal laws that differ."""
+    if not isinstance(first, Atoms) or not isinstance(second, Atoms):
+        return math.inf
+    if first.points.shape != second.points.shape or not np.array_equal(first.points, second.points):
+        return math.inf
+    return float(np.max(np.abs(first.logs - second.logs), initial=0.0)) + first.error + second.error
 
 
 def beliefs(attributes: Sequence[AttributeReport], plan: Plan | None) -> tuple[Belief, ...]:
@@ -137,96 +350,3 @@ def dropped_pairs(attributes: Sequence[AttributeReport]) -> tuple[str, ...]:
             told = f"Left out, as a secret has probability zero: {row.protected}: {'; '.join(shown)}{more}."
             found.append(told)
     return tuple(found)
-
-
-def model_assumptions(network: Network) -> tuple[str, ...]:
-    """Return what every number of a report leans on."""
-    models = "The observer's beliefs are those of the declared model"
-    if network.models > 1:
-        models = f"The observer's beliefs are those of one of the {network.models} declared models"
-    if isinstance(network, IntervalNetwork):
-        models = (
-            "The observer's beliefs are those of some model within the declared intervals, and influences are upper "
-            "bounds for all of them; what would be left without an edge is not worked out"
-        )
-    beyond: tuple[str, ...] = ()
-    if isinstance(network, DiscreteNetwork) and network.drawn is not None:
-        models = f"The observer's beliefs are those of {network.drawn.models_text}"
-        beyond = (network.drawn.sentence,)
-    return (
-        f"{models}; somebody who knows more, for example the state of another attribute, holds another model.",
-        "No dependence is missing from the network: an edge too many costs accuracy, an edge too few costs privacy.",
-        "The network was not learned from the table that is to be protected.",
-        *beyond,
-    )
-
-
-def _ranked(
-    network: Network,
-    protected: str,
-    pairs: tuple[SecretPair, ...],
-    limit: int,
-    question: Question | None,
-    work: Work,
-) -> tuple[tuple[RankedQuilt, ...], int | None]:
-    """Return the quilts to be shown, the least telling first, and how many there are besides."""
-    found = list(islice(markov_quilts(network, protected), MOST_QUILTS + 1))
-    counted = len(found) <= MOST_QUILTS
-    rows = [
-        RankedQuilt(quilt=quilt, influence=_influence(network, quilt, pairs, work, 2 * (len(found) - place)))
-        for place, quilt in enumerate(found[:MOST_QUILTS])
-    ]
-    rows.sort(key=lambda row: (row.nats, len(row.quilt.quilt), sorted(row.quilt.quilt)))
-    shown = rows[:limit]
-    decision = None if question is None else decision_for(question.calibration, protected)
-    if decision is not None and all(row.quilt != decision.quilt for row in shown):
-        # The quilt that the mechanism uses is always shown; it need not be a minimal separator.
-        shown.append(RankedQuilt(quilt=decision.quilt, influence=_influence(network, decision.quilt, pairs, work, 2)))
-        shown.sort(key=lambda row: row.nats)
-    left = sum(row.quilt not in {line.quilt for line in shown} for row in rows)
-    if question is not None:
-        shown = [_with_noise(row, question, decision) for row in shown]
-    return tuple(shown), left if counted else None
-
-
-def _influence(
-    network: Network, quilt: MarkovQuilt, pairs: tuple[SecretPair, ...], work: Work, rows: int
-) -> Influence | None:
-    try:
-        return work.influence(network, quilt.quilt, quilt.protected, pairs, rows)
-    except SizeError:
-        return None
-
-
-def _with_noise(row: RankedQuilt, question: Question, decision: Decision | None) -> RankedQuilt:
-    if question.calibration is None:
-        return row
-    if decision is not None and decision.quilt == row.quilt:
-        noise = NoiseOfQuilt(
-            queried_near=decision.queried_near, sensitivity=decision.sensitivity, scale=decision.scale, wins=True
-        )
-        return RankedQuilt(quilt=row.quilt, influence=row.influence, noise=noise)
-    near = question.query.columns & row.quilt.near
-    norm = 2 if _is_gaussian(question.calibration) else 1
-    sensitivity = column_sensitivity(question.query, near, question.framework.schema, norm)
-    scale = _scale(row, question.calibration, sensitivity.upper)
-    noise = NoiseOfQuilt(queried_near=near, sensitivity=sensitivity, scale=scale, wins=False)
-    return RankedQuilt(quilt=row.quilt, influence=row.influence, noise=noise)
-
-
-def _scale(row: RankedQuilt, calibration: Calibration, sensitivity: float) -> float:
-    """Return the scale of the noise that a quilt would leave; infinite where it tells too much or too many things."""
-    if row.influence is None:
-        return float("inf")
-    if calibration.delta == 0:
-        return float(scales(sensitivity, row.influence.values, calibration.epsilon).max())
-    law = "gaussian" if _is_gaussian(calibration) else "laplace"
-    losses = row.influence.losses
-    if isinstance(losses, Refusal):
-        return float("inf")
-    shifts = losses.shifts(calibration.epsilon, calibration.delta, law)
-    return float(approximate_scales(sensitivity, shifts).max())
-
-
-def _is_gaussian(calibration: Calibration) -> bool:
-    return isinstance(calibration.mechanism, MarkovQuiltMechanism) and calibration.mechanism.noise == "gaussian"

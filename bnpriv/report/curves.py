@@ -9,12 +9,11 @@ from itertools import chain, combinations
 from typing import final
 
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import DistributionalInfluences, IntervalInfluences, discrete_influences
-from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.evidence import Influences, influences
+from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.quilt_scales import LEAST_MARGIN
 from bnpriv.queries.base import Query
-from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.secrets.states import SecretPair, of_states
+from bnpriv.secrets.pair import Pair
 
 MOST_SETS = 256
 """Near sets that are tried, over all protected attributes; with more than eight queried columns there are more."""
@@ -65,14 +64,14 @@ class Curve:
     Parameters
     ----------
     protected : str
-    pair : SecretPair
+    pair : Pair
     model : int
     candidates : tuple of Candidate
         Those that are the best at some epsilon, by growing sensitivity.
     """
 
     protected: str
-    pair: SecretPair
+    pair: Pair
     model: int
     candidates: tuple[Candidate, ...]
 
@@ -90,13 +89,14 @@ def epsilon_at(curves: Iterable[Curve], scale: float) -> float:
     return max(min(candidate.epsilon(scale) for candidate in curve.candidates) for curve in curves)
 
 
-def noise_curves(framework: DistributionalAttributePrivacy, query: Query) -> tuple[Curve, ...] | None:
+def noise_curves(framework: Framework, query: Query) -> tuple[Curve, ...] | None:
     """Return the curves whose largest value is the scale of the noise at every epsilon, None when there are too many.
 
-    A pair of secrets that never needs more noise than another is left out.
+    There are none for a framework without structural evidence. A pair of secrets that never needs more noise than
+    another is left out.
     """
-    evidence = discrete_influences(framework)
-    if isinstance(evidence, Refusal):
+    evidence = influences(framework)
+    if isinstance(evidence, Refusal) or evidence.covers(query.columns) is not None:
         return None
     inside = _inside(evidence, query)
     sets = {name: 2 ** len(inside - evidence.driven(inside, name)) for name in evidence.secrets}
@@ -104,28 +104,32 @@ def noise_curves(framework: DistributionalAttributePrivacy, query: Query) -> tup
     if sum(sets.values()) > MOST_SETS or candidates > MOST_CANDIDATES:
         return None
     known: dict[frozenset[str], float] = {}
+    every: list[Curve] = []
     try:
-        every = [curve for name in evidence.secrets for curve in _of(evidence, framework, query, name, known)]
+        for name in evidence.secrets:
+            found = _of(evidence, query, name, known)
+            if found is None:
+                return None
+            every += found
     except SizeError:
         return None
     kept = _undominated(every)
     return tuple(kept) if len(kept) <= MOST_CURVES else None
 
 
-def _of(
-    evidence: DistributionalInfluences | IntervalInfluences,
-    framework: DistributionalAttributePrivacy,
-    query: Query,
-    name: str,
-    known: dict[frozenset[str], float],
-) -> Iterator[Curve]:
+def _of(evidence: Influences, query: Query, name: str, known: dict[frozenset[str], float]) -> list[Curve] | None:
+    """Return the curves of a protected attribute; None where influences are estimates, which take too long."""
     told: list[tuple[frozenset[str], float, Sequence[Sequence[float]]]] = []
     inside = _inside(evidence, query)
     for near in _near_sets(inside, evidence.driven(inside, name)):
         if near not in known:
-            known[near] = column_sensitivity(query, near, framework.schema).upper
-        told.append((near, known[near], evidence.influence(query.columns - near, name).values.tolist()))
-    pairs = of_states(evidence.secrets[name])
+            known[near] = evidence.sensitivity(query, near, 1).upper
+        influence = evidence.influence(query.columns - near, name)
+        if influence.kind == "estimate":
+            return None
+        told.append((near, known[near], influence.values.tolist()))
+    pairs = evidence.secrets[name]
+    made: list[Curve] = []
     for model in range(evidence.network.models):
         for k, pair in enumerate(pairs):
             found = [
@@ -134,10 +138,11 @@ def _of(
                 if not math.isinf(values[model][k])
             ]
             if found:  # otherwise a secret has probability zero, and the pair is no constraint
-                yield Curve(protected=name, pair=pair, model=model, candidates=tuple(_envelope(found)))
+                made.append(Curve(protected=name, pair=pair, model=model, candidates=tuple(_envelope(found))))
+    return made
 
 
-def _inside(evidence: DistributionalInfluences | IntervalInfluences, query: Query) -> frozenset[str]:
+def _inside(evidence: Influences, query: Query) -> frozenset[str]:
     """Return the queried columns that tell something: all but the independent ones."""
     network = evidence.network
     return query.columns.intersection((*network.attributes, *network.reading.columns))

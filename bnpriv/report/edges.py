@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import cast
 
-from bnpriv.errors import SizeError
+from bnpriv.errors import BnprivError, SizeError
 from bnpriv.influence.base import Influence
 from bnpriv.influence.surgery import without_edge
 from bnpriv.networks import DiscreteNetwork, Graph, require_discrete
 from bnpriv.report.values import Edge, EdgeEffect
-from bnpriv.report.work import Work
-from bnpriv.secrets.states import SecretPair
 
 MOST_EDGES = 60
 """Edges that are tried; each needs the influence in a network of its own."""
@@ -60,16 +58,28 @@ def leak_path(influence: Influence) -> tuple[Edge, ...]:
     return tuple(steps)
 
 
-def edge_effects(influence: Influence, work: Work) -> tuple[tuple[EdgeEffect, ...], int]:
+def edge_effects(influence: Influence, elsewhere: Callable[..., Influence]) -> tuple[tuple[EdgeEffect, ...], int]:
     """Return what would be left of an influence without each edge, and how many edges were not tried.
 
-    The edge without which most would change comes first.
+    The edge without which most would change comes first; there are none in networks whose tables are not exact.
+
+    Parameters
+    ----------
+    influence : Influence
+    elsewhere : callable
+        What columns tell in another network, given how many rows share the work.
     """
-    network = require_discrete(influence.network, "the effect of an edge")
+    try:
+        network = require_discrete(influence.network, "the effect of an edge")
+    except BnprivError:
+        return (), 0
     every = edges_between(network.graph, influence.protected, influence.frontier)
     tried = every[:MOST_EDGES]
     effects = [
-        EdgeEffect(edge=edge, influence=_without(network, edge, influence, work, len(tried) - place))
+        EdgeEffect(
+            edge=edge,
+            influence=_told(without_edge(network, *edge), influence.columns, elsewhere, len(tried) - place),
+        )
         for place, edge in enumerate(tried)
     ]
     effects.sort(key=lambda effect: -_change(float(influence), effect.nats))
@@ -80,11 +90,11 @@ def _change(now: float, then: float) -> float:
     return 0.0 if now == then else abs(now - then)
 
 
-def _without(network: DiscreteNetwork, edge: Edge, influence: Influence, work: Work, rows: int) -> Influence | None:
-    pairs = cast("tuple[SecretPair, ...]", influence.pairs)
+def _told(
+    network: DiscreteNetwork, columns: Iterable[str], elsewhere: Callable[..., Influence], rows: int
+) -> Influence | None:
     try:
-        cut = without_edge(network, *edge)
-        found = work.influence(cut, influence.columns, influence.protected, pairs, rows)
+        found = elsewhere(network, columns, rows)
     except SizeError:
         return None
     return None if found.too_large else found  # an upper bound would not be comparable

@@ -2,83 +2,65 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, final, overload
+from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
-from bnpriv.errors import ParameterError
-from bnpriv.evidence import impossibility, require_possible
-from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy, of_parameters, require_framework
-from bnpriv.influence.base import Influence
+from bnpriv.errors import BnprivError, ParameterError, Refusal
+from bnpriv.evidence import impossibility
+from bnpriv.frameworks import Framework, require_framework
+from bnpriv.influence.further import further_tables
+from bnpriv.mechanisms import WassersteinMechanism
+from bnpriv.mechanisms.answer import noise_figure, verdict_badge
+from bnpriv.mechanisms.base import own_query
+from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan, plan
-from bnpriv.networks import (
-    DensityNetwork,
-    DiscreteNetwork,
-    GaussianNetwork,
-    IntervalNetwork,
-    Network,
-)
+from bnpriv.mechanisms.sections import comparison_section, guarantee_section, noise_section
+from bnpriv.networks import Network
 from bnpriv.queries import Query, as_query
-from bnpriv.render import Json
-from bnpriv.render.html import write
-from bnpriv.render.text import csv_text
-from bnpriv.report.analysis import (
-    Question,
-    attribute_report,
-    beliefs,
-    dropped_pairs,
-    model_assumptions,
-    query_influences,
-    record_influences,
-)
-from bnpriv.report.chain_report import ChainReport, chain_report
-from bnpriv.report.curves import Curve, noise_curves
-from bnpriv.report.density_report import DensityReport, density_report
-from bnpriv.report.gaussian_report import GaussianReport, gaussian_report
-from bnpriv.report.html_report import report_fragment, report_page
-from bnpriv.report.json_report import report_dict
-from bnpriv.report.markdown_report import report_markdown
-from bnpriv.report.text_report import report_text
-from bnpriv.report.values import AttributeReport, Belief, quilt_calibration
-from bnpriv.report.words import witness_text
-from bnpriv.secrets.declared import Protect, secrets_of
-from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.states import of_states
-from bnpriv.secrets.values import IntervalPair, of_values
+from bnpriv.render.as_html import document_page
+from bnpriv.render.as_text import inline
+from bnpriv.render.document import Document, Paragraph, Section, Text
+from bnpriv.render.outputs import write_text
+from bnpriv.render.text import csv_text, visible
+from bnpriv.report.advice import advice
+from bnpriv.report.analysis import answers_told, attribute_report, beliefs, dropped_pairs, quilt_calibration
+from bnpriv.report.curves import noise_curves
+from bnpriv.report.data import report_data
+from bnpriv.report.sections.answer import facts, trust_section
+from bnpriv.report.sections.beliefs import beliefs_section
+from bnpriv.report.sections.columns import columns_section
+from bnpriv.report.sections.curve import curve_of, curve_section, history_section, secrets_section
+from bnpriv.report.sections.edges import edges_section
+from bnpriv.report.sections.further import further_sections
+from bnpriv.report.sections.glossary import glossary_section, long_names_section
+from bnpriv.report.sections.laws import laws_section
+from bnpriv.report.sections.network import beside, network_section
+from bnpriv.report.sections.quilts import quilts_section
+from bnpriv.report.sections.reading import reading_section
+from bnpriv.report.sections.slider import WORDS, slider_section
+from bnpriv.report.slider import slider_of
+from bnpriv.report.subject import Subject, subject_of, subject_of_network
+from bnpriv.report.values import Analysis
+from bnpriv.report.words import headline, lead, model_assumptions, setting_text, witness_text
+from bnpriv.secrets.declared import Protect
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
+
 
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
-class InfluenceReport:
+class InfluenceReport(Analysis):
     """What leaks about each protected attribute and, for a query, what noise it needs and why.
 
-    Print it for plain text; a notebook shows it by itself.
-
-    Parameters
-    ----------
-    network : DiscreteNetwork or IntervalNetwork
-    source : str or None
-        Where the model comes from.
-    attributes : tuple of AttributeReport
-        One per protected attribute.
-    beliefs : tuple of Belief
-        How far beliefs in a secret can move.
-    assumptions : tuple of str
-        What must hold outside the library.
-    records : int or None
-        The number of records of the table; None for a network alone.
-    query : Query or None
-    epsilon : float or None
-    plan : Plan or None
-        Every mechanism for the query at the given epsilon.
-    curves : tuple of Curve or None
-        The noise of the Markov quilt mechanism at other epsilons; None without a query, or when they are too many.
+    Print it for plain text; a notebook shows it by itself. It is the same for every kind of network and every notion
+    of privacy; `Analysis` names its fields.
 
     Examples
     --------
@@ -88,48 +70,78 @@ class InfluenceReport:
     ['sat']
     """
 
-    network: Network
-    source: str | None
-    attributes: tuple[AttributeReport, ...]
-    beliefs: tuple[Belief, ...]
-    assumptions: tuple[str, ...]
-    records: int | None = None
-    query: Query | None = None
-    epsilon: float | None = None
-    plan: Plan | None = None
-    curves: tuple[Curve, ...] | None = None
+    @property
+    def headline(self) -> str:
+        """The finding in one plain sentence."""
+        return f"{inline(headline(self))}."
+
+    @cached_property
+    def advice(self) -> tuple[Text, ...]:
+        """What to try next where the answer is coarse or useless; empty otherwise."""
+        return advice(self)
+
+    @cached_property
+    def curve(self) -> tuple[tuple[float, float], ...]:
+        """Pairs (epsilon, delta) of what is asked about, without noise; empty where it is bounded."""
+        return curve_of(self)
 
     @property
-    def text(self) -> str:
-        """Return the whole report as plain text."""
-        return report_text(self)
+    def document(self) -> Document:
+        """What the report says, apart from its form and from what a page moves."""
+        return self._document
 
-    def __repr__(self) -> str:
-        names = ", ".join(report.protected for report in self.attributes)
-        return f"InfluenceReport({names})"
+    @cached_property
+    def _document(self) -> Document:
+        badge = None if self.best is None else verdict_badge(self.best)
+        return Document(
+            kind="influence report",
+            kicker=f"bnpriv influence report \u00b7 {setting_text(self)}",
+            headline=headline(self),
+            verdict="" if badge is None else badge.text,
+            tone="plain" if badge is None else badge.tone,
+            lead=lead(self),
+            answer=() if self.best is None else noise_figure(self.best),
+            facts=tuple(facts(self, self.advice)),
+            beside=beside(self),
+            sections=tuple(part for part in self._sections() if part is not None),
+            data=report_data(self),
+        )
 
-    def __str__(self) -> str:
-        return self.text
-
-    def to_dict(self) -> Json:
-        """Return the report as plain values; docs/report-schema.md names every field."""
-        return report_dict(self)
-
-    def to_json(self) -> str:
-        """Return the report as JSON; docs/report-schema.md names every field."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown, without the drawings."""
-        return report_markdown(self)
+    def _sections(self) -> Iterator[Section | None]:
+        yield columns_section(self)
+        yield laws_section(self)
+        yield from further_sections(self)
+        yield network_section(self)
+        if self.best is not None:
+            yield noise_section(self.best)
+            yield Section(title="What another epsilon would do", blocks=(Paragraph(WORDS, soft=True),), id=SLIDER)
+        if self.plan is not None:
+            yield comparison_section(self.plan.calibrations, self.plan.refusals)
+        if self.best is not None:
+            yield guarantee_section(self.best.guarantee)
+        yield beliefs_section(self)
+        yield quilts_section(self)
+        yield edges_section(self)
+        yield secrets_section(self)
+        yield curve_section(self)
+        yield history_section(self)
+        yield reading_section(self)
+        yield trust_section(self)
+        yield glossary_section(self)
+        yield long_names_section(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as a page of its own, which loads nothing from anywhere.
+        """Return the report as a page of its own, with a slider for epsilon; it loads nothing from anywhere.
 
         Parameters
         ----------
         path : str or Path, optional
-            Also write it to this file.
+            Also write the page to this file.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written; what was there before stays.
 
         Examples
         --------
@@ -138,7 +150,15 @@ class InfluenceReport:
         >>> page.startswith("<!doctype html>"), len(page) < 400_000
         (True, True)
         """
-        return write(report_page(self), path)
+        slider = slider_of(self)
+        made = self.document
+        if slider is not None:
+            live = slider_section(slider)
+            made = replace(made, sections=tuple(live if part.id == SLIDER else part for part in made.sections))
+        page = str(document_page(made))
+        if path is not None:
+            write_text(path, page)
+        return page
 
     def to_pandas(self) -> pd.DataFrame:
         """Return what every single column tells about every protected attribute, one row each, in nats."""
@@ -150,69 +170,40 @@ class InfluenceReport:
         """Return the rows of `to_pandas` as CSV in which no name is taken for a formula by a spreadsheet."""
         return csv_text(_COLUMNS, self._rows())
 
-    def _repr_html_(self) -> str:
-        return report_fragment(self)
-
     def _rows(self) -> list[list[str | float]]:
+        if self.network is None:
+            return [[told.protected, "the answer", told.nats, told.kind, told.pair] for told in self.answers]
         return [
-            [attribute.protected, *influence.columns, float(influence), influence.kind, witness_text(influence)]
-            for attribute in self.attributes
-            for influence in attribute.columns
+            [row.protected, name, float(told), told.kind, witness_text(told)]
+            for row in self.attributes
+            for told in (row.columns or ((row.asked,) if row.asked is not None else ()))
+            for column in sorted(told.columns)
+            for name in row.alike.get(column, (column,))
         ]
 
-
-_COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
-
-
-@overload
-def influence_report(model: Network, *, protect: Protect | None = None, limit: int = 10) -> InfluenceReport: ...
+    def __repr__(self) -> str:
+        return visible(f"InfluenceReport({', '.join(secret.attribute for secret in self.protected)})")
 
 
-@overload
-def influence_report(model: GaussianNetwork, *, protect: Protect | None = None, limit: int = 10) -> GaussianReport: ...
-
-
-@overload
-def influence_report(model: DensityNetwork, *, protect: Protect | None = None, limit: int = 10) -> DensityReport: ...
-
-
-@overload
-def influence_report(
-    model: DistributionalAttributePrivacy,
-    query: Query | str | None = None,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    *,
-    limit: int = 10,
-) -> InfluenceReport | GaussianReport | DensityReport: ...
-
-
-@overload
-def influence_report(
-    model: ValuePrivacy,
-    query: Query | str | None = None,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    *,
-    limit: int = 10,
-) -> InfluenceReport | ChainReport: ...
+SLIDER = "slider-section"
 
 
 def influence_report(
-    model: Network | DistributionalAttributePrivacy | ValuePrivacy,
+    model: Network | Framework,
     query: Query | str | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     *,
     protect: Protect | None = None,
     limit: int = 10,
-) -> InfluenceReport | GaussianReport | DensityReport | ChainReport:
+) -> InfluenceReport:
     """Report what leaks about the protected attributes and, with a query, what noise it needs and why.
 
     Parameters
     ----------
-    model : Network, DistributionalAttributePrivacy or ValuePrivacy
-        A network of any kind, with `protect`; or a framework, with an optional `query`, `epsilon` and `delta`.
+    model : network or framework
+        A network of any kind, with `protect`; or a framework of any notion, with an optional `query`, `epsilon` and
+        `delta`.
     query : Query or str, optional
         What is to be released from a framework.
     epsilon : float, optional
@@ -227,7 +218,6 @@ def influence_report(
     Returns
     -------
     InfluenceReport
-        GaussianReport for a GaussianNetwork, DensityReport for a DensityNetwork, ChainReport for a MarkovChain.
         Print it, or see its methods.
 
     Raises
@@ -242,132 +232,77 @@ def influence_report(
     Of all columns sat tells most about income: ...
     """
     limit = checks.whole("limit", limit)
-    if isinstance(model, (DiscreteNetwork, IntervalNetwork, GaussianNetwork, DensityNetwork)):
+    if not isinstance(model, Framework):
+        if not hasattr(model, "level"):
+            require_framework(model, query)
         if protect is None or query is not None or epsilon is not None:
             raise ParameterError(
                 "the report of a network takes protect=..., and a query needs a framework",
                 found="no protect" if protect is None else "a query or an epsilon",
                 remedy='Pass protect="name", or build a framework first.',
             )
-        return _network_report(model, protect, limit)
-    if not hasattr(model, "level"):
-        require_framework(model, query)
-    query = None if query is None else as_query(query)
-    if protect is not None or (epsilon is not None and query is None):
+        return _report(subject_of_network(model, protect), limit)
+    if protect is not None or (epsilon is not None and query is None and own_query(model) is None):
         raise ParameterError(
             "the report of a framework takes a query, and an epsilon only with a query",
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
+    asked = None if query is None else as_query(query)
     refusal = impossibility(model)
     if refusal is not None:
         raise refusal.error()
-    if isinstance(model, ValuePrivacy):
-        return _value_report(model, query, epsilon, delta, limit)
-    return _parameters_report(of_parameters(model, "a report"), query, epsilon, delta, limit)
+    subject = subject_of(model, asked)
+    made = None
+    if epsilon is not None and subject.query is not None:
+        made = plan(model, subject.query, epsilon, delta)
+        epsilon = checks.epsilon(epsilon)
+    return _report(subject, limit, made, epsilon, delta)
 
 
-def _network_report(network: Network, protect: Protect, limit: int) -> InfluenceReport | GaussianReport | DensityReport:
-    if isinstance(network, DensityNetwork):
-        intervals = _intervals(secrets_of(network, protect))
-        require_possible(network, intervals)
-        return density_report(network, list(intervals.items()), limit=limit)
-    if isinstance(network, GaussianNetwork):
-        values = [(name, of_values(pairs)) for name, pairs in secrets_of(network, protect).items()]
-        return gaussian_report(network, values, limit=limit)
-    secrets = {name: of_states(pairs) for name, pairs in secrets_of(network, protect).items()}
-    require_possible(network, secrets)
-    found = tuple(attribute_report(network, name, pairs, limit, share=len(secrets)) for name, pairs in secrets.items())
-    drawn = network.drawn if isinstance(network, DiscreteNetwork) else None
-    return InfluenceReport(
-        network=network,
-        source=None if drawn is None else drawn.source,
-        attributes=found,
-        beliefs=beliefs(found, None),
-        assumptions=(*model_assumptions(network), *dropped_pairs(found)),
-    )
-
-
-def _parameters_report(
-    model: DistributionalAttributePrivacy, query: Query | None, epsilon: float | None, delta: float, limit: int
-) -> InfluenceReport | GaussianReport | DensityReport:
-    made = None if query is None or epsilon is None else plan(model, query, epsilon, delta)
-    if isinstance(model.network, DensityNetwork):
-        chosen = _intervals(model.secrets)
-        return density_report(
-            model.network, list(chosen.items()), source=model.source, query=query, plan=made, limit=limit
-        )
-    if not isinstance(model.network, GaussianNetwork):
-        return _framework_report(model, query, epsilon, made, limit)
-    secrets = [(name, of_values(pairs)) for name, pairs in model.secrets.items()]
-    return gaussian_report(model.network, secrets, source=model.source, query=query, plan=made, limit=limit)
-
-
-def _intervals(secrets: Mapping[str, tuple[Pair, ...]]) -> Mapping[str, tuple[IntervalPair, ...]]:
-    return cast("Mapping[str, tuple[IntervalPair, ...]]", secrets)
-
-
-def _value_report(
-    framework: ValuePrivacy, query: Query | None, epsilon: float | None, delta: float, limit: int
-) -> InfluenceReport | ChainReport:
-    made = None if query is None or epsilon is None else plan(framework, query, epsilon, delta)
-    if not isinstance(framework.model, DiscreteNetwork):
-        return chain_report(framework, framework.model, query, made)
-    secrets = {name: of_states(pairs) for name, pairs in framework.secrets.items()}
-    asked: Mapping[str, Influence] = {} if query is None else record_influences(framework.model, secrets, query)
-    found = tuple(
-        replace(
-            attribute_report(framework.model, name, pairs, limit, asked=asked.get(name), share=len(secrets)),
-            is_queried=query is not None and name in query.columns,
-        )
-        for name, pairs in secrets.items()
-    )
-    certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
-    return InfluenceReport(
-        network=framework.model,
-        source=framework.source,
-        attributes=found,
-        beliefs=beliefs(found, made),
-        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.model), *dropped_pairs(found), *certified))),
-        records=framework.schema.records,
-        query=query,
-        epsilon=None if epsilon is None else checks.epsilon(epsilon),
-        plan=made,
-    )
-
-
-def _framework_report(
-    framework: DistributionalAttributePrivacy,
-    query: Query | None,
-    epsilon: float | None,
-    made: Plan | None,
-    limit: int,
+def _report(
+    subject: Subject, limit: int, made: Plan | None = None, epsilon: float | None = None, delta: float = 0.0
 ) -> InfluenceReport:
-    asked: Mapping[str, Influence] = {} if query is None else query_influences(framework, query)
-    question = (
-        None if query is None else Question(framework=framework, query=query, calibration=quilt_calibration(made))
-    )
-    found = tuple(
-        attribute_report(
-            framework.discrete, name, of_states(pairs), limit, question, asked.get(name), len(framework.secrets)
-        )
-        for name, pairs in framework.secrets.items()
-    )
+    by_quilts = quilt_calibration(made)
+    found = tuple(attribute_report(subject, name, limit, by_quilts) for name in subject.secrets)
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
+    own = () if subject.network is None else model_assumptions(subject.network)
+    approximate = made is not None and any(calibration.delta > 0 for calibration in made.calibrations)
+    curves = None
+    if subject.query is not None and subject.framework is not None and not approximate:
+        curves = noise_curves(subject.framework, subject.query)
     return InfluenceReport(
-        network=framework.discrete,
-        source=framework.source,
+        network=subject.network,
+        without=subject.without,
+        source=subject.source,
+        protected=subject.protected,
         attributes=found,
         beliefs=beliefs(found, made),
-        assumptions=tuple(dict.fromkeys((*model_assumptions(framework.discrete), *dropped_pairs(found), *certified))),
-        records=framework.schema.records,
-        query=query,
-        epsilon=None if epsilon is None else checks.epsilon(epsilon),
+        assumptions=tuple(dict.fromkeys((*own, *dropped_pairs(found), *certified))),
+        framework=subject.framework,
+        query=subject.query,
+        epsilon=epsilon,
+        delta=delta,
         plan=made,
-        curves=None if query is None or _approximate(made) else noise_curves(framework, query),
+        curves=curves,
+        laws=_laws(subject, made),
+        answers=() if subject.network is not None or subject.framework is None else answers_told(subject),
+        further=() if subject.network is None else further_tables(subject.network),
     )
 
 
-def _approximate(made: Plan | None) -> bool:
-    """Return whether the noise allows a failure probability: curves over epsilon are those of pure guarantees."""
-    return made is not None and any(calibration.delta > 0 for calibration in made.calibrations)
+def _laws(subject: Subject, made: Plan | None) -> LawDecision | Refusal | None:
+    """Return the laws of the answer under the two worst secrets, where no influences say what the answer tells."""
+    if subject.influences is not None or subject.framework is None or subject.query is None:
+        return None
+    calibrations = () if made is None else made.calibrations
+    found = [row for each in calibrations for row in each.certificate.decisions if isinstance(row, LawDecision)]
+    if found:
+        return max(found, key=lambda row: (row.distance is not None, row.scale))
+    try:
+        # the distance between two laws does not depend on epsilon
+        alone = WassersteinMechanism().calibrate(subject.framework, subject.query, epsilon=1.0)
+    except BnprivError as error:
+        return Refusal.of(error)
+    decided = [row for row in alone.certificate.decisions if isinstance(row, LawDecision)]
+    return decided[0] if decided else None

@@ -1,6 +1,7 @@
 "use strict";
-// Recomputes the noise of the Markov quilt mechanism: for every pair of secrets the least of its candidates, then the
-// largest of these. Everything is shown as text, so that no name can become markup.
+// The noise at other epsilons. With curves it recomputes that of the Markov quilt mechanism: for every pair of secrets the
+// least of its candidates, then the largest of these. With rows it shows the calibration of the next smaller epsilon.
+// Everything is shown as text, so that no name can become markup.
 (() => {
   const data = JSON.parse(document.getElementById("slider-data").textContent);
   const range = document.getElementById("epsilon");
@@ -83,16 +84,38 @@
       reach === 0 ? "no noise" : "19 of 20 releases err by at most " + numberText(reach) + (share <= 1 ? "" : ", cut off in the drawing");
   };
 
-  const update = (epsilon) => {
+  const byCurves = (epsilon) => {
     const found = decide(epsilon);
-    const reach = found.scale * data.quantile;
+    return {
+      scale: found.scale, mean: found.scale * data.mean, reach: found.scale * data.quantile,
+      moved: movedText(epsilon), reason: reasonText(found),
+    };
+  };
+  const byRows = (epsilon) => {
+    let place = -1;
+    data.epsilons.forEach((value, k) => { if (value <= epsilon * (1 + 1e-12)) place = k; });
+    if (place < 0) return null;
+    const row = data.rows[place];
+    const at = data.epsilons[place] === epsilon ? "" : ", as calibrated at epsilon " + general(data.epsilons[place], 6);
+    return { scale: row.scale, mean: row.mean, reach: row.reach, moved: "at most " + row.moved, reason: row.mechanism + at };
+  };
+
+  const update = (epsilon) => {
+    const found = data.rows.length > 0 ? byRows(epsilon) : byCurves(epsilon);
+    if (found === null) {
+      for (const id of ["scale", "error", "belief", "verdict"]) show(id, "\u2013");
+      show("reason", "not calibrated below epsilon " + general(data.epsilons[0], 6));
+      drawBar(0);
+      return;
+    }
+    const reach = found.reach;
     const [verdict, share] = verdictOf(reach);
     const words = data.words[verdict];
     show("scale", numberText(found.scale));
-    show("reason", reasonText(found));
-    show("error", reach === 0 ? "none" : numberText(found.scale * data.mean) + " in the mean, 19 of 20 releases at most "
+    show("reason", found.reason);
+    show("error", reach === 0 ? "none" : numberText(found.mean) + " in the mean, 19 of 20 releases at most "
       + numberText(reach));
-    show("belief", movedText(epsilon));
+    show("belief", found.moved);
     show("verdict", words.length === 1 ? words[0] : words[0] + numberText(100 * share, 3) + " %" + words[1]);
     drawBar(reach);
   };

@@ -1,31 +1,24 @@
-"""The sentences of a report, the same in every format."""
+"""The sentences of a report, the same in every form."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol, runtime_checkable
 
-from bnpriv.frameworks import odds
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import observer_text, odds
 from bnpriv.influence.base import Influence
 from bnpriv.mechanisms.drawn import points_text
-from bnpriv.mechanisms.inverse import least_epsilon
-from bnpriv.mechanisms.plan import Plan
-from bnpriv.mechanisms.usefulness import LIMITS
-from bnpriv.mechanisms.verdict import reason_text, share_text, verdict_text
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork
+from bnpriv.mechanisms.verdict import share_text, verdict_text
+from bnpriv.networks import Network
+from bnpriv.render.document import Code, Name, Text
 from bnpriv.render.text import and_text, name_text, number_text, some_text
-from bnpriv.report.curves import Curve, epsilon_at
-from bnpriv.report.values import AttributeReport
+from bnpriv.report.analysis import rare
+from bnpriv.report.values import Analysis, AttributeReport
 
-if TYPE_CHECKING:
-    from bnpriv.report.influence_report import InfluenceReport
-
-LIMIT = {verdict: share for share, verdict in LIMITS}["useful"]
-"""The largest share of its range by which a useful answer errs."""
-
-MOST_EPSILON = 20.0
-"""Above it an answer is not called private."""
+MOST_NAMED = 4
+"""Columns that a sentence names."""
 
 WORDS = (
     ("nat", "The unit of influence: log odds move by at most this much. 0.1 nats is a factor 1.1 on the odds, 1 nat a "
@@ -40,63 +33,127 @@ WORDS = (
 )  # fmt: skip
 """What a reader may not have met before."""
 
+DELTA = (
+    "delta",
+    "Where no factor bounds the odds, a large factor is improbable: what has probability p under one secret has at "
+    "most exp(epsilon) p + delta under the other.",
+)
+MU = (
+    "mu",
+    "A Mahalanobis distance: seeing the columns, two protected values are told apart as well as two normal numbers of "
+    "deviation 1 whose means are mu apart.",
+)
 
-def headline(report: InfluenceReport) -> tuple[str, str]:
-    """Return the verdict: what it is about (a query or a column), and the rest of the sentence, without a full stop."""
-    if report.query is not None and report.plan is not None and report.plan.calibrations:
-        return str(report.query), verdict_text(report.plan.best)
+
+@runtime_checkable
+class Enclosing(Protocol):
+    """A network that stands for more models than it counts."""
+
+    @property
+    def models_text(self) -> str:
+        """Which models they are."""
+        ...
+
+
+def headline(report: Analysis) -> Text:
+    """Return the finding as a sentence, without a full stop."""
+    if report.best is not None:
+        estimate = " (an estimate)" if report.best.guarantee.kind == "estimate" else ""
+        return Code(str(report.best.query)), f" {verdict_text(report.best)}{estimate}"
+    if report.worst is None:
+        return _laws_headline(report)
     if report.query is not None:
-        return str(report.query), _asked_text(report)
-    most = max(report.attributes, key=lambda row: _most(row))
-    if not most.columns:
-        return most.protected, "is the only attribute of the network"
-    if _most(most) == 0:
-        return "No other column", f"tells anything by itself about {_protected(report)}"
-    (column,) = most.columns[0].columns
-    moved = move_text(_most(most), bounds_belief=most.bounds_belief)
-    if most.columns[0].too_large:
+        return _asked_headline(report, report.query)
+    return _columns_headline(report)
+
+
+def _laws_headline(report: Analysis) -> Text:
+    found = report.laws
+    if found is None or isinstance(found, Refusal) or found.distance is None:
+        return "It is declared which laws must not be told apart"
+    return (
+        "The answers of two declared distributions can be told apart: mass moves by up to "
+        f"{number_text(found.distance.upper)} from one law to the other"
+    )
+
+
+def _asked_headline(report: Analysis, query: object) -> Text:
+    read = sorted(name_text(row.protected) for row in report.attributes if row.is_queried)
+    if read:
+        return f"The queried columns are driven by {and_text(read)} directly, and {_without_bound(report)}"
+    most = report.worst
+    assert most is not None
+    assert most.asked is not None
+    name = name_text(most.protected)
+    subject = Code(str(query))
+    told = most.told
+    if told == 0:
+        return subject, f" tells nothing about {_protected(report)}"
+    if math.isinf(told):
+        return subject, f" {_infinite(report, most.asked)}"
+    guess = " (estimate)" if most.asked.kind == "estimate" else ""
+    moved = move_text(told, bounds_belief=most.bounds_belief)
+    return subject, f" tells up to {number_text(told)} nats about {name}: {moved}{guess}"
+
+
+def _without_bound(report: Analysis) -> str:
+    """Return what happens to an attribute that is read itself."""
+    row = next(row for row in report.attributes if row.is_queried)
+    if report.network is not None and report.network.states.get(row.protected):
+        return f"can rule out a secret of {name_text(row.protected)} altogether"
+    return "tell about it without bound"
+
+
+def _infinite(report: Analysis, influence: Influence) -> str:
+    """Return what an infinite influence means: with how much probability more than a factor e is told."""
+    name = name_text(influence.protected)
+    if influence.unknown is not None:
+        return f"may tell anything about {name}: nothing is known to bound it"
+    if report.network is not None and report.network.states.get(influence.protected):
+        return f"can rule out a secret of {name} altogether"
+    distance = "" if influence.mu is None else f"mu is {number_text(influence.mu)}, "
+    delta = rare(influence)
+    rarity = "" if delta is None else f"{distance}delta at epsilon 1 is {number_text(delta)}"
+    guess = " (estimate)" if influence.kind == "estimate" else ""
+    return f"tells about {name} without bound" + (f"; {rarity}" if rarity else "") + guess
+
+
+def _columns_headline(report: Analysis) -> Text:
+    most = report.worst
+    assert most is not None
+    if not most.columns and most.asked is None:
+        return Name(most.protected), " is the only attribute of the network"
+    if most.told == 0 and most.most <= 0:
+        return f"No other column tells anything by itself about {_protected(report)}"
+    told = most.columns[0] if most.columns else most.asked
+    assert told is not None
+    (column,) = sorted(told.columns)[:1]
+    about = name_text(most.protected)
+    moved = move_text(float(told), bounds_belief=most.bounds_belief)
+    if told.too_large:
         bound = "by a bound, because its tables are too large"
-        return f"{column}", f"may tell most about {name_text(most.protected)}, {bound}: {moved} at most"
-    return f"{column}", f"tells most about {name_text(most.protected)}: {moved}"
+        return Name(column), f" may tell most about {about}, {bound}: {moved} at most"
+    if math.isinf(float(told)) and not (report.network is not None and report.network.states.get(most.protected)):
+        return "Of all columns ", Name(column), f" tells most: it {_infinite(report, told)}"
+    return "Of all columns ", Name(column), f" tells most about {about}: {moved}"
 
 
-def lead(report: InfluenceReport) -> str:
+def _protected(report: Analysis) -> str:
+    return and_text([name_text(row.protected) for row in report.attributes])
+
+
+def lead(report: Analysis) -> str:
     """Return what stands behind the headline, in a sentence or two."""
-    if report.plan is not None and report.plan.calibrations:
-        best = report.plan.best
-        if best.useful.verdict == "exact":
-            return reason_text(best)
-        return " ".join(part for part in (share_text(best), advice_text(report)) if part)
+    if report.best is not None:
+        return share_text(report.best)
+    if report.plan is not None:
+        return "No mechanism supports this query."
     if report.query is not None:
         return "Give an epsilon to learn what noise the answer needs."
     return (
         "A statistic that never reads a protected column can still tell about it, because columns depend on each "
         "other. This report says how much, at worst."
     )
-
-
-def advice_text(report: InfluenceReport) -> str:
-    """Return from which epsilon on the answer would be useful, where it is not."""
-    if report.plan is None or report.curves is None or report.plan.best.useful.verdict not in ("coarse", "useless"):
-        return ""
-    best = report.plan.best
-    enough = useful_from(report.plan, report.curves, best.scale * LIMIT / best.useful.share)
-    if enough > MOST_EPSILON:
-        return "No epsilon below 20 makes this answer useful: ask something else, such as a query of fewer columns."
-    return f"It would be useful from epsilon {number_text(enough, 2)} on."
-
-
-def useful_from(plan: Plan, curves: Iterable[Curve], scale: float) -> float:
-    """Return the least epsilon, rounded up to two digits, at which some mechanism's noise has at most a given scale.
-
-    Of the mechanisms that a plan names, the Markov quilt mechanism by its curves.
-    """
-    by_laws = (least_epsilon(calibration, scale) for calibration in plan.calibrations)
-    least = min(epsilon_at(curves, scale), *by_laws)
-    if math.isinf(least):
-        return least
-    step = 10.0 ** (math.floor(math.log10(least)) - 1)
-    return math.ceil(least / step * (1 + 1e-9)) * step
 
 
 def move_text(nats: float, *, bounds_belief: bool) -> str:
@@ -112,40 +169,46 @@ def influence_text(influence: Influence) -> str:
     """Return an influence in words."""
     told = some_text(influence.columns)
     value = float(influence)
+    name = name_text(influence.protected)
     if value == 0:
-        return f"{told} tells nothing about {name_text(influence.protected)}"
+        return f"{told} tells nothing about {name}"
+    if influence.mu is not None:
+        return f"{told} tells about {name} without bound: mu is {number_text(influence.mu)}"
     if math.isinf(value):
-        return f"{told} can rule out a secret of {name_text(influence.protected)} altogether"
-    return f"{told} tells at most {number_text(value)} nats about {name_text(influence.protected)}"
+        return f"{told} can rule out a secret of {name} altogether"
+    return f"{told} tells at most {number_text(value)} nats about {name}"
 
 
 def witness_text(influence: Influence) -> str:
-    """Return the assignment, the pair of secrets and the model that attain an influence, or that a bound stands in."""
+    """Return the assignment, the pair of secrets and the model that attain an influence, or how else it was found."""
     if influence.too_large:
         return f"a bound; too large: {influence.too_large}"
     if influence.pair is None or not influence.assignment:
-        return ""
+        return "" if influence.how == "exact" else influence.how
     seen = ", ".join(f"{name} = {state}" for name, state in influence.assignment.items())
     return f"{seen} for {influence.pair}" + (f", model {influence.model}" if influence.values.shape[0] > 1 else "")
 
 
-def setting_text(report: InfluenceReport) -> str:
+def setting_text(report: Analysis) -> str:
     """Return the size of the model."""
-    network = report.network
-    models = "one model" if network.models == 1 else f"{network.models} models"
-    if isinstance(network, IntervalNetwork):
-        models = "all models within intervals"
-    elif network.drawn is not None:
-        models = f"{network.models:,} models drawn from a posterior"
     records = "" if report.records is None else f"{report.records:,} records, "
-    edges = "1 edge" if len(network.graph.edges) == 1 else f"{len(network.graph.edges)} edges"
-    return f"{records}{len(network.attributes)} attributes, {edges}, {models}"
-
-
-def drawn_text(report: InfluenceReport) -> str:
-    """Return which models were drawn, or an empty text if they are no draws."""
+    if report.network is None:
+        count = 0 if report.framework is None else report.framework.models
+        return f"{records}{count} {'pair' if count == 1 else 'pairs'} of laws"
     network = report.network
-    return network.drawn.models_text if isinstance(network, DiscreteNetwork) and network.drawn is not None else ""
+    count = len(network.graph.edges)
+    edges = "1 edge" if count == 1 else f"{count} edges"
+    nodes = len(network.attributes)
+    attributes = "1 attribute" if nodes == 1 else f"{nodes} attributes"
+    return f"{records}{attributes}, {edges}, {models_text(network)}"
+
+
+def models_text(network: Network) -> str:
+    """Return how many models there are, and where they come from."""
+    if network.drawn is not None:
+        return f"{network.models:,} models drawn from a posterior"
+    models = "one model" if network.models == 1 else f"{network.models:,} models"
+    return f"{models}, {network.kind_text}"
 
 
 def draws_text(influence: Influence | None) -> str:
@@ -155,9 +218,9 @@ def draws_text(influence: Influence | None) -> str:
     return f"{some_text(influence.columns)} about {name_text(influence.protected)}: {points_text(influence.values)}"
 
 
-def node_text(report: InfluenceReport) -> str:
+def node_text(network: Network) -> str:
     """Return what a node of the network means."""
-    if report.network.level == "parameters":
+    if network.level == "parameters":
         return (
             "A node stands for what a column is like as a whole (the parameter that governs it), not for the value of "
             "a single record. What a node tells is all that its column can tell, however many records there are."
@@ -165,12 +228,12 @@ def node_text(report: InfluenceReport) -> str:
     return "A node stands for the value of a column in one record."
 
 
-def path_text(edges: tuple[tuple[str, str], ...]) -> str:
+def path_text(edges: Iterable[tuple[str, str]]) -> str:
     """Return edges in words."""
     return ", ".join(f"{name_text(a)} -> {name_text(b)}" for a, b in edges)
 
 
-def asked_text(report: InfluenceReport, row: AttributeReport) -> str:
+def asked_text(report: Analysis, row: AttributeReport) -> str:
     """Return which columns the tables of edges and beliefs speak of."""
     if row.asked is None:
         return ""
@@ -179,22 +242,22 @@ def asked_text(report: InfluenceReport, row: AttributeReport) -> str:
     return f"{what} {some_text(row.asked.columns)}"
 
 
-def _asked_text(report: InfluenceReport) -> str:
-    most = max(report.attributes, key=lambda row: row.told)
-    told = most.told
-    if told == 0:
-        return f"tells nothing about {_protected(report)}"
-    if math.isinf(told):
-        return f"can rule out a secret of {_protected(report)} altogether"
+def observed_text(network: Network) -> str:
+    """Return which models somebody who must not learn the secrets may believe."""
+    if network.drawn is not None:
+        return network.drawn.models_text
+    own = network.models_text if isinstance(network, Enclosing) else ""
+    return observer_text(network.models, models_text=own)
+
+
+def model_assumptions(network: Network) -> tuple[str, ...]:
+    """Return what every number of a report leans on."""
+    drawn = network.drawn
+    beyond = () if drawn is None else (drawn.sentence,)
     return (
-        f"tells up to {number_text(told)} nats about {name_text(most.protected)}: "
-        f"{move_text(told, bounds_belief=most.bounds_belief)}"
+        f"The observer's beliefs are those of {observed_text(network)}; somebody who knows more, for example the state "
+        "of another attribute, holds another model.",
+        "No dependence is missing from the network: an edge too many costs accuracy, an edge too few costs privacy.",
+        "The network was not learned from the table that is to be protected.",
+        *beyond,
     )
-
-
-def _most(row: AttributeReport) -> float:
-    return float(row.columns[0]) if row.columns else -1.0
-
-
-def _protected(report: InfluenceReport) -> str:
-    return and_text([name_text(row.protected) for row in report.attributes])

@@ -182,7 +182,7 @@ def test_models_in_which_a_chain_is_certain_are_dropped_and_told() -> None:
         calibration = bp.MarkovChainMechanism().calibrate(framework, QUERY, epsilon=1.0)
         scales.append(calibration.scale)
         assert ("in model 1 no two values" in str(calibration)) == (chain is both)
-        assert "ChainReport" in repr(bp.influence_report(framework))
+        assert "InfluenceReport" in repr(bp.influence_report(framework))
     assert scales[0] == scales[1]
 
 

@@ -179,14 +179,13 @@ WORDS = {
     "notion": ("refused: ", "needs a framework of distributional attribute privacy"),
     "chain": ("refused: ", "found a MarkovChain"),
     "struct": ("refused: the mechanism needs structural evidence", ""),
-    "protect": ("refused: the report of a framework takes a query", ""),
     "delta": ("refused: what a factor does is worked out for Laplace noise and delta 0", ""),
     "other": ("refused: what a factor does is worked out for Markov quilts and for noise that needs no model", ""),
     "model": ("refused: what a factor does is worked out for parameters of columns with finitely many states", ""),
     "covered": ("refused: ", "found not covered"),
     # broken
     "attr": ("crashes: AttributeError", ""),
-    "slider": ("crashes: AssertionError: the page has no slider", ""),
+    "none": ("crashes: AssertionError: assert ", ""),
 }
 """What a word of the table stands for: how it starts, and what else is said."""
 
@@ -221,18 +220,18 @@ TABLE = table_of(
     influence.conditional    works    exact    works    works    CHAIN    works    struct   struct   struct
     influence.delta          works    exact    works    works    CHAIN    works    struct   struct   struct
     influence._repr_html_    works    works    works    works    CHAIN    works    struct   struct   struct
-    influence_report         works    works    works    works    works    works    NOTION   NOTION   NOTION
-    report, no query         works    works    works    works    works    works    NOTION   NOTION   NOTION
-    report of network        works    works    works    works    PROTECT  works    -        -        -
-    str(report)              works    works    works    works    works    works    NOTION   NOTION   NOTION
-    report.to_json           works    works    works    works    works    works    NOTION   NOTION   NOTION
-    report.to_markdown       works    works    works    works    works    works    NOTION   NOTION   NOTION
-    report.to_html           works    works    works    works    works    works    NOTION   NOTION   NOTION
-    report._repr_html_       works    works    works    works    works    works    NOTION   NOTION   NOTION
-    report.to_pandas         works    works    ATTR     ATTR     ATTR     works    NOTION   NOTION   NOTION
-    report.to_csv            works    works    ATTR     ATTR     ATTR     works    NOTION   NOTION   NOTION
-    report.beliefs           works    works    ATTR     ATTR     ATTR     works    NOTION   NOTION   NOTION
-    report.slider            works    works    SLIDER   SLIDER   SLIDER   SLIDER   NOTION   NOTION   NOTION
+    influence_report         works    works    works    works    works    works    works    works    works
+    report, no query         works    works    works    works    works    works    works    works    works
+    report of network        works    works    works    works    works    works    -        -        -
+    str(report)              works    works    works    works    works    works    works    works    works
+    report.to_json           works    works    works    works    works    works    works    works    works
+    report.to_markdown       works    works    works    works    works    works    works    works    works
+    report.to_html           works    works    works    works    works    works    works    works    works
+    report._repr_html_       works    works    works    works    works    works    works    works    works
+    report.to_pandas         works    works    works    works    NONE     works    works    works    works
+    report.to_csv            works    works    works    works    NONE     works    works    works    works
+    report.beliefs           works    works    works    works    works    works    works    works    works
+    report.slider            works    works    works    works    works    works    works    works    works
     leaks                    works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
     leaks of network         works    works    NOTION   NOTION   NOTION   works    works    -        -
     leaks.to_pandas          works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION

@@ -46,7 +46,7 @@ def test_report_writes_every_format(shell, tmp_path: Path) -> None:
     assert code == 0
     assert files["html"].read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "income" in files["markdown"].read_text(encoding="utf-8")
-    assert json.loads(files["json"].read_text(encoding="utf-8"))["query"]
+    assert json.loads(files["json"].read_text(encoding="utf-8"))["data"]["query"]
 
 
 def test_json_on_standard_output_is_json_alone(shell) -> None:

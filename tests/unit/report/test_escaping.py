@@ -241,8 +241,8 @@ def test_markdown_holds_no_markup_of_names(things, kind: str) -> None:
 
 
 def test_json_keeps_names_as_they_are(things, framework) -> None:
-    found = json.loads(things["report"].to_json())
-    assert [attribute["name"] for attribute in found["attributes"]] == list(framework.network.attributes)
+    found = json.loads(things["report"].to_json())["data"]
+    assert [attribute["name"] for attribute in found["network"]["attributes"]] == list(framework.network.attributes)
     assert found["source"] == framework.source
 
 

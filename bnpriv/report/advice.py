@@ -1,0 +1,200 @@
+"""What to try next where an answer is coarse or useless: what each step would gain is computed, not guessed."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import cast
+
+from bnpriv.errors import BnprivError
+from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
+from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.inverse import least_epsilon
+from bnpriv.mechanisms.plan import Plan
+from bnpriv.mechanisms.usefulness import LIMITS
+from bnpriv.queries.base import Query
+from bnpriv.queries.builtin import Stack
+from bnpriv.render.document import Code, Names, Text
+from bnpriv.render.text import nats_text, number_text
+from bnpriv.report.analysis import quilt_calibration
+from bnpriv.report.curves import Curve, epsilon_at
+from bnpriv.report.values import Analysis
+from bnpriv.secrets.properties import Apart, Secret, apart
+from bnpriv.secrets.states import SecretPairs, pairs
+
+LIMIT = {verdict: share for share, verdict in LIMITS}["useful"]
+"""The largest share of its range by which a useful answer errs."""
+
+MOST_EPSILON = 20.0
+"""Above it an answer is not called private."""
+
+TINY = 1e-6
+"""The delta that is tried; a tenth of one over the number of records if that is less."""
+
+MOST_PARTS = 4
+"""Numbers of an answer that are tried alone."""
+
+STEPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+"""Epsilons that are tried, in every power of ten."""
+
+GAIN = 0.8
+"""An error that is not smaller by this factor is no gain."""
+
+POOR = ("coarse", "useless")
+
+
+def advice(report: Analysis) -> tuple[Text, ...]:
+    """Return what to try next, the simplest first; nothing where the answer is of use, or nothing was asked."""
+    if report.plan is None or report.query is None or report.framework is None:
+        return ()
+    if report.best is None:
+        return tuple(dict.fromkeys(reason.remedy for _, reason in report.plan.refusals))[:MOST_PARTS]
+    if report.best.useful.verdict not in POOR:
+        return ()
+    return tuple(_steps(report, report.plan, report.framework, report.query))
+
+
+def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> Iterator[Text]:
+    best = made.best
+    yield _enough(report, made, best)
+    if best.delta == 0 and best.guarantee.kind != "estimate":
+        delta = min(TINY, 0.1 / framework.schema.records)
+        yield from _gain(made, framework, query, f"With delta {nats_text(delta)},", delta=delta)
+    if isinstance(query, Stack):
+        for part in query.parts[:MOST_PARTS]:
+            yield from _alone(made, framework, part)
+    closer = _closer(framework)
+    if closer is not None:
+        what, changed = closer
+        yield from _gain(made, changed, query, what, delta=best.delta)
+    free = _free_columns(report, query)
+    if free:
+        told = ": each tells so little that a query of it alone needs no noise."
+        yield "Ask about ", Names(free, most=6), told
+
+
+def _enough(report: Analysis, made: Plan, best: Calibration) -> str:
+    """Return from which epsilon on the answer would be useful."""
+    if report.curves is not None and made.calibrations:
+        enough = useful_from(made, report.curves, best.scale * LIMIT / best.useful.share)
+    else:
+        enough = _first_useful(made, best.epsilon)
+    if enough > MOST_EPSILON:
+        return "No epsilon below 20 makes this answer useful: ask something else, such as a query of fewer columns."
+    return f"It would be useful from epsilon {number_text(enough, 2)} on."
+
+
+def useful_from(made: Plan, curves: Iterable[Curve], scale: float) -> float:
+    """Return the least epsilon, rounded up to two digits, at which some mechanism's noise has at most a given scale.
+
+    Of the mechanisms that a plan names, the Markov quilt mechanism by its curves.
+    """
+    by_laws = (least_epsilon(calibration, scale) for calibration in made.calibrations)
+    least = min(epsilon_at(curves, scale), *by_laws)
+    if math.isinf(least):
+        return least
+    step = 10.0 ** (math.floor(math.log10(least)) - 1)
+    return math.ceil(least / step * (1 + 1e-9)) * step
+
+
+def _first_useful(made: Plan, asked: float) -> float:
+    """Return the least of some epsilons at which a mechanism of a plan is useful; infinite if none is."""
+    levels = [step * 10.0**power for power in range(-3, 2) for step in STEPS]
+    levels = [level for level in levels if asked < level <= MOST_EPSILON]
+    place = bisect_left(levels, True, key=lambda level: _is_useful(made, level))
+    return levels[place] if place < len(levels) else math.inf
+
+
+def _is_useful(made: Plan, epsilon: float) -> bool:
+    first = made.best
+    found = least_noise(made, first.framework, first.query, epsilon, first.delta)
+    return found is not None and found.useful.verdict not in POOR
+
+
+def least_noise(made: Plan, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration | None:
+    """Return the calibration with the least expected error of the mechanisms that a plan found to support a query.
+
+    The others are not tried, whatever else changes: to find out that they do not support it either may take long.
+    """
+    found: list[Calibration] = []
+    for each in made.calibrations:
+        try:
+            found.append(each.mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
+        except BnprivError:
+            continue
+    return min(found, key=lambda calibration: calibration.expected_error, default=None)
+
+
+def _gain(made: Plan, framework: Framework, query: Query, what: str, *, delta: float) -> Iterator[str]:
+    """Yield how large the error would be under other conditions, where that is a gain."""
+    found = least_noise(made, framework, query, made.best.epsilon, delta)
+    if found is not None and found.expected_error < GAIN * made.best.expected_error:
+        yield f"{what} 19 of 20 releases would {_error_text(found)}."
+
+
+def _alone(made: Plan, framework: Framework, part: Query) -> Iterator[Text]:
+    """Yield what would become of one number of the answer alone, where it would be of use."""
+    found = least_noise(made, framework, part, made.best.epsilon, made.best.delta)
+    if found is not None and found.useful.verdict not in POOR:
+        yield "Ask ", Code(str(part)), f" alone: 19 of 20 releases would {_error_text(found)}."
+
+
+def _error_text(calibration: Calibration) -> str:
+    reach = calibration.quantile(0.95)
+    if reach == 0:
+        return "not err at all, as no noise is needed"
+    return f"err by at most {number_text(reach)} ({calibration.useful.verdict})"
+
+
+def _closer(framework: Framework) -> tuple[str, Framework] | None:
+    """Return the framework with secrets half as far apart, or of neighbouring states only, and what that is."""
+    if not isinstance(framework, (DistributionalAttributePrivacy, DatasetAttributePrivacy, ValuePrivacy)):
+        return None
+    protect = cast("object", framework.protect)
+    if isinstance(protect, Mapping):
+        halves = {name: _half(given) for name, given in cast("Mapping[str, object]", protect).items()}
+        found = {name: half for name, half in halves.items() if half is not None}
+        if len(found) == len(halves):
+            return "With secrets half as far apart,", replace(framework, protect=found)
+    return _neighbours(framework)
+
+
+def _half(given: object) -> Apart | Secret | None:
+    if isinstance(given, Apart):
+        return apart(at_most=given.at_most / 2)
+    if isinstance(given, Secret) and isinstance(given.pairs, Apart) and given.pairs.at_most >= 2:
+        return replace(given, pairs=apart(at_most=given.pairs.at_most // 2))
+    return None
+
+
+def _neighbours(framework: Framework) -> tuple[str, Framework] | None:
+    """Return a framework that protects neighbouring states only, where all pairs of more than two are protected."""
+    if isinstance(framework, DatasetAttributePrivacy) or not isinstance(
+        framework, (DistributionalAttributePrivacy, ValuePrivacy)
+    ):
+        return None
+    chosen: dict[str, SecretPairs] = {}
+    for secret in framework.protected_secrets:
+        states = framework.network.states.get(secret.attribute, ())
+        if len(states) < 3 or not secret.bounds_belief:
+            return None
+        chosen[secret.attribute] = pairs(*pairwise(states))
+    try:
+        return "Protecting neighbouring states only,", replace(framework, protect=chosen)
+    except BnprivError:
+        return None
+
+
+def _free_columns(report: Analysis, query: Query) -> tuple[str, ...]:
+    """Return the columns that the query does not read and that alone need no noise at this epsilon."""
+    if quilt_calibration(report.plan) is None or report.epsilon is None or report.framework is None:
+        return ()
+    rows: Sequence[frozenset[str]] = [
+        frozenset(name for told in row.columns if float(told) <= report.epsilon for name in told.columns)
+        for row in report.attributes
+    ]
+    columns = report.framework.schema.columns
+    return tuple(sorted(frozenset(columns).intersection(*rows) - query.columns))

@@ -1,0 +1,200 @@
+"""The report as plain values; docs/report-schema.md names every field, and a test holds the two together."""
+
+from __future__ import annotations
+
+import math
+
+from bnpriv.errors import Refusal
+from bnpriv.influence.base import Influence
+from bnpriv.influence.further import FurtherTable
+from bnpriv.mechanisms.answer import calibration_data, calibration_row
+from bnpriv.networks import Network
+from bnpriv.networks.posterior import CONFIDENCE
+from bnpriv.render import Json
+from bnpriv.report.sections.columns import EPSILONS
+from bnpriv.report.sections.curve import curve_of
+from bnpriv.report.values import Analysis, AttributeReport, Belief, EdgeEffect, RankedQuilt
+
+
+def report_data(report: Analysis) -> Json:
+    """Return the report as values that JSON knows; "inf" stands for infinity."""
+    plan, best = report.plan, report.best
+    return {
+        "source": report.source,
+        "records": report.records,
+        "network": None if report.network is None else _network(report.network),
+        "without": None if report.without is None else str(report.without),
+        "secrets": [secret.to_json() for secret in report.protected],
+        "query": None if report.query is None else str(report.query),
+        "queried": [] if report.query is None else sorted(report.query.columns),
+        "epsilon": report.epsilon,
+        "delta": report.delta,
+        "protected": [_attribute(attribute) for attribute in report.attributes],
+        "curve": [{"epsilon": epsilon, "delta": delta} for epsilon, delta in curve_of(report)],
+        "laws": None if report.laws is None else _laws(report),
+        "further": [_further(made) for made in report.further],
+        "beliefs": [_belief(belief) for belief in report.beliefs],
+        "assumptions": list(report.assumptions),
+        "answer": None if best is None else calibration_data(best),
+        "plan": [] if plan is None else [calibration_row(calibration) for calibration in plan.calibrations],
+        "refusals": []
+        if plan is None
+        else [{"mechanism": str(mechanism), "reason": str(reason)} for mechanism, reason in plan.refusals],
+    }
+
+
+def _number(value: float) -> float | str:
+    return "inf" if math.isinf(value) else value
+
+
+def _network(network: Network) -> Json:
+    return {
+        "kind": network.kind_text,
+        "level": network.level,
+        "models": network.models,
+        "drawn": _posterior(network),
+        "attributes": [
+            {"name": name, "states": [str(state) for state in network.states.get(name, ())]}
+            for name in network.attributes
+        ],
+        "edges": [{"parent": a, "child": b} for a, b in network.graph.edges],
+        "reading": _reading(network),
+    }
+
+
+def _reading(network: Network) -> Json:
+    fields = ("name", "law", "role", "treatment", "reason")
+    reading = network.reading
+    return {
+        "variables": [{field: getattr(node, field) for field in fields} for node in reading.nodes],
+        "columns": [{"name": name, "driven_by": list(above)} for name, above in sorted(reading.columns.items())],
+    }
+
+
+def _posterior(network: Network) -> Json | None:
+    drawn = network.drawn
+    if drawn is None:
+        return None
+    return {
+        "public": drawn.source,
+        "draws": drawn.draws,
+        "seed": drawn.seed,
+        "prior": drawn.prior,
+        "confidence": CONFIDENCE if drawn.independent else None,
+        "beyond": drawn.beyond() if drawn.independent else None,
+        "sentence": drawn.sentence,
+    }
+
+
+def _influence(influence: Influence) -> Json:
+    return {
+        "columns": sorted(influence.columns),
+        "nats": _number(float(influence)),
+        "kind": influence.kind,
+        "how": influence.how,
+        "settled": influence.settled,
+        "pair": None if influence.pair is None else str(influence.pair),
+        "model": influence.model,
+        "assignment": [{"attribute": name, "state": str(state)} for name, state in influence.assignment.items()],
+        "mu": influence.mu if influence.mu is None else _number(influence.mu),
+        "deltas": _deltas(influence),
+    }
+
+
+def _deltas(influence: Influence) -> list[Json]:
+    """Return delta at some epsilons where no factor bounds the odds."""
+    if math.isfinite(float(influence)):
+        return []
+    found = [(epsilon, influence.delta(epsilon)) for epsilon in EPSILONS]
+    return [{"epsilon": epsilon, "delta": None if isinstance(delta, Refusal) else delta} for epsilon, delta in found]
+
+
+def _attribute(report: AttributeReport) -> Json:
+    return {
+        "name": report.protected,
+        "pairs": [str(pair) for pair in report.pairs],
+        "columns": [
+            {**_influence(told), "alike": list(report.alike.get(min(told.columns), ()))} for told in report.columns
+        ],
+        "driven": [
+            {"name": name, "influence": None if told is None else _influence(told)} for name, told in report.driven
+        ],
+        "not_looked_at": report.left,
+        "asked": None if report.asked is None else _asked(report.asked),
+        "path": [{"parent": a, "child": b} for a, b in report.path],
+        "edges": [_edge(effect) for effect in report.edges],
+        "more_edges": report.more_edges,
+        "quilts": [_quilt(row) for row in report.quilts],
+        "more_quilts": report.more,
+        "reads_protected": report.is_queried,
+        "draws": _draws(report.asked),
+    }
+
+
+def _asked(influence: Influence) -> Json:
+    """Return what is asked about, with the steps of a refinement if there was one."""
+    steps = [
+        {
+            "pair": str(pair),
+            "points": step.points,
+            "nats": _number(step.influence),
+            "change": _number(step.change),
+            "lost": step.lost,
+        }
+        for pair, history in zip(influence.pairs, influence.history, strict=False)
+        for step in history
+    ]
+    return {**_influence(influence), "history": steps}
+
+
+def _draws(influence: Influence | None) -> Json | None:
+    """Return what half, 95 % and all of the draws tell at most; None if the models are no draws."""
+    points = None if influence is None else influence.over_draws
+    if points is None:
+        return None
+    half, most, every = map(_number, points)
+    return {"at_50": half, "at_95": most, "at_100": every}
+
+
+def _edge(effect: EdgeEffect) -> Json:
+    parent, child = effect.edge
+    return {"parent": parent, "child": child, "nats": None if effect.influence is None else _number(effect.nats)}
+
+
+def _quilt(row: RankedQuilt) -> Json:
+    noise = row.noise
+    return {
+        "quilt": sorted(row.quilt.quilt),
+        "near": sorted(row.quilt.near),
+        "remote": sorted(row.quilt.remote),
+        "influence": None if row.influence is None else _influence(row.influence),
+        "noise": None
+        if noise is None
+        else {
+            "queried_near": sorted(noise.queried_near),
+            "sensitivity": noise.sensitivity.upper,
+            "sensitivity_kind": noise.sensitivity.kind,
+            "scale": _number(noise.scale),
+            "wins": noise.wins,
+        },
+    }
+
+
+def _laws(report: Analysis) -> Json:
+    if isinstance(report.laws, Refusal):
+        return {"refused": str(report.laws)}
+    assert report.laws is not None
+    return report.laws.to_json()
+
+
+def _further(made: FurtherTable) -> Json:
+    rows = [[cell if isinstance(cell, str) else _number(cell) for cell in row] for row in made.rows]
+    return {"title": made.title, "header": list(made.header), "rows": rows}
+
+
+def _belief(belief: Belief) -> Json:
+    return {
+        "prior": belief.prior,
+        "answer": belief.answer,
+        "columns": [{"protected": name, "belief": value} for name, value in belief.columns.items()],
+    }

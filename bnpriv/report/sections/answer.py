@@ -1,0 +1,106 @@
+"""What is said first, for every kind of model alike: the six questions that a report answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import odds
+from bnpriv.mechanisms.answer import verdict_badge
+from bnpriv.mechanisms.usefulness import LIMITS, Usefulness
+from bnpriv.mechanisms.verdict import brief_text
+from bnpriv.render.document import Block, Fact, Items, Name, Names, Paragraph, Section, Strong, Text, fact
+from bnpriv.render.text import number_text, percent_text
+from bnpriv.report.edges import leak_path
+from bnpriv.report.sections.beliefs import belief_fact
+from bnpriv.report.sections.laws import distance_text
+from bnpriv.report.values import Analysis, AttributeReport
+from bnpriv.report.words import observed_text, path_text
+
+ARROW = "\u2192"
+
+
+def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
+    """Yield the questions that a report answers; `tries` is what to try next."""
+    best = report.best
+    secrets = report.protected if best is None else best.guarantee.secrets
+    yield fact("What is protected", *(f"{secret}." for secret in secrets))
+    yield belief_fact(report)
+    leaks = tuple(_leak(row) for row in report.attributes) or _laws(report)
+    if leaks:
+        yield fact("What leaks most", *leaks)
+    if best is not None:
+        yield fact("What noise it needs, and why", brief_text(best))
+        yield fact("Is the answer still useful?", (verdict_badge(best), f" {_useful(best.useful)}"))
+    if tries:
+        yield fact("What to try next", *tries)
+    sees = "a statistic of these columns" if report.query is None else "the answer"
+    yield fact("From whom", f"Anybody who sees {sees} and believes {_observer(report)}, whatever they do with it.")
+    source = "not stated" if report.source is None else report.source
+    yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))
+
+
+def _useful(useful: Usefulness) -> str:
+    """Return what a verdict means."""
+    if useful.verdict in ("exact", "unknown"):
+        return str(useful)
+    shares = [0.0, *(share for share, _ in LIMITS)]
+    names = [verdict for _, verdict in LIMITS]
+    if useful.verdict not in names:
+        return f"19 of 20 releases err by more than {percent_text(shares[-1])} of {useful.whole_text}."
+    most = shares[names.index(useful.verdict) + 1]
+    return f"19 of 20 releases err by no more than {percent_text(most)} of {useful.whole_text}."
+
+
+def _trusted(report: Analysis) -> str:
+    if report.network is None:
+        return "That the declared laws are those of the answer."
+    return "That no dependence is missing in it."
+
+
+def _observer(report: Analysis) -> str:
+    """Return what somebody who must not learn the secrets may believe."""
+    if report.best is not None:
+        return report.best.guarantee.observer
+    if report.network is None or not report.attributes:
+        return "one of the declared distributions"
+    return observed_text(report.network)
+
+
+def _leak(row: AttributeReport) -> Text:
+    """Return which column tells most, and along which path."""
+    direct = tuple(name for name, told in row.driven if told is None)
+    if direct:
+        return Names(direct), " about ", Name(row.protected), ": driven by it directly, which tells everything."
+    top = row.columns[0] if row.columns else row.asked
+    if top is None or float(top) == 0:
+        return "No single column tells anything about ", Name(row.protected), "."
+    told = float(top)
+    if top.mu is not None:
+        moved = f"mu = {number_text(top.mu)}, without bound"
+    elif top.unknown is not None:
+        moved = "nothing is known to bound it"
+    elif math.isinf(told):
+        moved = "it can rule out a secret"
+    else:
+        moved = f"{number_text(told)} nats (the odds move by at most a factor {odds.factor_text(told)})"
+    edges = leak_path(top)
+    path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
+    return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")
+
+
+def _laws(report: Analysis) -> tuple[Text, ...]:
+    if report.laws is None or isinstance(report.laws, Refusal):
+        return ()
+    return (distance_text(report.laws),)
+
+
+def trust_section(report: Analysis) -> Section:
+    """Return where the model comes from and what must hold outside the library."""
+    origin = Paragraph(("Source of the model: ", Strong("not stated" if report.source is None else report.source), "."))
+    blocks: list[Block] = [origin, Items(tuple(f"Assumed: {assumption}" for assumption in report.assumptions))]
+    if report.best is not None:
+        certificate = report.best.certificate
+        blocks.append(Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."))
+    return Section(title="What the model must be trusted for", blocks=tuple(blocks), id="trust", folded=True)

@@ -1,0 +1,67 @@
+"""How far a reader's beliefs can move: after the calibrated answer or, without one, after learning all the columns."""
+
+from __future__ import annotations
+
+from bnpriv.frameworks import Guarantee, odds
+from bnpriv.render.document import Block, Fact, Paragraph, Section, Table, fact
+from bnpriv.render.text import name_text, percent_text
+from bnpriv.report.values import Analysis, AttributeReport
+from bnpriv.report.words import asked_text
+
+
+def belief_fact(report: Analysis) -> Fact:
+    """Return one number: what a belief of 10 % becomes, or by what factor odds move."""
+    question = "What it can change"
+    if report.best is not None:
+        guarantee = report.best.guarantee
+        if guarantee.with_belief:
+            return fact(question, f"A belief of 10 % in one secret becomes at most {guarantee.moved_text()}.")
+        return fact(question, guarantee.odds_text)
+    row = report.worst
+    if row is None:
+        return fact(question, "Give an epsilon to learn how far the answer can move a belief.")
+    what = asked_text(report, row)
+    if row.bounds_belief:
+        became = odds.belief_text(odds.PRIOR, row.told)
+        return fact(question, f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell.")
+    factor = odds.factor_text(row.told)
+    return fact(
+        question,
+        f"The odds between two protected secrets move by at most a factor {factor} by all that {what} can tell.",
+    )
+
+
+def beliefs_section(report: Analysis) -> Section | None:
+    """Return a table of beliefs before and after, or a sentence where none is bounded."""
+    block = _beliefs(report)
+    if block is None:
+        return None
+    return Section(title="What a reader can come to believe", blocks=(block,), id="beliefs", folded=True)
+
+
+def _beliefs(report: Analysis) -> Block | None:
+    if report.best is not None:
+        return _after_answer(report.best.guarantee)
+    rows = [row for row in report.attributes if row.bounds_belief and row.asked is not None]
+    return _after_columns(report, rows) if rows else None
+
+
+def _after_answer(guarantee: Guarantee) -> Block:
+    if not guarantee.with_belief:
+        return Paragraph(guarantee.odds_text)
+    return Table(
+        caption=guarantee.belief_caption,
+        header=("before", "at most after"),
+        rows=odds.belief_rows(guarantee.nats),
+        numbers=(1,),
+    )
+
+
+def _after_columns(report: Analysis, rows: list[AttributeReport]) -> Table:
+    what = asked_text(report, rows[0])
+    return Table(
+        caption=f"A belief in one secret, before, and at most after learning all that {what} can tell",
+        header=("before", *(f"about {name_text(row.protected)}" for row in rows)),
+        rows=[(percent_text(prior), *(odds.belief_text(prior, row.told) for row in rows)) for prior in odds.PRIORS],
+        numbers=tuple(range(1, len(rows) + 1)),
+    )

@@ -1,0 +1,214 @@
+"""What every column tells alone: a map of colours, and the same in numbers with what attains it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import odds
+from bnpriv.influence.base import Influence
+from bnpriv.render.document import Block, Cell, HeatMap, Items, Name, Names, Paragraph, Section, Table, Text
+from bnpriv.render.heat import Cell as HeatCell
+from bnpriv.render.text import name_text, number_text, some_text
+from bnpriv.report.values import Analysis, AttributeReport
+from bnpriv.report.words import draws_text, influence_text, node_text, witness_text
+
+LEVELS = ((0.1, "1"), (0.5, "2"), (1.0, "3"), (2.0, "4"), (4.0, "5"))
+"""Colours of the map: up to so many nats."""
+
+FEW = 12
+"""Columns of a map that are shown though they tell nothing."""
+
+MOST_ROWS = 15
+"""Rows of a table of columns; those that follow tell least."""
+
+MOST_LINES = 6
+"""Rows of the network that are shown without being unfolded."""
+
+EPSILONS = (0.1, 0.5, 1.0, 2.0)
+"""Where curves are tabulated."""
+
+DASH = "\u2013"
+
+
+def columns_section(report: Analysis) -> Section | None:
+    """Return which columns tell what, and how; nothing where there is no network."""
+    if report.network is None:
+        if report.without is None:
+            return None
+        return Section(title="Which columns tell what, and how", blocks=(Paragraph(str(report.without)),), id="columns")
+    blocks: list[Block] = [Paragraph(node_text(report.network))]
+    blocks += _heat(report)
+    for row in report.attributes:
+        blocks += _attribute(report, row)
+    return Section(title="Which columns tell what, and how", blocks=tuple(blocks), id="columns")
+
+
+def _heat(report: Analysis) -> Iterator[Block]:
+    """Yield the influence of every single column on every protected attribute, with the legend."""
+    assert report.network is not None
+    told = {
+        (row.protected, column): influence
+        for row in report.attributes
+        for influence in row.columns
+        for name in influence.columns
+        for column in row.alike.get(name, (name,))
+    }
+    most: dict[str, float] = {}
+    for (_, column), influence in told.items():
+        most[column] = max(most.get(column, 0.0), float(influence))
+    if not most:
+        return
+    columns = sorted((name for name in report.network.attributes if name in most), key=lambda column: -most[column])
+    silent = [column for column in columns if most[column] == 0] if len(columns) > FEW else []
+    shown = columns[: len(columns) - len(silent)] or columns[:FEW]
+    caption = "Influence of single columns, in nats: rows are protected attributes, columns what is seen"
+    if report.epsilon is not None:
+        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}"
+    yield HeatMap(
+        caption=caption,
+        corner="protected",
+        columns=tuple(shown),
+        rows=[
+            (row.protected, [_cell(told, row, column, report.epsilon) for column in shown]) for row in report.attributes
+        ],
+        legend=_legend(),
+        more=f"{len(columns) - len(shown)} more columns, which tell nothing." if len(shown) < len(columns) else "",
+    )
+
+
+def _cell(
+    told: Mapping[tuple[str, str], Influence], row: AttributeReport, column: str, epsilon: float | None
+) -> HeatCell:
+    influence = told.get((row.protected, column))
+    if influence is None:
+        why = "the attribute itself" if column == row.protected else "not looked at"
+        return HeatCell(text=DASH, level="none", title=why)
+    value = float(influence)
+    level = next((level for most, level in LEVELS if value <= most), "6")
+    if value == 0:
+        level = "zero"
+    elif math.isinf(value):
+        level = "top"
+    bound = f" ({witness_text(influence)})" if influence.too_large else ""
+    return HeatCell(
+        text="\u221e" if math.isinf(value) else number_text(value, 3),
+        level=level,
+        title=f"{some_text(influence.columns)}: the odds move by at most a factor {odds.factor_text(value)}{bound}",
+        marked=epsilon is not None and value > epsilon,
+    )
+
+
+def _legend() -> tuple[tuple[str, str], ...]:
+    low = 0.0
+    entries = [("zero", "0: tells nothing")]
+    for most, level in LEVELS:
+        entries.append((level, f"{low:g} to {most:g}"))
+        low = most
+    return (*entries, ("6", f"over {low:g}"), ("top", "\u221e: no factor bounds the odds"))
+
+
+def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
+    name = Name(row.protected)
+    if row.columns or row.driven:
+        yield Section(title="In numbers", blocks=(_table(row),), folded=True)
+    if report.query is not None:
+        yield Section(title=("The queried columns, about ", name), blocks=tuple(_queried(report, row)))
+    if row.asked is not None and float(row.asked) > 0:
+        yield _explanation(row.asked)
+    if draws_text(row.asked):
+        yield Paragraph(f"Over the draws, {draws_text(row.asked)}")
+
+
+def _table(row: AttributeReport) -> Table:
+    """Return what the most telling columns tell; where it is infinite for one, how improbable that is for all."""
+    lines = [(_with_alike(row, told), told) for told in row.columns]
+    lines = [*(((Name(name),), told) for name, told in row.driven), *lines]
+    endless = any(told is None or math.isinf(float(told)) for _, told in lines)
+    mu = any(told is not None and told.mu is not None for _, told in lines)
+    left = max(0, len(lines) - MOST_ROWS) + row.left
+    what = "no more" if not row.left else "no more, or were not looked at"
+    return Table(
+        caption=f"What single columns tell about {name_text(row.protected)}",
+        header=told_header("column", endless=endless, mu=mu, last="reached at"),
+        rows=[told_cells(name, told, endless=endless, mu=mu, last=_last(told)) for name, told in lines[:MOST_ROWS]],
+        numbers=told_numbers(endless=endless, mu=mu),
+        more=f"{left} more, which tell {what}." if left else "",
+    )
+
+
+def _with_alike(row: AttributeReport, told: Influence) -> Text:
+    (name,) = told.columns
+    more = len(row.alike.get(name, (name,))) - 1
+    return (Name(name), f" and {more} alike") if more else (Name(name),)
+
+
+def _last(told: Influence | None) -> str:
+    return "driven by the protected one itself" if told is None else witness_text(told)
+
+
+def told_header(first: str, *, endless: bool, mu: bool, last: str = "") -> tuple[str, ...]:
+    """Return the headings of a table of influences."""
+    deltas = [f"delta at {epsilon:g}" for epsilon in EPSILONS] if endless else []
+    return (first, "nats", *(["mu"] if mu else []), *deltas, *([last] if last else []))
+
+
+def told_numbers(*, endless: bool, mu: bool) -> tuple[int, ...]:
+    """Return which columns of such a table hold numbers."""
+    return tuple(range(1, 2 + mu + endless * len(EPSILONS)))
+
+
+def told_cells(
+    first: Text | Cell, told: Influence | None, *, endless: bool, mu: bool, last: str | None = None
+) -> tuple[Text | Cell, ...]:
+    """Return a row of such a table; what the protected attribute drives itself tells without bound."""
+    nats = "infinite" if told is None else "too large" if math.isnan(float(told)) else number_text(float(told))
+    distance = number_text(math.inf) if told is None or told.mu is None else number_text(told.mu)
+    deltas = [_delta(told, epsilon) for epsilon in EPSILONS] if endless else []
+    return (first, nats, *([distance] if mu else []), *deltas, *([] if last is None else [last]))
+
+
+def _delta(told: Influence | None, epsilon: float) -> str:
+    if told is None:
+        return "1"
+    if float(told) <= epsilon:
+        return "0"
+    delta = told.delta(epsilon)
+    return "not known" if isinstance(delta, Refusal) else number_text(delta)
+
+
+def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
+    """Yield what the queried columns tell together."""
+    if row.is_queried:
+        rest = f"; besides, {influence_text(row.asked)}." if row.asked is not None and row.asked.columns else "."
+        yield Paragraph(f"The query reads it, which tells everything{rest}")
+    elif row.asked is not None:
+        yield Paragraph(f"{influence_text(row.asked)}.")
+    if row.asked is None or not math.isinf(row.told):
+        return
+    mu = row.asked.mu is not None
+    together: Text = (Names(tuple(() if report.query is None else report.query.columns)),)
+    told = None if row.is_queried else row.asked
+    yield Table(
+        caption=f"The queried columns together, about {name_text(row.protected)}",
+        header=told_header("columns", endless=True, mu=mu),
+        rows=[told_cells(together, told, endless=True, mu=mu)],
+        numbers=told_numbers(endless=True, mu=mu),
+    )
+
+
+def _explanation(asked: Influence) -> Section:
+    verb = "tells" if len(asked.columns) == 1 else "tell"
+    lines = asked.explain().splitlines()
+    rows = [line for line in lines[1:] if line.startswith("Row: ")]
+    others = [line for line in lines[1:] if line not in rows]
+    blocks: list[Block] = [Paragraph(lines[0])]
+    blocks += [Items(tuple(others))] if others else []
+    if len(rows) > MOST_LINES:
+        title = f"The {len(rows)} rows of the network that carry it"
+        blocks.append(Section(title=title, blocks=(Items(tuple(rows)),), folded=True))
+    elif rows:
+        blocks.append(Items(tuple(rows)))
+    title = ("How ", Names(tuple(asked.columns)), f" {verb} about ", Name(asked.protected))
+    return Section(title=title, blocks=tuple(blocks))

@@ -1,0 +1,139 @@
+"""The network, coloured by the quilt that matters for a protected attribute, with the path of the leak."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from bnpriv.influence.quilts import MarkovQuilt, markov_quilt
+from bnpriv.render.document import Block, Figure, Paragraph, Section
+from bnpriv.render.graph import Drawing, graph_html, quilt_legend
+from bnpriv.render.html import Html, element, join
+from bnpriv.render.text import name_text, some_text, visible
+from bnpriv.report.values import Analysis, AttributeReport
+
+MOST_BESIDE = 12
+"""Attributes that are drawn beside the answer; of a larger network those that matter."""
+
+MOST_EDGES_TOLD = 40
+"""Edges that the description of a drawing lists."""
+
+
+def beside(report: Analysis) -> tuple[Block, ...]:
+    """Return what a wide screen shows beside the answer: where the leak runs in the network."""
+    row = report.worst
+    if report.network is None or row is None or not report.network.graph.edges:
+        return ()
+    return (_figure(report, row, _kept(report, row)),)
+
+
+def network_section(report: Analysis) -> Section | None:
+    """Return the drawings that do not stand beside the answer; nothing if there are none."""
+    row = report.worst
+    if report.network is None or row is None or not report.network.graph.edges:
+        return None
+    small = len(report.network.attributes) <= MOST_BESIDE
+    shown: set[frozenset[tuple[str, str]]] = {_roles_of(report, row)} if small else set()
+    figures: list[Figure] = []
+    for other in (row, *(each for each in report.attributes if each is not row)):
+        roles = _roles_of(report, other)
+        if roles not in shown:
+            shown.add(roles)
+            figures.append(_figure(report, other, report.network.attributes))
+    if not figures:
+        return None
+    blocks: list[Block] = [*figures]
+    same = len(report.attributes) - len(figures)
+    if same and len(report.attributes) > 1:
+        blocks.insert(0, Paragraph("One drawing for protected attributes with the same quilt.", soft=True))
+    return Section(title="Where it runs in the network", blocks=tuple(blocks), id="network", folded=True)
+
+
+def _roles_of(report: Analysis, row: AttributeReport) -> frozenset[tuple[str, str]]:
+    """Return what a drawing shows but for the protected attribute, by which drawings are told apart."""
+    roles = quilt_roles(_quilt(report, row))
+    others = {name: role for name, role in roles.items() if name not in report_protected(report)}
+    return frozenset((name, role) for name, role in others.items() if role == "quilt")
+
+
+def report_protected(report: Analysis) -> frozenset[str]:
+    """Return the protected attributes."""
+    return frozenset(row.protected for row in report.attributes)
+
+
+def _quilt(report: Analysis, row: AttributeReport) -> MarkovQuilt:
+    assert report.network is not None
+    return row.best or markov_quilt(report.network.graph, row.protected, ())
+
+
+def _kept(report: Analysis, row: AttributeReport) -> Sequence[str]:
+    """Return the attributes that are drawn beside the answer, parents before children."""
+    assert report.network is not None
+    every = report.network.attributes
+    if len(every) <= MOST_BESIDE:
+        return every
+    queried = frozenset[str]() if row.asked is None else row.asked.columns
+    ends = {name for edge in row.path for name in edge} | {row.protected}
+    quilt = _quilt(report, row).quilt
+    kept = set(ends)
+    for more in (sorted(quilt), sorted(queried)):
+        kept.update(more[: max(0, MOST_BESIDE - len(kept))])
+    return [name for name in every if name in kept]
+
+
+def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Figure:
+    """Return the network, or a part of it, coloured by the quilt that matters for a protected attribute."""
+    assert report.network is not None
+    quilt = _quilt(report, row)
+    shown = name_text(row.protected)
+    which = f"the quilt that the noise is based on for {shown}" if row.used else f"the least telling quilt for {shown}"
+    part = "" if len(nodes) == len(report.network.attributes) else "the part that matters of "
+    title = f"The network, coloured by {which}"
+    inside = frozenset(nodes)
+    edges = tuple(edge for edge in report.network.graph.edges if inside.issuperset(edge))
+    drawing = Drawing(
+        nodes=nodes,
+        edges=edges,
+        roles={name: role for name, role in quilt_roles(quilt).items() if name in inside},
+        notes={name: note for name, note in _notes(report, row).items() if name in inside},
+        path=frozenset(row.path),
+        title=title,
+        desc=_description(edges, quilt),
+    )
+    sides = [frozenset(side & inside) for side in (quilt.quilt, quilt.near, quilt.remote)]
+    made = join(graph_html(drawing), _legend(quilt.protected, sides, bool(row.path)))
+    left = len(report.network.attributes) - len(nodes)
+    rest = f"; {left} more attributes are not drawn here" if left else ""
+    caption = f"{part}the network, coloured by {which}{rest}."
+    return Figure(made, caption[0].upper() + caption[1:])
+
+
+def quilt_roles(quilt: MarkovQuilt) -> dict[str, str]:
+    """Return the role of every attribute in a quilt."""
+    sides = {"near": quilt.near, "quilt": quilt.quilt, "remote": quilt.remote}
+    return {member: role for role, side in sides.items() for member in side} | {quilt.protected: "protected"}
+
+
+def _notes(report: Analysis, row: AttributeReport) -> Mapping[str, str]:
+    if report.query is not None:
+        return dict.fromkeys(report.query.columns, "queried")
+    return dict.fromkeys(row.columns[0].columns, "tells most") if row.most > 0 else {}
+
+
+def _description(edges: Sequence[tuple[str, str]], quilt: MarkovQuilt) -> str:
+    listed = "; ".join(f"{visible(a)} to {visible(b)}" for a, b in edges[:MOST_EDGES_TOLD])
+    more = f" and {len(edges) - MOST_EDGES_TOLD} more" if len(edges) > MOST_EDGES_TOLD else ""
+    return (
+        f"Protected: {visible(quilt.protected)}. Quilt: {some_text(quilt.quilt, 12)}. Near: "
+        f"{some_text(quilt.near - {quilt.protected}, 12)}. Remote: {some_text(quilt.remote, 12)}. "
+        f"Edges from parent to child: {listed}{more}."
+    )
+
+
+def _legend(protected: str, sides: Sequence[Collection[str]], path: bool) -> Html:
+    quilt, near, remote = map(frozenset, sides)
+    made = quilt_legend(protected, quilt=quilt, near=near, remote=remote)
+    if not path:
+        return made
+    meaning = element("span", element("b", "path of the leak"), " (thick red line)")
+    line = element("li", element("span", class_="swatch path"), meaning)
+    return join(made, element("ul", line, class_="legend"))

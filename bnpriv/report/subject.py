@@ -1,0 +1,183 @@
+"""What a report is about: a network, the secrets of its protected attributes, and a query; one reading per notion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from typing import cast, final
+
+from bnpriv.errors import BnprivError, Refusal
+from bnpriv.evidence import Influences, influences, require_possible
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+    ProtectedSecret,
+    ValuePrivacy,
+)
+from bnpriv.frameworks.protected import pairs_secret
+from bnpriv.networks import DiscreteNetwork, Network, drivers
+from bnpriv.networks.joined import joined
+from bnpriv.queries.base import Query
+from bnpriv.render.text import name_text
+from bnpriv.secrets.declared import Protect, secrets_of
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.properties import Secret
+from bnpriv.secrets.states import all_pairs, pairs
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What a report is about.
+
+    Parameters
+    ----------
+    network : Network or None
+        None where laws of an answer are declared without one.
+    secrets : mapping from str to tuple of Pair
+        The protected attributes of the network.
+    protected : tuple of ProtectedSecret
+        The same in words.
+    source : str or None
+        Where the model comes from.
+    framework : Framework or None
+        None for a network alone.
+    query : Query or None
+    influences : Influences or None
+        Structural evidence that the framework keeps, if it has any.
+    without : Refusal or None
+        Why there is no network whose columns could be looked at.
+    """
+
+    network: Network | None
+    secrets: Mapping[str, tuple[Pair, ...]]
+    protected: tuple[ProtectedSecret, ...]
+    source: str | None
+    framework: Framework | None = None
+    query: Query | None = None
+    influences: Influences | None = field(default=None, repr=False)
+    without: Refusal | None = None
+
+    @property
+    def quilts_count(self) -> bool:
+        """Whether noise may rest on quilts of the network."""
+        return self.influences is not None
+
+    def asked(self, protected: str) -> frozenset[str] | None:
+        """Return the attributes that stand for the queried columns, but for a protected one; None without a query."""
+        if self.query is None or self.network is None:
+            return None
+        return drivers(self.network, self.query.columns) - {protected}
+
+    def reads(self, protected: str) -> bool:
+        """Return whether the query reads what a protected attribute drives itself."""
+        if self.query is None or self.network is None:
+            return False
+        return bool(self.network.reading.driven(self.query.columns, protected))
+
+
+def subject_of_network(network: Network, protect: Protect) -> Subject:
+    """Return what the report of a network alone is about.
+
+    Raises
+    ------
+    SecretError
+        If nothing is protected, an attribute is unknown, or all pairs of its secrets are impossible.
+    """
+    given = cast("object", protect)
+    if isinstance(given, Mapping):
+        # a property of a table is about all values of its column
+        declared = cast("Mapping[str, object]", given)
+        given = {name: None if isinstance(each, Secret) else each for name, each in declared.items()}
+    secrets = secrets_of(network, given)
+    require_possible(network, secrets)
+    return Subject(
+        network=network,
+        secrets=secrets,
+        protected=tuple(_in_words(network, name, chosen) for name, chosen in secrets.items()),
+        source=None if network.drawn is None else network.drawn.source,
+    )
+
+
+def _in_words(network: Network, name: str, chosen: tuple[Pair, ...]) -> ProtectedSecret:
+    """Return what is protected of an attribute of a network alone."""
+    what = "the parameter" if network.level == "parameters" else "in any one record the value of"
+    return pairs_secret(network, name, f"{what} {name_text(name)}", chosen)
+
+
+@singledispatch
+def subject_of(framework: Framework, query: Query | None) -> Subject:
+    """Return what the report of a framework is about: by default its own network and secrets.
+
+    Raises
+    ------
+    RefusedError
+        If a queried column is outside the model.
+    """
+    evidence = influences(framework)
+    found = None if isinstance(evidence, Refusal) else evidence
+    refusal = None if found is None or query is None else found.covers(query.columns)
+    if refusal is not None:
+        raise refusal.error()
+    own = cast("DistributionalAttributePrivacy | ValuePrivacy", framework)  # other notions are registered below
+    return Subject(
+        network=own.network,
+        secrets=own.secrets if found is None else {name: tuple(each) for name, each in found.secrets.items()},
+        protected=framework.protected_secrets,
+        source=framework.source,
+        framework=framework,
+        query=query,
+        influences=found,
+    )
+
+
+@subject_of.register
+def _(framework: DatasetAttributePrivacy, query: Query | None) -> Subject:
+    """A property of a table is told by what single records tell about the protected column."""
+    network = framework.network
+    return Subject(
+        network=network,
+        secrets={name: all_pairs(network.states[name]) for name in framework.protect},
+        protected=framework.protected_secrets,
+        source=framework.source,
+        framework=framework,
+        query=query,
+    )
+
+
+@subject_of.register
+def _(framework: DistributionPrivacy, query: Query | None) -> Subject:
+    """Which of several networks holds is an attribute of one network that holds them all."""
+    (name,) = framework.protected
+    bare = Subject(
+        network=None,
+        secrets={},
+        protected=framework.protected_secrets,
+        source=framework.source,
+        framework=framework,
+        query=framework.query if query is None else query,
+        without=NO_NETWORK,
+    )
+    declared = framework.secrets[name]
+    sides = {
+        label: side for pair in declared for label, side in zip(pair.sides, (pair.first, pair.second), strict=True)
+    }
+    networks = {label: side for label, side in sides.items() if isinstance(side, DiscreteNetwork)}
+    if not networks:
+        return bare
+    try:
+        network = joined(list(networks.values()), name, list(networks))
+    except BnprivError as error:
+        return replace(bare, without=Refusal.of(error))
+    chosen = pairs(*(pair.sides for pair in declared if pair.sides[0] != pair.sides[1]))
+    return replace(bare, network=network, secrets={name: chosen.ordered(name, list(networks))}, without=None)
+
+
+NO_NETWORK = Refusal(
+    required="what single columns tell needs a network of them",
+    found="laws of the answer alone",
+    remedy="Declare record networks, from which the law of any answer follows.",
+)
