@@ -10,9 +10,10 @@ from typing import cast
 
 from bnpriv.adapters import bif, net, xmlbif
 from bnpriv.adapters.formats import Declared, Source
-from bnpriv.checks import listing, member, type_text
-from bnpriv.errors import FileError, NetworkError
-from bnpriv.networks.discrete import LEVELS, DiscreteNetwork, Level
+from bnpriv.checks import listing, type_text
+from bnpriv.errors import FileError
+from bnpriv.networks.base import Level, level_of
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.foreign import foreign_remedy
 
 MOST_BYTES = 2**23
@@ -24,7 +25,7 @@ _MAGIC = {b"\x80": "a pickle", b"\x93NUMPY": "a NumPy file", b"\x1f\x8b": "a gzi
 
 
 def read_network(
-    path: str | os.PathLike[str], level: Level = "parameters", *, normalize: bool = False
+    path: str | os.PathLike[str], level: Level | None = None, *, normalize: bool = False
 ) -> DiscreteNetwork:
     """Read a network from a BIF, XMLBIF or NET file.
 
@@ -32,8 +33,9 @@ def read_network(
     ----------
     path : str or path
         A file that ends in .bif, .xml, .xmlbif or .net, in UTF-8, of at most 8 MiB.
-    level : {"parameters", "records"}
-        What a node means: the parameter that governs the column of that name, or the column itself in one record.
+    level : {"parameters", "records"}, optional
+        What a node means: the parameter that governs the column of that name, or the column itself in one record. By
+        default "parameters", but then a framework refuses a network whose states are values of its columns.
     normalize : bool
         Divide every column of every table by its sum, for tables printed with few decimals: a sum may then be 1 % off.
 
@@ -68,7 +70,7 @@ def read_network(
     >>> network.states
     {'coin': ('heads', 'tails')}
     """
-    member("level", level, LEVELS, error=NetworkError)
+    level_of(level)
     scan = _SCANS[_suffix(path)]
     declared = scan(Source(str(path), read_text(path, MOST_BYTES)))
     return DiscreteNetwork.from_tables(

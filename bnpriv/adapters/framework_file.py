@@ -48,7 +48,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     path : str or path
         The file. The network file that it names lies in the same folder or below; a list of files is the model class
         Theta, each file one model on the same graph. With ``within = 0.05`` in section ``[network]`` the class holds
-        every model whose probabilities are at most 0.05 from theirs; zeros are widened too. A linear-Gaussian network
+        every model whose probabilities are at most 0.05 from theirs; zeros are widened too. ``level`` says what a node
+        means, and must be there if states of a network of parameters are values of its columns. A linear-Gaussian network
         stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
         ``coefficients = { PARENT = 3.0 }``.
 
@@ -174,14 +175,15 @@ def _network(root: Part, notion: str) -> Network:
     part = root.section("network")
     if notion == "distributional" and "attributes" in part.values:
         return gaussian_network(part)
-    return _files_network(part, NOTIONS[notion])
+    # without a level in the file a network of parameters has none that was declared: see the framework
+    return _files_network(part, None if notion == "distributional" else NOTIONS[notion])
 
 
-def _files_network(part: Part, usual: Level) -> Network:
+def _files_network(part: Part, usual: Level | None) -> Network:
     """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
     part.only(("file", "level", "normalize", "within"))
     files = _files(part)
-    level = cast(Level, part.string("level", usual))
+    level = cast(Level, part.string("level")) if "level" in part.values else usual
     normalize = part.boolean("normalize")
     paths = [_beside(part, name) for name in files]
     with part.named():

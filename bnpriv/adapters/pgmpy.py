@@ -13,11 +13,13 @@ import numpy as np
 
 from bnpriv.adapters.pgmpy_gaussian import gaussian_from_pgmpy
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, member, text, type_text, whole
+from bnpriv.checks import listing, text, type_text, whole
 from bnpriv.errors import NetworkError
-from bnpriv.networks.discrete import LEVELS, DiscreteNetwork, Level, State
+from bnpriv.networks.base import Level, level_of
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.gaussian import GaussianNetwork
+from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
     from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
@@ -55,7 +57,7 @@ class _Family:
 @overload
 def from_pgmpy(
     model: DiscreteBayesianNetwork | Sequence[DiscreteBayesianNetwork],
-    level: Level = "parameters",
+    level: Level | None = None,
     *,
     normalize: bool = False,
 ) -> DiscreteNetwork: ...
@@ -63,12 +65,12 @@ def from_pgmpy(
 
 @overload
 def from_pgmpy(
-    model: LinearGaussianBayesianNetwork | Sequence[LinearGaussianBayesianNetwork], level: Level = "parameters"
+    model: LinearGaussianBayesianNetwork | Sequence[LinearGaussianBayesianNetwork], level: Level | None = None
 ) -> GaussianNetwork: ...
 
 
 def from_pgmpy(
-    model: object, level: Level = "parameters", *, normalize: bool = False
+    model: object, level: Level | None = None, *, normalize: bool = False
 ) -> DiscreteNetwork | GaussianNetwork:
     """Copy a pgmpy network, or several on one graph, into a network of bnpriv.
 
@@ -76,8 +78,9 @@ def from_pgmpy(
     ----------
     model : DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, or sequence of one of them
         Several models are the class Theta: same attributes, edges and states, other numbers.
-    level : {"parameters", "records"}
-        What a node means: the parameter that governs the column of that name, or the column itself in one record.
+    level : {"parameters", "records"}, optional
+        What a node means: the parameter that governs the column of that name, or the column itself in one record. By
+        default "parameters", but then a framework refuses a network whose states are values of its columns.
         Linear-Gaussian networks are of level "parameters".
     normalize : bool
         Divide every column of every table by its sum, for tables printed with few decimals: a sum may then be 1 % off.
@@ -114,10 +117,10 @@ def from_pgmpy(
     >>> from_pgmpy(model).states["sat"]
     ('low', 'high')
     """
-    member("level", level, LEVELS, error=NetworkError)
+    known = level_of(level)
     gaussian = _linear_gaussian(model)
     if gaussian is not None:
-        if level != "parameters" or normalize:
+        if known != "parameters" or normalize:
             raise NetworkError(
                 "a linear-Gaussian network is of level 'parameters' and has no tables to normalize",
                 found=f"level {level!r}, normalize={normalize}",

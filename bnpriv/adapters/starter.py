@@ -23,7 +23,8 @@ notion = "distributional"
 
 [network]
 # file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns' parameters depend
-level = "parameters"
+# level = "parameters"          # a state of a node says what the whole column is like, as "most smoke"; a network that
+                                # was fitted to records is of level "records", for notion = "dataset" or "value"
 
 [records]
 # count = ...                   # the number of rows, a public fact

@@ -13,6 +13,7 @@ from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.networks import DiscreteNetwork, require_discrete
 from bnpriv.networks.foreign import require_network
@@ -85,12 +86,7 @@ class DatasetAttributePrivacy(HasCard):
         require_network(self.network)
         require_schema(self.schema)
         require_discrete(self.network, "dataset attribute privacy")
-        if self.network.level != "records":
-            raise FrameworkError(
-                "dataset attribute privacy needs a network of level 'records'",
-                found=f"level {self.network.level!r}",
-                remedy="Declare the network of the columns of one record.",
-            )
+        require_level(self.network, "records", self.notion)
         checks.text("source", self.source, error=FrameworkError)
         if not isinstance(self.protect, Mapping) or not self.protect:
             raise SecretError(

@@ -11,6 +11,7 @@ from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.level import require_level, require_stated_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import IntervalNetwork, Network
 from bnpriv.networks.foreign import require_network
@@ -50,7 +51,8 @@ class DistributionalAttributePrivacy(HasCard):
     Raises
     ------
     FrameworkError
-        If the network is not of level "parameters", an independent column is unknown or a node, or laws do not fit.
+        If the network is not of level "parameters", or has values of its columns as states and no declared level; an
+        independent column is unknown or a node, or laws do not fit.
     LawError
         If the law of a column is not well formed.
     SecretError
@@ -91,12 +93,8 @@ class DistributionalAttributePrivacy(HasCard):
     def __post_init__(self) -> None:
         require_network(self.network)
         require_schema(self.schema)
-        if self.network.level != "parameters":
-            raise FrameworkError(
-                "distributional attribute privacy needs a network of level 'parameters'",
-                found=f"level {self.network.level!r}",
-                remedy="Declare the network of the columns' parameters.",
-            )
+        require_level(self.network, "parameters", self.notion)
+        require_stated_level(self.network, self.schema)
         checks.text("source", self.source, error=FrameworkError)
         independent = checks.subset("independent", self.independent, self.schema.columns, error=FrameworkError)
         nodes = independent.intersection((*self.network.attributes, *self.network.reading.columns))

@@ -11,6 +11,7 @@ from bnpriv import checks
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import DiscreteNetwork, MarkovChain
 from bnpriv.networks.chain import as_chain
@@ -79,12 +80,7 @@ class ValuePrivacy(HasCard):
             object.__setattr__(self, "model", chain.of_column(column))
             return
         require_network(self.model)
-        if self.model.level != "records":
-            raise FrameworkError(
-                "value privacy needs a network of level 'records'",
-                found=f"level {self.model.level!r}",
-                remedy="Declare the network of the columns of one record.",
-            )
+        require_level(self.model, "records", self.notion)
         self.secrets  # noqa: B018  (raises)
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from bnpriv.checks import member
 from bnpriv.errors import NetworkError
@@ -25,6 +25,17 @@ LEVELS: tuple[Level, ...] = ("parameters", "records")
 
 NO_STATES: Mapping[str, tuple[State, ...]] = MappingProxyType({})
 """Of a network whose attributes may be any number."""
+
+
+def level_of(declared: Level | None) -> Level:
+    """Return a declared level, "parameters" by default.
+
+    Raises
+    ------
+    NetworkError
+        If it is none.
+    """
+    return "parameters" if declared is None else cast(Level, member("level", declared, LEVELS, error=NetworkError))
 
 
 class Network(Protocol):

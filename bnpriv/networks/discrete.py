@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, member, number
+from bnpriv.checks import listing, number
 from bnpriv.errors import NetworkError
-from bnpriv.networks.base import LEVELS, Level, NetworkMethods, columns_identity
+from bnpriv.networks.base import Level, NetworkMethods, columns_identity, level_of
 from bnpriv.networks.declared import FEW_DECIMALS, SUM_TOLERANCE, DeclaredTables, declared_tables
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.graph import Graph, Parents
 from bnpriv.networks.interval import interval_ends, middle_columns
 from bnpriv.networks.learning.network import Prior, posterior_tables
 from bnpriv.networks.posterior import Posterior
-from bnpriv.networks.reading import NOTHING_READ, Reading
+from bnpriv.networks.reading import LEVEL_ASSUMED, NOTHING_READ, Reading
 from bnpriv.tables.schema import State
 
 
@@ -72,7 +72,7 @@ class DiscreteNetwork(NetworkMethods):
         *,
         states: Mapping[str, Sequence[State]],
         parents: Parents | None = None,
-        level: Level = "parameters",
+        level: Level | None = None,
         normalize: bool = False,
     ) -> DiscreteNetwork:
         """Declare a network by its conditional probability tables.
@@ -86,8 +86,9 @@ class DiscreteNetwork(NetworkMethods):
             The names of the states of every attribute, in the order of the axis.
         parents : mapping from str to sequence of str, or networkx.DiGraph, optional
             The parents of the attributes that have any, in the order of their axes; of a graph in that of its edges.
-        level : {"parameters", "records"}
-            What a node means.
+        level : {"parameters", "records"}, optional
+            What a node means: the parameter that governs the column of that name, or the column itself in one record.
+            By default "parameters", but then a framework refuses a network whose states are values of its columns.
         normalize : bool
             Divide every column by its sum first, for tables printed with few decimals: a sum may then be 1 % off.
 
@@ -112,7 +113,6 @@ class DiscreteNetwork(NetworkMethods):
         >>> network
         DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
         """
-        member("level", level, LEVELS, error=NetworkError)
         return of_tables(declared_tables(tables, states, parents, FEW_DECIMALS if normalize else SUM_TOLERANCE), level)
 
     @classmethod
@@ -123,7 +123,7 @@ class DiscreteNetwork(NetworkMethods):
         *,
         states: Mapping[str, Sequence[State]],
         parents: Parents | None = None,
-        level: Level = "parameters",
+        level: Level | None = None,
     ) -> IntervalNetwork:
         """Declare every network whose conditional probabilities lie in given intervals.
 
@@ -250,6 +250,16 @@ class DiscreteNetwork(NetworkMethods):
         """Return what kind of network it is."""
         return "a discrete network"
 
+    def of_level(self, level: Level) -> DiscreteNetwork:
+        """Return the same network with what a node means.
+
+        Raises
+        ------
+        NetworkError
+            If it is no level.
+        """
+        return replace(self, level=level_of(level), reading=replace(self.reading, level_assumed=False))
+
     def identity(self) -> bytes:
         """Return the tables and where they come from, for a hash."""
         parts = [columns_identity(self.reading)]
@@ -267,14 +277,15 @@ class DiscreteNetwork(NetworkMethods):
         )
 
 
-def of_tables(declared: DeclaredTables, level: Level) -> DiscreteNetwork:
+def of_tables(declared: DeclaredTables, level: Level | None) -> DiscreteNetwork:
     """Return the network of tables that were checked."""
     return DiscreteNetwork(
         graph=declared.graph,
         states=declared.states,
         tables=declared.tables,
-        level=level,
+        level=level_of(level),
         models=declared.models,
+        reading=LEVEL_ASSUMED if level is None else NOTHING_READ,
     )
 
 
@@ -316,10 +327,9 @@ class IntervalNetwork(NetworkMethods):
         *,
         states: Mapping[str, Sequence[State]],
         parents: Parents | None = None,
-        level: Level = "parameters",
+        level: Level | None = None,
     ) -> IntervalNetwork:
         """Check intervals and tighten them; see `DiscreteNetwork.from_intervals`."""
-        member("level", level, LEVELS, error=NetworkError)
         shape = declared_tables(upper, states, parents, math.inf)
         if shape.models > 1 or set(lower) != set(upper):
             raise NetworkError(
@@ -333,7 +343,8 @@ class IntervalNetwork(NetworkMethods):
             states=shape.states,
             lower={name: low for name, (low, _) in ends.items()},
             upper={name: high for name, (_, high) in ends.items()},
-            level=level,
+            level=level_of(level),
+            reading=LEVEL_ASSUMED if level is None else NOTHING_READ,
         )
 
     @classmethod
@@ -391,6 +402,16 @@ class IntervalNetwork(NetworkMethods):
         """Return what kind of network it is."""
         return "a network given by intervals"
 
+    def of_level(self, level: Level) -> IntervalNetwork:
+        """Return the same network with what a node means.
+
+        Raises
+        ------
+        NetworkError
+            If it is no level.
+        """
+        return replace(self, level=level_of(level), reading=replace(self.reading, level_assumed=False))
+
     def identity(self) -> bytes:
         """Return the ends of all intervals, for a hash."""
         parts = [columns_identity(self.reading)]
@@ -411,7 +432,8 @@ class IntervalNetwork(NetworkMethods):
         [[0.5, 0.5]]
         """
         middle = {name: middle_columns(self.lower[name], self.upper[name]) for name in self.attributes}
-        return of_tables(declared_tables(middle, self.states, self.graph.parents, math.inf), self.level)
+        member = of_tables(declared_tables(middle, self.states, self.graph.parents, math.inf), self.level)
+        return replace(member, reading=self.reading)
 
     def __repr__(self) -> str:
         return (

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
-from bnpriv.checks import member
 from bnpriv.errors import NetworkError
-from bnpriv.networks.base import LEVELS, Level, Network
+from bnpriv.networks.base import Level, Network, level_of
 from bnpriv.networks.declared import declared_tables
 from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork, of_tables
 from bnpriv.networks.foreign import require_network
@@ -47,8 +46,7 @@ def from_weights(
     >>> from_weights({"coin": [3, 1]}, states={"coin": ["head", "tail"]}).probabilities("coin").round(9).tolist()
     [[0.75, 0.25]]
     """
-    member("level", level, LEVELS, error=NetworkError)
-    return of_tables(declared_tables(tables, states, parents, math.inf), level)
+    return of_tables(declared_tables(tables, states, parents, math.inf), level_of(level))
 
 
 def require_discrete(network: Network, what: str) -> DiscreteNetwork:

@@ -75,7 +75,10 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     models = max(table.values.shape[0] for table in tables.values())
     # the laws of columns may differ between models: declare them in the framework
     reading = replace(
-        first.reading, laws={}, identity=" ".join(network.reading.identity for network in networks).strip()
+        first.reading,
+        laws={},
+        identity=" ".join(network.reading.identity for network in networks).strip(),
+        level_assumed=any(network.reading.level_assumed for network in networks),
     )
     return DiscreteNetwork(
         graph=first.graph, states=first.states, tables=tables, level=first.level, models=models, reading=reading

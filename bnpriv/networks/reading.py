@@ -56,6 +56,8 @@ class Reading:
         of states of the attributes that drive it, the last one changing fastest.
     identity : str
         A hash of the model.
+    level_assumed : bool
+        Whether nobody said what a node means, so that it is taken for the parameter of the column of that name.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class Reading:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     laws: Mapping[str, tuple[object, ...]] = field(default_factory=dict[str, tuple[object, ...]])
     identity: str = ""
+    level_assumed: bool = False
 
     def drivers(self, columns: frozenset[str] | set[str]) -> frozenset[str]:
         """Return the attributes that drive `columns`; a column that is an attribute, or unknown, stands for itself."""
@@ -102,3 +105,6 @@ def drivers(network: HasReading, columns: frozenset[str]) -> frozenset[str]:
 
 NOTHING_READ = Reading()
 """Of a network that was declared here."""
+
+LEVEL_ASSUMED = Reading(level_assumed=True)
+"""Of a network that was declared here, or read, without its level."""

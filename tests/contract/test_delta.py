@@ -99,6 +99,7 @@ def test_intervals() -> None:
         {"a": [0.6, 0.6], "b": [[0.6, 0.5], [0.6, 0.7]]},
         states={"a": [0, 1], "b": [0, 1]},
         parents={"b": ["a"]},
+        level="parameters",
     )
     schema = bp.Schema(records=1000, columns={"b": bp.Integer(0, 1)})
     framework = bp.DistributionalAttributePrivacy(network, schema, "a", source="a textbook")

@@ -32,7 +32,7 @@ def network(law: object, level: str = "parameters") -> bp.DiscreteNetwork:
 def intervals(law: object) -> object:
     low = {"u": law, "w": [0.4, 0.4], "x": CHILD - 0.05}
     high = {"u": law, "w": [0.6, 0.6], "x": CHILD + 0.05}
-    return bp.DiscreteNetwork.from_intervals(low, high, states=STATES, parents=PARENTS)  # type: ignore[arg-type]
+    return bp.DiscreteNetwork.from_intervals(low, high, states=STATES, parents=PARENTS, level="parameters")  # type: ignore[arg-type]
 
 
 CERTAIN = [1.0, 0.0, 0.0]

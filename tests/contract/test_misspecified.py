@@ -81,6 +81,7 @@ def test_the_count_is_reached_by_a_child_of_the_secret() -> None:
         {"a": [0.5, 0.5], "b": [[0.01, 0.02], [0.99, 0.98]]},
         states={"a": [0, 1], "b": [0, 1]},
         parents={"b": ["a"]},
+        level="parameters",
     )
     schema = bp.Schema(records=10, columns={"b": bp.Integer(0, 1)})
     framework = bp.DistributionalAttributePrivacy(network, schema, "a", source="a test")

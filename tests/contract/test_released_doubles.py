@@ -261,6 +261,7 @@ def distributional_case(rng: np.random.Generator) -> Case:
         {"phi": start, **{name: np.array(rows).T.tolist() for name, rows in tables.items()}},
         states={name: ["0", "1"] for name in ("phi", *names)},
         parents={"x": ["phi"], "y": ["x"]},
+        level="parameters",
     )
     schema = bp.Schema(records=n, columns={name: bp.Integer(0, 1) for name in ("phi", *names)})
     laws = {name: dict(zip("01", chances[name], strict=True)) for name in names}

@@ -135,6 +135,7 @@ def test_both_orders_of_a_pair_count() -> None:
         {"u": [0.5, 0.5], "x": [[0.1, 0.0], [0.9, 1.0]]},
         states={"u": ["no", "yes"], "x": ["0", "1"]},
         parents={"x": ["u"]},
+        level="parameters",
     )
     schema = bp.Schema(records=3, columns={"x": bp.Integer(0, 1)})
     for chosen in (("no", "yes"), ("yes", "no")):
@@ -162,7 +163,7 @@ def test_an_excess_below_the_least_double_is_not_pure() -> None:
     """Row 8: with delta a quilt passes epsilon by 1e-400; the guarantee was called pure."""
     tables = {"v": [0.5, 0.5], "w": [[1.0, 1.0], [0.0, 1e-200]], "x": [[1.0, 1.0], [0.0, 1e-200]]}
     network = bp.DiscreteNetwork.from_tables(
-        tables, states={name: ["0", "1"] for name in tables}, parents={"w": ["v"], "x": ["w"]}
+        tables, states={name: ["0", "1"] for name in tables}, parents={"w": ["v"], "x": ["w"]}, level="parameters"
     )
     schema = bp.Schema(records=2, columns={"x": bp.Integer(0, 1)})
     framework = bp.DistributionalAttributePrivacy(network, schema, "v", source="a test")
@@ -244,7 +245,7 @@ def test_large_models_are_left_out_and_told() -> None:
     rng = np.random.default_rng(1)
     tables = {"u": [0.5, 0.5], "x": rng.dirichlet(np.ones(3), size=(3000, 2)).transpose(0, 2, 1)}
     network = bp.DiscreteNetwork.from_tables(
-        tables, states={"u": ["a", "b"], "x": ["0", "1", "2"]}, parents={"x": ["u"]}
+        tables, states={"u": ["a", "b"], "x": ["0", "1", "2"]}, parents={"x": ["u"]}, level="parameters"
     )
     schema = bp.Schema(records=3, columns={"x": bp.Integer(0, 2)})
     framework = bp.DistributionalAttributePrivacy(network, schema, "u", source="a test")

@@ -39,6 +39,8 @@ def network_of(
         reading = _reading(
             roles, driven, "exact", "all parameters have finitely many values", record_laws(roles, driven, finite)
         )
+        # without columns that its variables drive, a variable may be a parameter or a column of one record
+        reading = replace(reading, level_assumed=not driven)
         return replace(network, drawn=posterior_of(roles, posterior), reading=reading)
     if all(is_linear(roles, variable) for variable in roles.parameters):
         reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")

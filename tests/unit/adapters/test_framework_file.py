@@ -108,7 +108,7 @@ def test_all_pairs_by_default_and_several_attributes(tmp_path: Path) -> None:
 
 
 def test_defaults(tmp_path: Path) -> None:
-    short = TEXT.replace('level = "parameters"\nnormalize = false\n', "").split("[queries]")[0]
+    short = TEXT.replace("normalize = false\n", "").split("[queries]")[0]
     assert network_of(read_framework(write(tmp_path, short))).level == "parameters"
     assert read_queries(tmp_path / "framework.toml") == {}
 
@@ -339,7 +339,7 @@ def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    network = read_network(write(tmp_path).parent / "network.bif")
+    network = read_network(write(tmp_path).parent / "network.bif", "parameters")
 
     def known(*_: object, **__: object) -> DiscreteNetwork:
         return network

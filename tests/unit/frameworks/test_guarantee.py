@@ -44,6 +44,7 @@ def three_states(protect: object) -> bp.DistributionalAttributePrivacy:
         {"p": [0.2, 0.5, 0.3], "x": [[0.8, 0.4, 0.1], [0.2, 0.6, 0.9]]},
         states={"p": ["a", "b", "c"], "x": ["l", "h"]},
         parents={"x": ["p"]},
+        level="parameters",
     )
     column = bp.Categorical(["l", "h"])
     schema = bp.Schema(records=12, columns={"p": column, "x": column})

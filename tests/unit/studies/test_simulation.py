@@ -459,6 +459,7 @@ def test_html_is_escaped() -> None:
         {"income": [0.5, 0.5], nasty: [[0.6, 0.4], [0.4, 0.6]]},
         states={"income": ["a", "<b>"], nasty: [0, 1]},
         parents={nasty: ["income"]},
+        level="parameters",
     )
     schema = bp.Schema(records=100, columns={nasty: bp.Integer(0, 1)})
     law = {nasty: {0: 0.2, 1: 0.8}}

@@ -1,0 +1,63 @@
+"""What a node of a network means must suit the notion: the parameter of a column, or the column of one record."""
+
+from __future__ import annotations
+
+from bnpriv.checks import listing
+from bnpriv.errors import FrameworkError
+from bnpriv.networks.base import Level, Network
+from bnpriv.tables.schema import Categorical, Column, Integer, Schema, State
+
+MEANS: dict[Level, str] = {
+    "parameters": "Declare the network of the columns' parameters.",
+    "records": 'Declare the network of the columns of one record, with level="records".',
+}
+
+
+def require_level(network: Network, level: Level, notion: str) -> None:
+    """Refuse a network of the other level.
+
+    Raises
+    ------
+    FrameworkError
+    """
+    if network.level != level:
+        raise FrameworkError(
+            f"{notion} needs a network of level {level!r}", found=f"level {network.level!r}", remedy=MEANS[level]
+        )
+
+
+def require_stated_level(network: Network, schema: Schema) -> None:
+    """Refuse a network without a declared level that may be one of records.
+
+    Raises
+    ------
+    FrameworkError
+        If two states of a node are values of the column of that name, and nobody said what a node means.
+
+    Notes
+    -----
+    A network fitted to records has the values of the columns as states. Taken for a network of parameters it says that
+    the whole column hangs on one draw, and guarantees of it say nothing about the table.
+    """
+    if not network.reading.level_assumed:
+        return
+    named = [name for name in network.states if name in schema.columns]
+    doubtful = [name for name in named if sum(_is_value(state, schema[name]) for state in network.states[name]) > 1]
+    if doubtful:
+        raise FrameworkError(
+            "a network whose states are values of its columns must say what a node means",
+            found=f"values of the column as states of {listing(doubtful)}, and no level",
+            remedy='State level="parameters" if a state says what the whole column is like. A network fitted to '
+            'records has level="records", and is for DatasetAttributePrivacy or ValuePrivacy.',
+        )
+
+
+def _is_value(state: State, column: Column) -> bool:
+    """Return whether a state is, or spells, a value of a column."""
+    if isinstance(column, Categorical):
+        return str(state) in map(str, column.categories)
+    try:
+        value = float(state)
+    except (ValueError, OverflowError):
+        return False
+    return column.lower <= value <= column.upper and (value.is_integer() or not isinstance(column, Integer))
