@@ -49,8 +49,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
         The file. The network file that it names lies in the same folder or below; a list of files is the model class
         Theta, each file one model on the same graph. With ``within = 0.05`` in section ``[network]`` the class holds
         every model whose probabilities are at most 0.05 from theirs; zeros are widened too. ``level`` says what a node
-        means, and must be there if states of a network of parameters are values of its columns. A linear-Gaussian network
-        stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
+        means, and must be there if states of a network of parameters are values of its columns. A linear-Gaussian
+        network stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
         ``coefficients = { PARENT = 3.0 }``.
 
     Returns
