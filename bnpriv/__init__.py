@@ -35,7 +35,7 @@ from bnpriv.queries import (
 )
 
 # analyse
-from bnpriv.influence.base import max_influence
+from bnpriv.influence.maximum import max_influence
 from bnpriv.influence.matrix import influence_matrix
 from bnpriv.influence.quilts import markov_quilts
 from bnpriv.report import influence_report

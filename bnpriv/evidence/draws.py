@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
-from weakref import WeakKeyDictionary
 
 from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, Refusal
@@ -132,13 +131,10 @@ def _possible(parameter: Parameter, side: Interval) -> bool:
     return side.low <= parameter.upper and side.high >= parameter.lower
 
 
-_KNOWN: WeakKeyDictionary[DistributionalAttributePrivacy, dict[Query, DrawnLaws]] = WeakKeyDictionary()
-"""What was drawn: mechanisms ask several times, and several of them for the same. It must not refer to its keys."""
-
-
 def drawn_laws(framework: DistributionalAttributePrivacy, network: DensityNetwork, query: Query) -> DrawnLaws | Refusal:
     """Return the laws, or why they cannot be learned; nothing is drawn before they are asked for."""
-    known = _KNOWN.setdefault(framework, {})
+    # mechanisms ask several times, and several of them for the same
+    known: dict[Query, DrawnLaws] = framework.kept.table("drawn laws")
     if query not in known:
         refusal = _refusal(framework, network, query)
         if refusal is not None:

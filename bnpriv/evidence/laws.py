@@ -10,7 +10,6 @@ from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.dataset import dataset_laws
 from bnpriv.evidence.draws import drawn_laws
 from bnpriv.evidence.given_pairs import given_laws
-from bnpriv.evidence.intervals import NO_LAWS
 from bnpriv.evidence.parameters import parameter_laws
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
@@ -34,6 +33,13 @@ MOST_NUMBERS = 128
 KEPT = "_laws"
 
 NO_QUERY = Refusal(required="a query is needed", found="none", remedy="Pass the query to be released.")
+
+
+NO_LAWS = Refusal(
+    required="the law of the answer needs exact tables",
+    found="an interval for every probability",
+    remedy="Use MarkovQuiltMechanism or ColumnMechanism, or declare the models one by one.",
+)
 
 
 def laws(framework: object, query: Query | None) -> Laws | Refusal:

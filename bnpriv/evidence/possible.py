@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
-from typing import cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
+from bnpriv.errors import BnprivError, Refusal, SizeError
 from bnpriv.evidence.dataset import can_vary
+from bnpriv.evidence.structural import structural_evidence
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
-from bnpriv.influence.base import impossible_secrets, influence_of
-from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, Network
+from bnpriv.influence.base import influence_of
+from bnpriv.influence.maximum import impossible_secrets
+from bnpriv.networks import Network
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.states import SecretPair
-from bnpriv.secrets.values import IntervalPair
-
-Secrets = Mapping[str, Sequence[SecretPair]] | Mapping[str, Sequence[IntervalPair]] | Mapping[str, Sequence[Pair]]
-"""Protected attributes with their pairs."""
 
 
 @singledispatch
@@ -46,25 +39,21 @@ def impossibility(framework: object) -> Refusal | None:
 
 @impossibility.register
 def _(framework: DistributionalAttributePrivacy) -> Refusal | None:
-    if isinstance(framework.network, GaussianNetwork):
-        return None  # every value of a normal parameter is possible
-    if isinstance(framework.network, DensityNetwork):
-        return _refusal(framework.network, framework.secrets)
-    return _refusal(framework.network, framework.secrets)
+    return structural_evidence(framework).impossible()
 
 
 @impossibility.register
 def _(framework: ValuePrivacy) -> Refusal | None:
-    if isinstance(framework.model, MarkovChain):
-        chain = framework.model
-        if any(chain.varies(model) for model in range(chain.models)):
-            return None
-        return Refusal(
-            required="two values must be possible at some step of the chain",
-            found="one at every step",
-            remedy="Correct the transition matrix or the start.",
-        )
-    return _refusal(framework.model, framework.secrets)
+    chain = framework.chain
+    if chain is None:
+        return structural_evidence(framework).impossible()
+    if any(chain.varies(model) for model in range(chain.models)):
+        return None
+    return Refusal(
+        required="two values must be possible at some step of the chain",
+        found="one at every step",
+        remedy="Correct the transition matrix or the start.",
+    )
 
 
 @impossibility.register
@@ -83,13 +72,14 @@ def _(framework: DatasetAttributePrivacy) -> Refusal | None:
     return None
 
 
-def require_possible(network: Network | DensityNetwork, secrets: Secrets) -> None:
+def require_possible(network: Network, secrets: Mapping[str, Sequence[Pair]]) -> None:
     """Refuse secrets all of whose pairs are impossible under every model.
 
     Parameters
     ----------
-    network : DiscreteNetwork, IntervalNetwork or DensityNetwork
-    secrets : mapping from str to sequence of pairs
+    network : network
+        Of any kind.
+    secrets : mapping from str to sequence of Pair
         The pairs of every protected attribute.
 
     Raises
@@ -98,47 +88,9 @@ def require_possible(network: Network | DensityNetwork, secrets: Secrets) -> Non
         If those of one attribute are.
     """
     for name, pairs in secrets.items():
-        if isinstance(network, DensityNetwork):
-            if not _inside(network, name, cast("Sequence[IntervalPair]", pairs)):
-                raise SecretError(
-                    f"some pair of secrets of {name!r} must have positive probability",
-                    found="none: they lie outside its support",
-                    remedy="Choose other secrets.",
-                )
-        elif isinstance(network, DiscreteNetwork | IntervalNetwork) and not _possible(
-            network, name, cast("Sequence[SecretPair]", pairs)
-        ):
+        try:
+            possible = influence_of(network, (), name, pairs).pair is not None
+        except SizeError:
+            continue  # what needs the law of the attribute refuses its size
+        if not possible:
             raise impossible_secrets(name)
-
-
-def _refusal(network: Network | DensityNetwork, secrets: Secrets) -> Refusal | None:
-    try:
-        require_possible(network, secrets)
-    except SecretError as error:
-        return Refusal.of(error)
-    return None
-
-
-def _inside(network: DensityNetwork, name: str, pairs: Sequence[IntervalPair]) -> bool:
-    """Return whether some pair of intervals lies in the support of a parameter, as far as its density is known."""
-    return not bool(np.all(np.isneginf(influence_of(network, (), name, pairs).values)))
-
-
-def _possible(network: Network, name: str, pairs: Sequence[SecretPair]) -> bool:
-    """Return whether some pair is possible; by the tables of the attribute alone where they settle it."""
-    sure = {state for state, always in zip(network.states[name], _always(network, name), strict=True) if always}
-    if any(pair.first & sure and pair.second & sure for pair in pairs):
-        return True
-    try:
-        return influence_of(network, (), name, pairs).pair is not None
-    except SizeError:
-        return True  # what needs the law of the attribute refuses its size
-
-
-def _always(network: Network, name: str) -> NDArray[np.bool_]:
-    """Return which states have positive probability in the first model (some model), whatever the parents are."""
-    if isinstance(network, DiscreteNetwork):
-        positive = network.tables[name].values[0] > -np.inf
-    else:
-        positive = network.upper[name] > 0
-    return np.asarray(positive.reshape(len(positive), -1).all(axis=1), dtype=np.bool_)

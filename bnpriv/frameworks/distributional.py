@@ -16,6 +16,7 @@ from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import IntervalNetwork, Network
 from bnpriv.networks.foreign import require_network
 from bnpriv.render import Document, HasCard
+from bnpriv.networks.kept import Kept
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
@@ -87,6 +88,7 @@ class DistributionalAttributePrivacy(HasCard):
     secrets: Mapping[str, tuple[Pair, ...]] = field(init=False, repr=False)
     """The pairs of secrets of every protected attribute: of states both ways round, of values each pair once."""
     column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "distributional attribute privacy"
 

@@ -17,6 +17,7 @@ from bnpriv.networks import DiscreteNetwork, MarkovChain
 from bnpriv.networks.chain import as_chain
 from bnpriv.networks.foreign import require_network
 from bnpriv.render import Document, HasCard
+from bnpriv.networks.kept import Kept
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
@@ -67,6 +68,7 @@ class ValuePrivacy(HasCard):
     schema: Schema
     protect: Protect
     source: str = field(kw_only=True)
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "value privacy"
 

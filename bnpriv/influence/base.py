@@ -15,7 +15,7 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import Bound, FloatArray, Kind
-from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
+from bnpriv.errors import BnprivError, NetworkError, Refusal
 from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import State
 from bnpriv.networks.base import Network
@@ -23,7 +23,6 @@ from bnpriv.networks.foreign import require_network
 from bnpriv.render import html, number_text, plotting, set_text
 from bnpriv.render.text import visible
 from bnpriv.render.two_curves import TwoCurves
-from bnpriv.secrets.declared import Declared, pairs_of
 from bnpriv.secrets.pair import Pair
 
 if TYPE_CHECKING:
@@ -63,6 +62,23 @@ class Refinement:
 
     def __str__(self) -> str:
         return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}, change {self.change:.2g}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """How much work an influence takes.
+
+    Parameters
+    ----------
+    cells : int
+        Of the tables behind it.
+    losses : int
+        Of its privacy losses, of all models and pairs together; 0 where none are kept.
+    """
+
+    cells: int = 0
+    losses: int = 0
 
 
 class Details(Protocol):
@@ -332,76 +348,6 @@ def plain_text(influence: Influence) -> str:
     return f"{set_text(influence.columns)} tells {number_text(float(influence))} nats about {influence.protected}."
 
 
-def max_influence(network: Network, columns: Iterable[str], protected: str, pairs: Declared | None = None) -> Influence:
-    """Return how much a set of attributes can tell about a protected one.
-
-    Parameters
-    ----------
-    network : network
-        Of any kind: one or several models, or all within intervals.
-    columns : iterable of str
-        The attributes that are seen.
-    protected : str
-        The protected attribute; must not be among `columns`.
-    pairs : SecretPairs, Apart or IntervalPairs, optional
-        The pairs of secrets: ``bnpriv.pairs(...)`` of states, where all pairs are the default; ``bnpriv.apart(...)``
-        or ``bnpriv.intervals(...)`` where the attribute may be any number.
-
-    Returns
-    -------
-    Influence
-        The largest log ratio P(columns = q | a) / P(columns = q | b) over assignments, pairs and models, with the
-        whole law of that ratio (`Influence.delta`) where it is known.
-
-    Raises
-    ------
-    NetworkError
-        If a name is unknown, `protected` is among `columns`, or a density that is needed is missing.
-    SecretError
-        If the secrets do not fit, or all have probability zero.
-    SizeError
-        If a table would pass the limit and no cheaper bound holds.
-
-    Notes
-    -----
-    Definition of max-influence: Song, Wang, Chaudhuri, "Pufferfish Privacy Mechanisms for Correlated Data" (SIGMOD
-    2017), definition 4.1; see docs/claims/max_influence.md for the frontier and the independent parts, and
-    intervals.md, gaussian_network.md, quadrature.md and markov_chain.md there for other kinds of networks.
-
-    Examples
-    --------
-    >>> import bnpriv as bp
-    >>> network = bp.DiscreteNetwork.from_tables(
-    ...     {"income": [0.6, 0.4], "sat": [[0.8, 0.2], [0.2, 0.8]]},
-    ...     states={"income": ["low", "high"], "sat": ["low", "high"]},
-    ...     parents={"sat": ["income"]},
-    ... )
-    >>> influence = max_influence(network, {"sat"}, "income")
-    >>> round(float(influence), 6)
-    1.386294
-    >>> str(influence.pair), dict(influence.assignment)
-    ('low against high', {'sat': 'low'})
-
-    In a linear-Gaussian network no factor bounds the odds, but a large factor is improbable:
-
-    >>> linear = bp.GaussianNetwork.linear(
-    ...     {"income": 40.0, "sat": 880.0}, {"income": 10.0, "sat": 150.0}, {"sat": {"income": 3.0}}
-    ... )
-    >>> told = max_influence(linear, {"sat"}, "income", bp.apart(at_most=5))
-    >>> float(told), round(told.mu, 6), round(told.delta(0.5), 6)
-    (inf, 0.1, 0.0)
-    """
-    require_network(network)
-    network.require(protected)
-    influence = influence_of(network, columns, protected, pairs_of(network, protected, pairs))
-    if influence.pair is None:
-        raise impossible_secrets(protected)
-    if influence.unknown is not None:
-        why = influence.unknown
-        raise NetworkError(why.required, found=why.found, remedy=why.remedy)
-    return influence
-
-
 @singledispatch
 def influence_of(network: object, columns: Iterable[str], protected: str, pairs: Sequence[Pair]) -> Influence:
     """Return the influence for given pairs of secrets; one registration per kind of network.
@@ -436,6 +382,24 @@ def influence_of(network: object, columns: Iterable[str], protected: str, pairs:
     )
 
 
+@singledispatch
+def assumptions_of(network: object) -> tuple[str, ...]:
+    """Return what must hold of this kind of network for its influences to be right; nothing by default."""
+    return ()
+
+
+@singledispatch
+def work_of(network: object, border: tuple[str, ...], protected: str, pairs: Sequence[Pair]) -> Work:
+    """Return what the influence of a frontier takes; nothing by default, where a kind has limits of its own."""
+    return Work()
+
+
+@singledispatch
+def road_refusal(network: object, names: Iterable[str]) -> Refusal | None:
+    """Return why nothing can be said of some attributes, or None; by default something can."""
+    return None
+
+
 def asked_columns(network: Network, columns: Iterable[str], protected: str) -> frozenset[str]:
     """Return the columns that are asked about.
 
@@ -452,15 +416,6 @@ def asked_columns(network: Network, columns: Iterable[str], protected: str) -> f
             remedy="Ask about the other columns; a column tells everything about itself.",
         )
     return asked
-
-
-def impossible_secrets(protected: str) -> SecretError:
-    """Return the refusal of secrets all of whose pairs are impossible under every model."""
-    return SecretError(
-        f"some pair of secrets of {protected!r} must have positive probability",
-        found="none in any model",
-        remedy="Correct the table of the protected attribute, or choose other secrets.",
-    )
 
 
 def worst_place(sizes: FloatArray) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal, final
 
 import numpy as np
@@ -24,6 +24,12 @@ loss. "lossy": they touch both, and are chosen apart nevertheless, which gives a
 """
 
 Place = tuple[int, ...]
+
+Column = tuple[float, ...]
+"""Lower or upper ends of a column of a table."""
+
+MOST_KEPT = 2**14
+"""Columns whose vertices are kept with a network."""
 
 
 @final
@@ -123,7 +129,7 @@ class Part:
         groups: dict[Place, list[tuple[Place, FloatArray]]] = {}
         for place in np.ndindex(low.shape[1:]):
             column = (slice(None), *place)
-            values = listed(tuple(low[column].tolist()), tuple(high[column].tolist()))
+            values = listed(self.network, tuple(low[column].tolist()), tuple(high[column].tolist()))
             groups.setdefault(self._key(name, place), []).append((place, values))
         return groups
 
@@ -220,10 +226,16 @@ def _cut(values: FloatArray, points: int) -> FloatArray:
     return (1 - share) * values[0] + share * values[1]
 
 
-@lru_cache(maxsize=2**14)
-def _vertices(lower: tuple[float, ...], upper: tuple[float, ...]) -> FloatArray:
-    return vertices(np.array(lower), np.array(upper))
+def _vertices(network: IntervalNetwork, lower: Column, upper: Column) -> FloatArray:
+    """Return the vertices of a column; the network keeps them, as many parts share them."""
+    kept: dict[tuple[Column, Column], FloatArray] = network.kept.table("vertices")
+    if (lower, upper) in kept:
+        return kept[lower, upper]
+    found = vertices(np.array(lower), np.array(upper))
+    if len(kept) < MOST_KEPT:
+        kept[lower, upper] = found
+    return found
 
 
-def _ends(lower: tuple[float, ...], upper: tuple[float, ...]) -> FloatArray:
+def _ends(network: IntervalNetwork, lower: Column, upper: Column) -> FloatArray:
     return np.array([lower] if lower == upper else [lower, upper])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.factors import MOST_CELLS, LogTable, Size, elimination, marginal
@@ -17,9 +16,6 @@ MOST_LAWS = 1024
 MOST_SIZES = 2**14
 """Sizes of joint laws that are kept with a network."""
 
-_kept: WeakKeyDictionary[DiscreteNetwork, dict[tuple[str, ...], LogTable]] = WeakKeyDictionary()
-_sizes: WeakKeyDictionary[DiscreteNetwork, dict[tuple[str, ...], Size]] = WeakKeyDictionary()
-
 
 def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells: int = MOST_CELLS) -> LogTable:
     """Return log P(attributes), with the axes in the order given.
@@ -31,7 +27,8 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
     SizeError
         If a table on the way would have more than `most_cells` cells, or all of them together too many.
     """
-    kept, names = _kept.setdefault(network, {}), tuple(attributes)
+    kept: dict[tuple[str, ...], LogTable] = network.kept.table("joint laws")
+    names = tuple(attributes)
     if most_cells != MOST_CELLS:  # what is kept was made under the usual limit, and another one may refuse it
         return marginal(_needed(network, names), names, most_cells=most_cells)
     if names not in kept:
@@ -44,7 +41,8 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
 
 def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
     """Return how large the tables on the way to log P(attributes) are, without making them."""
-    sizes, names = _sizes.setdefault(network, {}), tuple(attributes)
+    sizes: dict[tuple[str, ...], Size] = network.kept.table("sizes of joint laws")
+    names = tuple(attributes)
     if names not in sizes:
         found = elimination(_needed(network, names), names)[1]
         if len(sizes) >= MOST_SIZES:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, Work, asked_columns, influence_of, plain_text, work_of, worst_place
 from bnpriv.influence.conditionals import two_conditionals
 from bnpriv.influence.elimination import joint_size
 from bnpriv.influence.explanation import explanation
@@ -110,6 +110,12 @@ def finite_influence(
 @influence_of.register
 def _(network: DiscreteNetwork, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
     return finite_influence(network, columns, protected, pairs)
+
+
+@work_of.register
+def _(network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair]) -> Work:
+    cells = influence_cells(network, border, protected, pairs)
+    return Work(cells=cells, losses=loss_cells(network, border, pairs))
 
 
 def influence_cells(

@@ -16,7 +16,7 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
-from bnpriv.influence.base import Influence, asked_columns, influence_of, worst_place
+from bnpriv.influence.base import Influence, asked_columns, assumptions_of, influence_of, worst_place
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.losses import Law, laplace_excess, private_shifts
 from bnpriv.networks import GaussianNetwork
@@ -156,6 +156,11 @@ def _(network: GaussianNetwork, columns: Iterable[str], protected: str, pairs: S
         details=GaussianDetails(network=network, mahalanobis=mahalanobis),
         how="exact" if points else "a bound: of an interval its farthest values count",
     )
+
+
+@assumptions_of.register
+def _(network: GaussianNetwork) -> tuple[str, ...]:
+    return ("All parameters together are normal under every model.",)
 
 
 def two_normals(network: GaussianNetwork, protected: str, name: str, pair: ContinuousPair, model: int) -> TwoCurves:

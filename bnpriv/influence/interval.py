@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, asked_columns, assumptions_of, influence_of, plain_text, worst_place
 from bnpriv.influence.choices import Choices, Part, choices_of, loosened, points_of
 from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.ratios import independent_parts
@@ -114,6 +114,11 @@ def _(network: IntervalNetwork, columns: Iterable[str], protected: str, pairs: S
         details=IntervalDetails(),
         how="exact" if found.exact else "a bound over all models within the intervals",
     )
+
+
+@assumptions_of.register
+def _(network: IntervalNetwork) -> tuple[str, ...]:
+    return ("The law of the parameters is that of some model within the declared intervals.",)
 
 
 def interval_bounds(

@@ -12,8 +12,9 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import type_text
 from bnpriv.errors import SecretError
-from bnpriv.influence.base import impossible_secrets, influence_of
+from bnpriv.influence.base import influence_of
 from bnpriv.influence.heat import LEGEND, heat_cell
+from bnpriv.influence.maximum import impossible_secrets
 from bnpriv.networks.base import Network
 from bnpriv.networks.foreign import require_network
 from bnpriv.render import Document, Shown

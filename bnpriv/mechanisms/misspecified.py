@@ -17,7 +17,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, up, weakest
 from bnpriv.errors import ParameterError, Refusal, SizeError
-from bnpriv.evidence import DistributionalInfluences, IntervalInfluences, discrete_influences
+from bnpriv.evidence import Influences, discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence.base import Influence
 from bnpriv.influence.interval import interval_bounds
@@ -228,9 +228,7 @@ def _refusal(calibration: Calibrated, decisions: list[Decision]) -> Refusal | No
     )
 
 
-def _of_attribute(
-    calibration: Calibrated, evidence: DistributionalInfluences | IntervalInfluences, decision: Decision
-) -> Iterator[_Candidate]:
+def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decision) -> Iterator[_Candidate]:
     name, query, network = decision.protected, calibration.query, evidence.network
     sets = list(_near_sets(evidence, query.columns, decision))
     small = _cells(network) <= MOST_CELLS
@@ -257,9 +255,7 @@ def _cells(network: Network) -> int:
     )
 
 
-def _near_sets(
-    evidence: DistributionalInfluences | IntervalInfluences, columns: frozenset[str], decision: Decision
-) -> Iterator[frozenset[str]]:
+def _near_sets(evidence: Influences, columns: frozenset[str], decision: Decision) -> Iterator[frozenset[str]]:
     """Yield near sets; any of them gives an upper bound."""
     start, network = evidence.driven(columns, decision.protected), evidence.network
     free = sorted(columns.intersection((*network.attributes, *network.reading.columns)) - start)

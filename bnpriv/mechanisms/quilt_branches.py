@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
-from bnpriv.evidence.base import Network
 from bnpriv.influence.ratios import independent_parts
 from bnpriv.mechanisms.quilt_scales import LEAST_MARGIN
-from bnpriv.networks import drivers
+from bnpriv.networks import Network, drivers
 
 TOLERANCE = 1e-11
 """Of the scale times epsilon: what an improvement must exceed, so that sets that are equal but for rounding end."""

@@ -74,6 +74,7 @@ class QuiltSearch:
     notes: list[str] = field(default_factory=list[str])
     _left: int = 0
     _paid: set[tuple[str, frozenset[str]]] = field(default_factory=set[tuple[str, frozenset[str]]])
+    _asked: set[tuple[str, tuple[str, ...]]] = field(default_factory=set[tuple[str, tuple[str, ...]]])
     _known: dict[frozenset[str], Bound] = field(default_factory=dict[frozenset[str], Bound])
     _shifts: dict[tuple[str, tuple[str, ...]], FloatArray] = field(
         default_factory=dict[tuple[str, tuple[str, ...]], FloatArray]
@@ -82,7 +83,7 @@ class QuiltSearch:
     def decide(self, attribute: str) -> Decision:
         """Return the best near sets for one protected attribute, as the decision that needs the most noise."""
         self._left = self.most
-        none_near = self.evidence.influence(frozenset(), attribute)
+        none_near = self._influence(frozenset(), attribute)
         best = Best.start(none_near.values)
         self._offer(best, self._all_near(attribute), none_near)
         self._grow(best, attribute)
@@ -138,7 +139,7 @@ class QuiltSearch:
     def _worth(self, columns: frozenset[str], attribute: str) -> float:
         """Return how much columns tell at most, over how far they move the answer."""
         try:
-            told = float(self.evidence.influence(columns, attribute).values.max())
+            told = float(self._influence(columns, attribute).values.max())
         except SizeError:
             told = math.inf
         moved = self._sensitivity(columns).upper
@@ -191,7 +192,7 @@ class QuiltSearch:
         if not self._pay(SET_WORK, self.queried - near, attribute):
             return False
         try:
-            self._offer(best, near, self.evidence.influence(self.queried - near, attribute))
+            self._offer(best, near, self._influence(self.queried - near, attribute))
         except SizeError:
             self.notes.append("A quilt was passed over because its table would be too large.")
         return True
@@ -200,16 +201,28 @@ class QuiltSearch:
         """Return a lower bound of what columns tell, per model and pair: -inf where it takes too much work."""
         unknown = np.full((1, 1), -np.inf)
         if not self._pay(BRANCH_WORK, columns, attribute):
-            return np.broadcast_to(unknown, self.evidence.influence(frozenset(), attribute).values.shape)
+            return np.broadcast_to(unknown, self._influence(frozenset(), attribute).values.shape)
         try:
-            influence = self.evidence.influence(columns, attribute)
+            influence = self._influence(columns, attribute)
         except SizeError:
-            return np.broadcast_to(unknown, self.evidence.influence(frozenset(), attribute).values.shape)
+            return np.broadcast_to(unknown, self._influence(frozenset(), attribute).values.shape)
         if self.delta > 0:
             shifts = self._shifts_of(influence)
             return np.full(influence.values.shape, -np.inf) if shifts is None else self._most - shifts
         # a cheaper upper bound is no lower bound of what more columns tell
         return influence.values if influence.kind != "certified" else np.minimum(influence.values, 0.0)
+
+    def _influence(self, columns: frozenset[str], attribute: str) -> Influence:
+        """Return an influence, and remember that it was asked for.
+
+        Raises
+        ------
+        SizeError
+            If its tables would be too large.
+        """
+        found = self.evidence.influence(columns, attribute)
+        self._asked.add((attribute, found.frontier))
+        return found
 
     def _spend(self, cells: int) -> bool:
         """Take work for a step and `cells` from what is left; False if that is not enough."""
@@ -221,10 +234,12 @@ class QuiltSearch:
 
     def _pay(self, base: int, columns: frozenset[str], attribute: str) -> bool:
         """Take work for an influence, and for its losses where they count; False if that is not enough."""
-        key = (attribute, columns)
-        cells = 0 if key in self._paid else self.evidence.cells(columns, attribute)
-        if self.delta > 0 and key not in self._paid:
-            cells += self.evidence.loss_cells(columns, attribute) * STEPS * LOSS_WORK[self.noise]
+        key, cells = (attribute, columns), 0
+        if key not in self._paid:
+            work = self.evidence.work(columns, attribute)
+            # what the evidence knows from elsewhere counts like everything else, so that a search never depends on it
+            cells = 0 if (attribute, self.evidence.border(columns, attribute)) in self._asked else work.cells
+            cells += work.losses * STEPS * LOSS_WORK[self.noise] if self.delta > 0 else 0
         if not self._spend(base + cells):
             return False
         self._paid.add(key)
@@ -277,7 +292,7 @@ class QuiltSearch:
 
     def _decision(self, attribute: str, best: Best) -> Decision:
         model, k, near = best.worst()
-        influence = self.evidence.influence(self.queried - near, attribute)
+        influence = self._influence(self.queried - near, attribute)
         value, excess = float(influence.values[model, k]), None
         low = max(0.0, value - 2 * influence.error) if influence.kind == "exact" and np.isfinite(value) else 0.0
         if self.delta:

@@ -11,6 +11,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError, Refusal
 from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity
 from bnpriv.networks.graph import Graph
+from bnpriv.networks.kept import Kept
 from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.tables.schema import State
 
@@ -141,6 +142,7 @@ class DensityNetwork(NetworkMethods):
     simulator: Simulator = field(compare=False)
     reading: Reading = NOTHING_READ
     sampling: Sampling = field(default_factory=Sampling)
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.graph  # noqa: B018  (raises)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -18,6 +18,7 @@ from bnpriv.networks.declared import FEW_DECIMALS, SUM_TOLERANCE, DeclaredTables
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.graph import Graph, Parents
 from bnpriv.networks.interval import interval_ends, middle_columns
+from bnpriv.networks.kept import Kept
 from bnpriv.networks.learning.network import Prior, posterior_tables
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import LEVEL_ASSUMED, NOTHING_READ, Reading
@@ -64,6 +65,7 @@ class DiscreteNetwork(NetworkMethods):
     models: int
     drawn: Posterior | None = None
     reading: Reading = NOTHING_READ
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     @classmethod
     def from_tables(
@@ -318,6 +320,7 @@ class IntervalNetwork(NetworkMethods):
     upper: Mapping[str, FloatArray]
     level: Level
     reading: Reading = NOTHING_READ
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     @classmethod
     def of(

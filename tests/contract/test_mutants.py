@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.evidence.distributional as evidence_module
+import bnpriv.evidence.structural as evidence_module
 import bnpriv.influence.ratios as ratios_module
 import bnpriv.mechanisms.quilt_search as quilt_module
 from bnpriv.networks import Graph

@@ -100,7 +100,7 @@ def test_with_delta_the_scale_equals_the_least_over_all_sets(noise) -> None:
             continue  # some secrets are impossible
         rows = []
         for near in subsets(query.columns):
-            shifts = evidence.losses(query.columns - near, names[0]).shifts(1.0, 0.02, noise)
+            shifts = evidence.influence(query.columns - near, names[0]).losses.shifts(1.0, 0.02, noise)
             moved = evidence.sensitivity(query, near, 2 if noise == "gaussian" else 1).upper
             with np.errstate(divide="ignore", invalid="ignore"):
                 rows.append(np.where(shifts >= (1e-9 if moved else 0), moved / shifts if moved else 0.0, np.inf))

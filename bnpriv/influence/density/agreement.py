@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import final
+from functools import cached_property
+from typing import cast, final
 
 import numpy as np
 
@@ -37,6 +37,9 @@ FEW = 30.0
 
 UNLIKELY = 1e3
 """A mean of positive numbers is so many times its expectation in one of so many cases at most."""
+
+MOST_KEPT = 8
+"""Frontiers whose draws are kept with the grids of a pair."""
 
 FAR = 20.0
 """Sums along lines that differ by this factor differ, whatever their spread."""
@@ -260,10 +263,14 @@ def _apart(first: FloatArray, second: FloatArray) -> FloatArray:
         return np.nan_to_num(np.abs(first - second), nan=math.inf, posinf=math.inf)
 
 
-@lru_cache(maxsize=8)
 def compared(lattice: Lattice, parts: tuple[tuple[str, ...], ...]) -> tuple[Comparison, ...]:
     """Return the comparisons for the parts of a frontier; influence and privacy curve share them."""
-    return tuple(Comparison(lattice=lattice, names=names) for names in parts)
+    kept = lattice.comparisons
+    if parts not in kept:
+        while len(kept) >= MOST_KEPT:
+            del kept[next(iter(kept))]
+        kept[parts] = tuple(Comparison(lattice=lattice, names=names) for names in parts)
+    return cast("tuple[Comparison, ...]", kept[parts])
 
 
 def agreement(parts: Sequence[Comparison], points: int, depth: float, top: float = math.inf) -> Agreement:

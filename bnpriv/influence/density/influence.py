@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -18,7 +17,7 @@ from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.divergences.gaussian import gaussian_excess
 from bnpriv.errors import BnprivError, Refusal, SizeError
-from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text
+from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, road_refusal
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.density.curve import Curve, curve_of
 from bnpriv.influence.density.densities import without_density
@@ -30,6 +29,9 @@ from bnpriv.networks import DensityNetwork
 from bnpriv.render import number_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.values import IntervalPair
+
+MOST_LATTICES = 4
+"""Grids that are kept with a network; each may hold large tables."""
 
 SEPARATED = Settled(value=0.0, change=0.0, settled=True, reason="The graph separates the columns from it.")
 """What is found where nothing is told."""
@@ -179,6 +181,11 @@ def _(network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Se
     return _influence(network, asked, protected, DensityDetails(pairs=tuple(pairs), found=found, lattices=lattices))
 
 
+@road_refusal.register
+def _(network: DensityNetwork, names: Iterable[str]) -> Refusal | None:
+    return network.refusal(names)
+
+
 def unknown_because(
     network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair], error: BnprivError
 ) -> Influence:
@@ -233,7 +240,12 @@ def _influence(
     )
 
 
-@lru_cache(maxsize=4)
 def _lattice(network: DensityNetwork, protected: str, pair: IntervalPair) -> Lattice:
-    """Return the grids for a pair, which all columns of a report share."""
-    return Lattice(network, protected, pair)
+    """Return the grids for a pair, which all columns of a report share; the network keeps the latest."""
+    kept: dict[tuple[str, IntervalPair], Lattice] = network.kept.table("lattices")
+    key = protected, pair
+    if key not in kept:
+        while len(kept) >= MOST_LATTICES:
+            del kept[next(iter(kept))]
+        kept[key] = Lattice(network, protected, pair)
+    return kept[key]

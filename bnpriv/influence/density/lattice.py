@@ -77,6 +77,7 @@ class Lattice:
         self.network = network
         self.protected = protected
         self.pair = pair
+        self.comparisons: dict[tuple[tuple[str, ...], ...], object] = {}
         self._scales: dict[str, Scale] = {}
         self._depths: dict[str, tuple[FloatArray, FloatArray]] = {}
         self._axes: dict[tuple[str, int, float], Axis] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -13,7 +14,6 @@ import pytest
 from scipy.special import betainc, betaln, gammaln
 
 import bnpriv as bp
-import bnpriv.evidence.draws as draws_module
 import bnpriv.evidence.forward as forward_module
 import bnpriv.mechanisms.from_draws as from_draws_module
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
@@ -329,10 +329,11 @@ def test_what_was_drawn_serves_all_mechanisms_and_is_let_go() -> None:
     other, _ = coins(Coins(), draws=5000)
     assert TIGHT.calibrate(other, query, epsilon=1.0).to_json() == first.to_json()
     assert bp.types.Calibration.from_json(first.to_json(), other, query).scale == first.scale
-    before = len(draws_module._KNOWN)
+    drawn_laws = [weakref.ref(law) for each in (framework, other) for law in each.kept.table("drawn laws").values()]
+    assert len(drawn_laws) == 2
     del framework, other, first, again
     gc.collect()
-    assert len(draws_module._KNOWN) == before - 2
+    assert all(law() is None for law in drawn_laws)
 
 
 def test_seeds_differ_between_batches_sides_and_networks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from bnpriv.adapters.framework_file import read_framework
 from bnpriv.errors import FileError, NetworkError
-from bnpriv.influence.base import max_influence
+from bnpriv.influence.maximum import max_influence
 from bnpriv.networks import DiscreteNetwork, model_class
 
 STATES = {"income": ["low", "high"], "gender": ["f", "m", "x"], "sat": ["weak", "strong"]}

@@ -1,0 +1,215 @@
+"""Structural evidence: how much sets of columns tell about the protected attributes of a framework over a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import Literal, final
+
+from bnpriv.bound import Bound
+from bnpriv.checks import listing
+from bnpriv.errors import Refusal, SizeError
+from bnpriv.evidence.columns import assumed, uncovered
+from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy
+from bnpriv.influence.base import Influence, Work, assumptions_of, influence_of, road_refusal, work_of
+from bnpriv.influence.maximum import impossible_secrets
+from bnpriv.networks import Network, drivers
+from bnpriv.queries.base import Query
+from bnpriv.queries.sensitivity import column_sensitivity, record_sensitivity
+from bnpriv.secrets.pair import Pair
+from bnpriv.tables.schema import Schema
+
+INDEPENDENT_RECORDS = "Records are independent draws from the network."
+
+Moved = Callable[[Query, frozenset[str], Schema, Literal[1, 2]], Bound]
+"""How far what a secret may change in some columns can move the answer."""
+
+Outside = Callable[[frozenset[str]], Refusal | None]
+"""Why the model says nothing about one of some columns."""
+
+MOST_KEPT = 2**13
+"""Influences that are kept."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Influences:
+    """How much sets of columns tell about the protected attributes of a framework, of any kind of network.
+
+    Each influence is computed once, when it is first asked for, and kept with the framework.
+
+    Parameters
+    ----------
+    network : Network
+    secrets : mapping from str to tuple of Pair
+        The protected attributes with their pairs of secrets.
+    schema : Schema
+    assumptions : tuple of str
+        What must hold for the influences to be those of the columns.
+    outside : callable
+        From columns to why the model says nothing about one of them, or None.
+    moved : callable
+        From a query, columns, the schema and the norm (1 or 2) to how far the answer moves where they change.
+    """
+
+    network: Network
+    secrets: Mapping[str, tuple[Pair, ...]]
+    schema: Schema
+    assumptions: tuple[str, ...]
+    outside: Outside = field(repr=False)
+    moved: Moved = field(repr=False)
+    _known: dict[tuple[str, tuple[str, ...]], Influence] = field(
+        default_factory=dict[tuple[str, tuple[str, ...]], Influence], repr=False
+    )
+
+    def border(self, columns: frozenset[str], attribute: str) -> tuple[str, ...]:
+        """Return the attributes behind `columns` that the others do not separate from the protected `attribute`."""
+        return self.network.graph.frontier(attribute, drivers(self.network, columns))
+
+    def covers(self, columns: frozenset[str]) -> Refusal | None:
+        """Return why the model says nothing about one of `columns`, or None if it covers all."""
+        on_the_road = drivers(self.network, columns).union(self.secrets)
+        return self.outside(columns) or road_refusal(self.network, sorted(on_the_road))
+
+    def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
+        """Return those of `columns` that the protected `attribute` drives itself, or is: they must be near."""
+        return self.network.reading.driven(columns, attribute)
+
+    def influence(self, columns: frozenset[str], attribute: str) -> Influence:
+        """Return the influence of `columns` on the protected `attribute`, per model and pair.
+
+        Raises
+        ------
+        SizeError
+            If tables or grids would be too large, and no cheaper bound holds.
+        """
+        key = attribute, self.border(columns, attribute)
+        if key in self._known:
+            return self._known[key]
+        found = influence_of(self.network, key[1], attribute, self.secrets[attribute])
+        if len(self._known) < MOST_KEPT:
+            self._known[key] = found
+        return found
+
+    def work(self, columns: frozenset[str], attribute: str) -> Work:
+        """Return what an influence takes, whether it is known already or not."""
+        return work_of(self.network, self.border(columns, attribute), attribute, self.secrets[attribute])
+
+    def impossible(self) -> Refusal | None:
+        """Return why all pairs of secrets of an attribute are no constraint under any model, or None if some are."""
+        for name in self.secrets:
+            try:
+                possible = self.influence(frozenset(), name).pair is not None
+            except SizeError:
+                continue  # what needs the law of the attribute refuses its size
+            if not possible:
+                return Refusal.of(impossible_secrets(name))
+        return None
+
+    def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
+        """Return how far what may change in `columns` can move the answer."""
+        return self.moved(query, columns, self.schema, norm)
+
+
+@singledispatch
+def influences(framework: object) -> Influences | Refusal:
+    """Return the structural evidence of a framework, or why there is none.
+
+    Parameters
+    ----------
+    framework : Framework
+
+    Returns
+    -------
+    Influences or Refusal
+        ``influence(columns, attribute)`` of the evidence is per model and pair; one registration per notion. The
+        evidence stays with the framework.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> evidence = bp.influences(bp.example("student"))
+    >>> round(float(evidence.influence(frozenset({"sat"}), "income")), 3)
+    1.792
+    """
+    return Refusal(
+        required="the mechanism needs structural evidence",
+        found=f"a {type(framework).__name__}",
+        remedy="Use a framework over a network, such as DistributionalAttributePrivacy.",
+    )
+
+
+@influences.register
+def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
+    evidence = structural_evidence(framework)
+    return evidence.impossible() or evidence
+
+
+@influences.register
+def _(framework: ValuePrivacy) -> Influences | Refusal:
+    if framework.chain is not None:
+        return Refusal(
+            required="quilts of a network need a DiscreteNetwork",
+            found="a MarkovChain",
+            remedy="Use MarkovChainMechanism.",
+        )
+    evidence = structural_evidence(framework)
+    return evidence.impossible() or evidence
+
+
+def discrete_influences(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
+    """Return the structural evidence over a network whose attributes have finitely many states, or why there is none.
+
+    Raises
+    ------
+    FrameworkError
+        If the network is continuous.
+    """
+    framework.discrete  # noqa: B018  (raises)
+    return influences(framework)
+
+
+def structural_evidence(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences:
+    """Return the evidence that stays with a framework, whether its secrets are possible or not."""
+    kept: dict[str, Influences] = framework.kept.table("influences")
+    if not kept:
+        kept["evidence"] = _of_values(framework) if isinstance(framework, ValuePrivacy) else _of_parameters(framework)
+    return kept["evidence"]
+
+
+def _of_parameters(framework: DistributionalAttributePrivacy) -> Influences:
+    """The nodes are the columns' parameters, so that a secret may change a near column in all records."""
+    network = framework.network
+    return Influences(
+        network=network,
+        secrets=framework.secrets,
+        schema=framework.schema,
+        assumptions=(*assumed(network), *assumptions_of(network)),
+        outside=lambda columns: uncovered(framework, columns),
+        moved=column_sensitivity,
+    )
+
+
+def _of_values(framework: ValuePrivacy) -> Influences:
+    """The nodes are the columns of one record, so that a secret may change near columns of that record."""
+    network = framework.network
+
+    def outside(columns: frozenset[str]) -> Refusal | None:
+        missing = columns.difference(network.attributes)
+        if not missing:
+            return None
+        return Refusal(
+            required="every queried column must be a node of the network",
+            found=listing(sorted(missing)),
+            remedy="Add it to the network.",
+        )
+
+    return Influences(
+        network=network,
+        secrets=framework.secrets,
+        schema=framework.schema,
+        assumptions=(INDEPENDENT_RECORDS, *assumptions_of(network)),
+        outside=outside,
+        moved=record_sensitivity,
+    )
