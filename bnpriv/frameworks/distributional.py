@@ -15,8 +15,8 @@ from bnpriv.frameworks.level import require_level, require_stated_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import IntervalNetwork, Network
 from bnpriv.networks.foreign import require_network
-from bnpriv.render import Document, HasCard
 from bnpriv.networks.kept import Kept
+from bnpriv.render import Document, HasCard
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair

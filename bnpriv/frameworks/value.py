@@ -16,8 +16,8 @@ from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks import DiscreteNetwork, MarkovChain
 from bnpriv.networks.chain import as_chain
 from bnpriv.networks.foreign import require_network
-from bnpriv.render import Document, HasCard
 from bnpriv.networks.kept import Kept
+from bnpriv.render import Document, HasCard
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair

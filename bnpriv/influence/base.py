@@ -19,7 +19,6 @@ from bnpriv.errors import BnprivError, NetworkError, Refusal
 from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import State
 from bnpriv.networks.base import Network
-from bnpriv.networks.foreign import require_network
 from bnpriv.render import html, number_text, plotting, set_text
 from bnpriv.render.text import visible
 from bnpriv.render.two_curves import TwoCurves
