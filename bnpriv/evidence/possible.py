@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 
-from bnpriv.errors import BnprivError, Refusal, SizeError
+from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.evidence.dataset import can_vary
 from bnpriv.evidence.structural import structural_evidence
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
@@ -90,7 +90,7 @@ def require_possible(network: Network, secrets: Mapping[str, Sequence[Pair]]) ->
     for name, pairs in secrets.items():
         try:
             possible = influence_of(network, (), name, pairs).pair is not None
-        except SizeError:
-            continue  # what needs the law of the attribute refuses its size
+        except (NetworkError, SizeError):
+            continue  # what needs the law of the attribute refuses its size, or this kind of network
         if not possible:
             raise impossible_secrets(name)
