@@ -9,10 +9,10 @@ from numbers import Integral, Real
 
 from bnpriv.errors import BnprivError, DeclarationError, ParameterError
 
-MOST_LETTERS = 100
+MOST_COMPARED_LETTERS = 100
 """Of a name that is compared with others: the time for it grows with the square."""
 
-MOST_NAMES = 1000
+MOST_COMPARED = 1000
 """Names with which one that is unknown is compared."""
 
 LEAST_EPSILON = 1e-8
@@ -139,9 +139,9 @@ def closest(value: object, allowed: Iterable[object]) -> str | None:
     """Return the one of `allowed` for which `value` is most likely a slip, whatever the case of letters, or None."""
     from difflib import get_close_matches
 
-    if not isinstance(value, str) or len(value) > MOST_LETTERS:
+    if not isinstance(value, str) or len(value) > MOST_COMPARED_LETTERS:
         return None
-    names = [each for each in allowed if isinstance(each, str) and len(each) <= MOST_LETTERS][:MOST_NAMES]
+    names = [each for each in allowed if isinstance(each, str) and len(each) <= MOST_COMPARED_LETTERS][:MOST_COMPARED]
     lowered = {name.lower(): name for name in reversed(names)}
     near = get_close_matches(value.lower(), lowered, n=1, cutoff=0.7)
     return lowered[near[0]] if near else None

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
-from bnpriv.adapters.formats import Declared, Source, States, Table, assemble, clip, declare
+from bnpriv.adapters.formats import DeclaredFamilies, FileTable, Source, States, assemble, clip, declare
 
-_QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+')
-_BLOCK = re.compile(
+_BIF_QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+')
+_BIF_BLOCK = re.compile(
     r"\s*+(?:(?P<network>network\b[^{}]*+\{[^{}]*+\})"
     r"|variable\b(?P<variable>[^{}]*+)\{(?P<before>[^{}]*+)\{(?P<states>[^{}]*+)\}(?P<after>[^{}]*+)\}"
     r"|probability\s*+\((?P<header>[^(){}]*+)\)\s*+\{(?P<body>[^{}]*+)\})"
@@ -27,7 +27,7 @@ _BARRED = "{}()[]|,;"
 _INSIDE_QUOTES = str.maketrans({**dict.fromkeys(_BARRED + "\n", "\0"), " ": "\1"})
 
 
-def scan(source: Source) -> Declared:
+def scan(source: Source) -> DeclaredFamilies:
     """Return what a BIF file declares.
 
     Raises
@@ -37,12 +37,12 @@ def scan(source: Source) -> Declared:
     SizeError
         If the tables are too large.
     """
-    plain = Source(source.label, _QUOTE_OR_COMMENT.sub(_plain, source.text))
+    plain = Source(source.label, _BIF_QUOTE_OR_COMMENT.sub(_plain, source.text))
     states: States = {}
     headers: list[tuple[str, str, int]] = []
     position, end = 0, len(plain.text.rstrip())
     while position < end:
-        block = _BLOCK.match(plain.text, position)
+        block = _BIF_BLOCK.match(plain.text, position)
         if block is None:
             rest = plain.text[position:end].lstrip()
             raise _outside(plain, rest[:80], end - len(rest))
@@ -92,20 +92,20 @@ def _variable(source: Source, states: States, block: re.Match[str], at: int) -> 
     declare(source, states, _name(block["variable"]), named, at=at, barred=_BARRED)
 
 
-def _table(source: Source, header: str, body: str, states: States, at: int) -> Table:
+def _table(source: Source, header: str, body: str, states: States, at: int) -> FileTable:
     own, bar, given = header.partition("|")
     if not bar and _name(own) not in states:
         own, *words = own.replace(",", " ").split() or [""]  # the old style: the first name is conditioned on the rest
-        return Table(_name(own), tuple(map(_name, words)), body, at)
+        return FileTable(_name(own), tuple(map(_name, words)), body, at)
     if not given.strip():
-        return Table(_name(own), (), body, at)
+        return FileTable(_name(own), (), body, at)
     parts = [given] if _name(given) in states else _split(given, given.count(",") + 1)
     if len(parts) == 1 and _name(parts[0]) not in states:
         parts = given.split()
-    return Table(_name(own), tuple(map(_name, parts)), body, at)
+    return FileTable(_name(own), tuple(map(_name, parts)), body, at)
 
 
-def _numbers(source: Source, table: Table, states: States) -> Sequence[str]:
+def _numbers(source: Source, table: FileTable, states: States) -> Sequence[str]:
     *statements, rest = table.body.split(";")
     if rest.strip():
         raise _outside(source, rest.strip(), table.at)
@@ -119,7 +119,7 @@ def _numbers(source: Source, table: Table, states: States) -> Sequence[str]:
     return _rows(source, table, kept, states)
 
 
-def _rows(source: Source, table: Table, statements: Sequence[str], states: States) -> Sequence[str]:
+def _rows(source: Source, table: FileTable, statements: Sequence[str], states: States) -> Sequence[str]:
     rows: dict[tuple[str, ...], list[str]] = {}
     for statement in statements:
         row = _ROW.fullmatch(statement)

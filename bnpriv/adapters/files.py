@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import cast
 
 from bnpriv.adapters import bif, net, xmlbif
-from bnpriv.adapters.formats import Declared, Source
+from bnpriv.adapters.formats import DeclaredFamilies, Source
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import FileError
 from bnpriv.networks.base import Level, level_of
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.foreign import foreign_remedy
 
-MOST_BYTES = 2**23
+MOST_NETWORK_BYTES = 2**23
 """Largest network file, 8 MiB: half as much again as the largest network in common use."""
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".dill", ".pt", ".pth")
@@ -72,7 +72,7 @@ def read_network(
     """
     level_of(level)
     scan = _SCANS[_suffix(path)]
-    declared = scan(Source(str(path), read_text(path, MOST_BYTES)))
+    declared = scan(Source(str(path), read_text(path, MOST_NETWORK_BYTES)))
     return DiscreteNetwork.from_tables(
         {name: family.table(declared) for name, family in declared.items()},
         states={name: family.states for name, family in declared.items()},
@@ -161,7 +161,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     raise FileError(f"{path}: a model file must end in {listing(_SCANS)}", found=suffix or "no ending", remedy=remedy)
 
 
-_SCANS: Mapping[str, Callable[[Source], Declared]] = {
+_SCANS: Mapping[str, Callable[[Source], DeclaredFamilies]] = {
     ".bif": bif.scan,
     ".xml": xmlbif.scan,
     ".xmlbif": xmlbif.scan,

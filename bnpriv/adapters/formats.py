@@ -22,10 +22,10 @@ from bnpriv.checks import listing
 from bnpriv.errors import FileError, SizeError
 
 # Each is several times what the largest networks in common use need. What is larger is built with from_tables.
-MOST_CELLS = 2**20
+MOST_FILE_CELLS = 2**20
 MOST_ATTRIBUTES = 2**11
 MOST_PARENTS = 2**5
-MOST_NAMES = 2**20
+MOST_FILE_NAMES = 2**20
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _LONGEST_NUMBER = 64
@@ -48,7 +48,7 @@ class Source:
 
 @final
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """One table as it stands in the file at a position, its numbers not yet read."""
 
     name: str
@@ -69,15 +69,15 @@ class Family:
     parents: tuple[str, ...]
     numbers: tuple[str, ...]
 
-    def table(self, declared: Declared) -> FloatArray:
+    def table(self, declared: DeclaredFamilies) -> FloatArray:
         """Return the numbers with the own states along the first axis, those of each parent along one of the others."""
         shape = (*(len(declared[parent].states) for parent in self.parents), len(self.states))
         return np.moveaxis(np.array([float(number) for number in self.numbers]).reshape(shape), -1, 0)
 
 
-Declared = Mapping[str, Family]
+DeclaredFamilies = Mapping[str, Family]
 States = dict[str, tuple[str, ...]]
-Numbers = Callable[[Source, Table, States], Sequence[str]]
+Numbers = Callable[[Source, FileTable, States], Sequence[str]]
 
 
 def declare(source: Source, states: States, name: str, named: Sequence[str], *, at: int, barred: str = "") -> None:
@@ -98,7 +98,7 @@ def declare(source: Source, states: States, name: str, named: Sequence[str], *, 
     states[name] = tuple(named)
 
 
-def assemble(source: Source, states: States, tables: Sequence[Table], numbers: Numbers) -> Declared:
+def assemble(source: Source, states: States, tables: Sequence[FileTable], numbers: Numbers) -> DeclaredFamilies:
     """Join attributes and tables, check the sizes, and only then read the numbers.
 
     Raises
@@ -114,8 +114,8 @@ def assemble(source: Source, states: States, tables: Sequence[Table], numbers: N
     cells = [prod(len(states[name]) for name in (table.name, *table.parents)) for table in tables]
     _check_size(source, "attributes in one file", len(states), MOST_ATTRIBUTES)
     _check_size(source, "parents of one attribute", max(len(table.parents) for table in tables), MOST_PARENTS)
-    _check_size(source, "characters in the names of states", sum(map(len, chain(*states.values()))), MOST_NAMES)
-    _check_size(source, "cells in the tables of one file", sum(cells), MOST_CELLS)
+    _check_size(source, "characters in the names of states", sum(map(len, chain(*states.values()))), MOST_FILE_NAMES)
+    _check_size(source, "cells in the tables of one file", sum(cells), MOST_FILE_CELLS)
     families: dict[str, Family] = {}
     for table, size in zip(tables, cells, strict=True):
         found = tuple(numbers(source, table, states))
@@ -140,7 +140,7 @@ def _check_name(source: Source, name: str, barred: str, at: int) -> None:
         )
 
 
-def _match(source: Source, states: States, tables: Sequence[Table]) -> None:
+def _match(source: Source, states: States, tables: Sequence[FileTable]) -> None:
     seen: set[str] = set()
     for table in tables:
         unknown = [name for name in (table.name, *table.parents) if name not in states]
@@ -175,7 +175,7 @@ def _check_size(source: Source, what: str, found: int, most: int) -> None:
         )
 
 
-def _check_numbers(source: Source, table: Table, found: Sequence[str], size: int) -> None:
+def _check_numbers(source: Source, table: FileTable, found: Sequence[str], size: int) -> None:
     if len(found) != size:
         raise source.refusal(
             f"the table of {clip(table.name)} must have {size:,} numbers",

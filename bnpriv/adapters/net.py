@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bnpriv.adapters.formats import Declared, Source, States, Table, assemble, clip, declare
+from bnpriv.adapters.formats import DeclaredFamilies, FileTable, Source, States, assemble, clip, declare
 
-_QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+|%[^\n]*+')
+_NET_QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+|%[^\n]*+')
 _BODY = r'\{(?P<%s>(?:[^"{}]++|"[^"]*+")*+)\}'
-_BLOCK = re.compile(
+_NET_BLOCK = re.compile(
     rf"\s*+(?:(?:net|class\s++[\w-]++)\s*+{_BODY % 'network'}"
     rf"|(?:discrete\s++)?node\s++(?P<node>[\w-]++)\s*+{_BODY % 'about'}"
     rf"|potential\s*+\((?P<header>[^(){{}}]*+)\)\s*+{_BODY % 'body'})",
@@ -22,7 +22,7 @@ _STATEMENT = re.compile(r'\s*+(?P<key>\w++)\s*+=\s*+(?P<value>(?:[^";]++|"[^"]*+
 _STATE = re.compile(r'[\s,]*+(?:"([^"]*+)"|([^\s"(),]++))')
 
 
-def scan(source: Source) -> Declared:
+def scan(source: Source) -> DeclaredFamilies:
     """Return what a NET file declares.
 
     Raises
@@ -32,12 +32,12 @@ def scan(source: Source) -> Declared:
     SizeError
         If the tables are too large.
     """
-    plain = Source(source.label, _QUOTE_OR_COMMENT.sub(_plain, source.text))
+    plain = Source(source.label, _NET_QUOTE_OR_COMMENT.sub(_plain, source.text))
     states: States = {}
-    tables: list[Table] = []
+    tables: list[FileTable] = []
     position, end = 0, len(plain.text.rstrip())
     while position < end:
-        block = _BLOCK.match(plain.text, position)
+        block = _NET_BLOCK.match(plain.text, position)
         if block is None:
             rest = plain.text[position:end].lstrip()
             raise plain.refusal(
@@ -104,7 +104,7 @@ def _states(source: Source, value: str, at: int) -> list[str]:
     return named
 
 
-def _table(source: Source, header: str, body: str, at: int) -> Table:
+def _table(source: Source, header: str, body: str, at: int) -> FileTable:
     own, bar, given = header.partition("|")
     names = own.split()
     if len(names) != 1 or (given.strip() and not bar):
@@ -114,10 +114,10 @@ def _table(source: Source, header: str, body: str, at: int) -> Table:
             remedy="Write `potential (a | b c)`.",
             at=at,
         )
-    return Table(names[0], tuple(given.split()), body, at)
+    return FileTable(names[0], tuple(given.split()), body, at)
 
 
-def _numbers(source: Source, table: Table, states: States) -> Sequence[str]:
+def _numbers(source: Source, table: FileTable, states: States) -> Sequence[str]:
     value = table.body.replace(",", " ")
     numbers = value.replace("(", " ").replace(")", " ").split()
     shape = [len(states[name]) for name in (*table.parents, table.name)]

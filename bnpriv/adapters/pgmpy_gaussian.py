@@ -21,7 +21,7 @@ class _Regression(Protocol):
     evidence: Sequence[object]
 
 
-class _Model(Protocol):
+class _LinearModel(Protocol):
     """What is read of a pgmpy LinearGaussianBayesianNetwork."""
 
     nodes: Iterable[object]
@@ -43,7 +43,7 @@ def gaussian_from_pgmpy(models: Sequence[object]) -> GaussianNetwork:
     NetworkError
         If an attribute has no regression, a regression does not fit the edges, or models differ in more than numbers.
     """
-    theta = [_regressions(cast(_Model, model)) for model in models]
+    theta = [_regressions(cast(_LinearModel, model)) for model in models]
     first = theta[0]
     for k, rows in enumerate(theta):
         if rows.keys() != first.keys() or any(rows[name][2].keys() != first[name][2].keys() for name in first):
@@ -63,7 +63,7 @@ def gaussian_from_pgmpy(models: Sequence[object]) -> GaussianNetwork:
     )
 
 
-def _regressions(model: _Model) -> dict[str, Row]:
+def _regressions(model: _LinearModel) -> dict[str, Row]:
     from pgmpy.factors.continuous import LinearGaussianCPD
 
     kind: type = LinearGaussianCPD

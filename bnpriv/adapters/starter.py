@@ -40,7 +40,7 @@ _TAIL = """\
 # tall = "count(height > 180)"  # a name of other signs stands between backticks: 'mean(`blood-pressure`)'
 """
 
-_BODY: Mapping[str, str] = {
+_COLUMN_BODY: Mapping[str, str] = {
     "real": 'type = "real"\n# lower = ...\n# upper = ...\n',
     "integer": 'type = "integer"\n# lower = ...\n# upper = ...\n',
     "categorical": 'type = "categorical"\n# categories = [...]\n',
@@ -73,7 +73,7 @@ def starter(data: str | os.PathLike[str]) -> str:
     True
     """
     columns = _header(Path(data))
-    parts = [f"[columns.{toml_key(name)}]\n{_BODY[kind]}" for name, kind in columns.items()]
+    parts = [f"[columns.{toml_key(name)}]\n{_COLUMN_BODY[kind]}" for name, kind in columns.items()]
     return "\n".join([_HEAD, *parts, _TAIL])
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from xml.parsers import expat
 
-from bnpriv.adapters.formats import Declared, Source, States, Table, assemble, clip, declare
+from bnpriv.adapters.formats import DeclaredFamilies, FileTable, Source, States, assemble, clip, declare
 
 _ENTITY = re.compile(r"<!\s*+ENTITY", re.IGNORECASE)
 _ENCODING = re.compile(r"""\s*+<\?xml[^>]*?\sencoding\s*+=\s*+["']([^"'>]*+)""")
@@ -24,7 +24,7 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
 }
 
 
-def scan(source: Source) -> Declared:
+def scan(source: Source) -> DeclaredFamilies:
     """Return what an XMLBIF file declares.
 
     Raises
@@ -72,7 +72,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.states: States = {}
-        self.tables: list[Table] = []
+        self.tables: list[FileTable] = []
         self.path: list[str] = []
         self.parts: dict[str, list[str]] = {}
         self.text: list[str] = []
@@ -106,7 +106,7 @@ class _Reader:
             declare(self.source, self.states, self.one("NAME"), self.parts.get("OUTCOME", []), at=self.at)
         elif tag == "DEFINITION":
             parents = tuple(self.parts.get("GIVEN", []))
-            self.tables.append(Table(self.one("FOR"), parents, self.one("TABLE"), self.at))
+            self.tables.append(FileTable(self.one("FOR"), parents, self.one("TABLE"), self.at))
 
     def one(self, tag: str) -> str:
         """Return the text of the only element of that name."""
@@ -131,6 +131,6 @@ class _Reader:
         return self.source.refusal(required, found=found, remedy=remedy, at=self.at)
 
 
-def _numbers(source: Source, table: Table, states: States) -> Sequence[str]:
+def _numbers(source: Source, table: FileTable, states: States) -> Sequence[str]:
     del source, states
     return table.body.split()

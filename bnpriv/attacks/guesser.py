@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpriv.attacks.sums import Group, RecordLaw, groups, record_law
+from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence.elimination import joint_law
@@ -20,12 +20,10 @@ from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets.states import SecretPair
 
-Floats = NDArray[np.float64]
-
-MOST_SETTINGS = 2**22
+MOST_GUESSED_SETTINGS = 2**22
 """Combinations of parameter states that are weighed."""
 
-MOST_WORK = 20_000_000
+MOST_GUESSER_WORK = 20_000_000
 """Densities that the guesser computes: combinations it knows times answers times numbers of an answer."""
 
 TIE = 1e-9
@@ -49,8 +47,8 @@ class Settings:
 
     names: tuple[str, ...]
     shape: tuple[int, ...]
-    first: Floats
-    second: Floats
+    first: FloatArray
+    second: FloatArray
 
     def states(self, place: int) -> Mapping[str, int]:
         """Return the places of the states in a combination."""
@@ -76,9 +74,9 @@ def settings(
     network = require_discrete(framework.network, "a rehearsal")
     read = drivers(network, columns)
     others = tuple(sorted(read - {protected}))
-    table = joint_law(network, (protected, *others), most_cells=MOST_SETTINGS)
+    table = joint_law(network, (protected, *others), most_cells=MOST_GUESSED_SETTINGS)
     joint = np.exp(table.values[min(model, len(table.values) - 1)])
-    sides: list[Floats] = []
+    sides: list[FloatArray] = []
     for secret in (pair.first, pair.second):
         inside = np.array([state in secret for state in network.states[protected]])
         given = joint * inside.reshape(-1, *[1] * len(others))
@@ -107,14 +105,14 @@ class Answers:
         default_factory=dict[tuple[Group, tuple[int, ...]], RecordLaw]
     )
 
-    def draw(self, states: Mapping[str, int], draws: int, random: np.random.Generator) -> Floats:
+    def draw(self, states: Mapping[str, int], draws: int, random: np.random.Generator) -> FloatArray:
         """Return exact answers over all records, of shape (draws, outputs)."""
         answers = np.tile(self._offset, (draws, 1))
         for weights, law in self._parts(states):
             answers += law.sums(self.form.schema.records, draws, random) @ weights.T
         return answers
 
-    def moments(self, states: Mapping[str, int]) -> tuple[Floats, Floats]:
+    def moments(self, states: Mapping[str, int]) -> tuple[FloatArray, FloatArray]:
         """Return mean, of shape (outputs,), and covariance of the exact answer."""
         records, mean = self.form.schema.records, self._offset.copy()
         covariance = np.zeros((len(mean), len(mean)))
@@ -132,7 +130,7 @@ class Answers:
         return tuple(label for label, row in rows if any(row[place] for place in places))
 
     @cached_property
-    def resolution(self) -> Floats:
+    def resolution(self) -> FloatArray:
         """Return the variance, per output, that rounding the sums to whole numbers adds: 1/12 per sum."""
         return np.sum(self._matrix**2, axis=1) / 12
 
@@ -141,14 +139,14 @@ class Answers:
         return groups(self.form)
 
     @cached_property
-    def _matrix(self) -> Floats:
+    def _matrix(self) -> FloatArray:
         return np.array([[float(weight) for weight in row] for row in self.form.matrix])
 
     @cached_property
-    def _offset(self) -> Floats:
+    def _offset(self) -> FloatArray:
         return np.array([float(shift) for shift in self.form.offset])
 
-    def _parts(self, states: Mapping[str, int]) -> list[tuple[Floats, RecordLaw]]:
+    def _parts(self, states: Mapping[str, int]) -> list[tuple[FloatArray, RecordLaw]]:
         return [(self._matrix[:, list(group.places)], self._law(group, states)) for group in self._groups]
 
     def _law(self, group: Group, states: Mapping[str, int]) -> RecordLaw:
@@ -175,18 +173,18 @@ class Guesser:
     answers: Answers
     noise: Noise
 
-    def correct(self, first: Floats, second: Floats) -> tuple[float, bool]:
+    def correct(self, first: FloatArray, second: FloatArray) -> tuple[float, bool]:
         """Return how often the guess is right, on answers of shape (draws, outputs) under either secret.
 
         The second value says whether the guesser knew all combinations of parameter states, or only the likeliest.
         """
-        most = max(50, MOST_WORK // (first.size + second.size))
+        most = max(50, MOST_GUESSER_WORK // (first.size + second.size))
         places = self.settings.likely(most)
         rights = [self._right(first, places), 1 - self._right(second, places)]
         every = int(np.count_nonzero(self.settings.first + self.settings.second))
         return float(np.mean(rights)), len(places) == every
 
-    def _right(self, values: Floats, places: Sequence[int]) -> float:
+    def _right(self, values: FloatArray, places: Sequence[int]) -> float:
         """Return how often the guess is the first secret; an even choice counts half."""
         one = np.full(len(values), -np.inf)
         other = one.copy()
@@ -199,7 +197,7 @@ class Guesser:
             difference = np.where(one == other, 0.0, one - other)
         return float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0)))
 
-    def _density(self, values: Floats, mean: Floats, covariance: Floats) -> Floats:
+    def _density(self, values: FloatArray, mean: FloatArray, covariance: FloatArray) -> FloatArray:
         """Return log densities of released answers; the exact ones are taken as normal."""
         if isinstance(self.noise, Laplace):
             spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
@@ -226,7 +224,7 @@ def check_noise(noise: Noise) -> None:
         )
 
 
-def normal_laplace(x: Floats, spread: Floats, scale: float) -> Floats:
+def normal_laplace(x: FloatArray, spread: FloatArray, scale: float) -> FloatArray:
     """Return the log density of a centred normal variable plus Laplace noise.
 
     Parameters
@@ -258,7 +256,7 @@ def normal_laplace(x: Floats, spread: Floats, scale: float) -> Floats:
     return np.where(spread > 0, mixed, pointed) - math.log(2 * scale)
 
 
-def _normal(x: Floats, covariance: Floats) -> Floats:
+def _normal(x: FloatArray, covariance: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh(covariance)
     values = np.maximum(values, np.finfo(np.float64).tiny)
     whitened = (x @ vectors) / np.sqrt(values)

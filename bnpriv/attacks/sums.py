@@ -17,21 +17,19 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.queries.base import Indicator
+from bnpriv.queries.cells import Leaf
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, numeric
-from bnpriv.queries.predicates import Comparison, IsIn, Predicate, truth
+from bnpriv.queries.predicates import IsIn, Predicate, Truths, truth
 from bnpriv.tables.column_laws import ColumnLaw
 from bnpriv.tables.schema import Categorical, Column, Integer, Schema
 
-Floats = NDArray[np.float64]
-Truths = NDArray[np.bool_]
-Leaf = Comparison | IsIn
-
-MOST_CELLS = 2_000_000
+MOST_SUM_CELLS = 2_000_000
 """Cells times terms of one group of columns, before they are allocated."""
 
-FEW = 200
+FEW_STEPS = 200
 """A summed column with at most so many values is counted value by value."""
 
 MOST_COUNTED = 5_000
@@ -70,13 +68,13 @@ class RecordLaw:
     probabilities : ndarray of shape (cells,) or None
     """
 
-    mean: Floats
-    covariance: Floats
-    most: Floats
-    cells: Floats | None
-    probabilities: Floats | None
+    mean: FloatArray
+    covariance: FloatArray
+    most: FloatArray
+    cells: FloatArray | None
+    probabilities: FloatArray | None
 
-    def sums(self, records: int, draws: int, random: np.random.Generator) -> Floats:
+    def sums(self, records: int, draws: int, random: np.random.Generator) -> FloatArray:
         """Return `draws` sums over `records` independent records, of shape (draws, terms)."""
         if self.cells is not None and self.probabilities is not None:
             counts = random.multinomial(records, self.probabilities, size=draws)
@@ -149,8 +147,8 @@ class _ColumnCells:
     """
 
     truth: Mapping[Leaf, Truths]
-    probabilities: Floats
-    moments: Floats
+    probabilities: FloatArray
+    moments: FloatArray
     single: bool
 
 
@@ -159,19 +157,19 @@ def _column_cells(column: Column, leaves: Sequence[Leaf], law: ColumnLaw, *, sum
     values, chances = law.atoms(cuts)
     values, chances = values[chances > 0], chances[chances > 0]
     steps = _steps(column, values)
-    single = summed and len(np.unique(steps)) <= FEW
+    single = summed and len(np.unique(steps)) <= FEW_STEPS
     marks = [_holds(leaf, values).astype(np.float64) for leaf in leaves] + ([steps] if single else [])
     patterns, cell = np.zeros((0, 1)), np.zeros(len(values), dtype=np.intp)
     if marks:
         patterns, cell = np.unique(np.stack(marks), axis=1, return_inverse=True)
         cell = cell.ravel()
-    masses: Floats = np.bincount(cell, weights=chances).astype(np.float64)
+    masses: FloatArray = np.bincount(cell, weights=chances).astype(np.float64)
     moments = np.stack([np.bincount(cell, weights=chances * steps**power) for power in range(5)]) / masses
     truth = {leaf: pattern > 0 for leaf, pattern in zip(leaves, patterns, strict=False)}
     return _ColumnCells(truth=truth, probabilities=masses, moments=moments, single=single)
 
 
-def _steps(column: Column, values: NDArray[Any]) -> Floats:
+def _steps(column: Column, values: NDArray[Any]) -> FloatArray:
     """Return the grid steps of values as the column defines them; 0 for categories."""
     if isinstance(column, Categorical):
         return np.zeros(len(values))
@@ -192,9 +190,9 @@ class _Scene:
     def of(cls, parts: Mapping[str, _ColumnCells], terms: int) -> _Scene:
         """Refuse too many combinations before they are allocated."""
         shape = tuple(len(part.probabilities) for part in parts.values())
-        if math.prod(shape) * terms > MOST_CELLS:
+        if math.prod(shape) * terms > MOST_SUM_CELLS:
             raise SizeError(
-                f"a rehearsal may look at {MOST_CELLS:,} combinations of comparisons",
+                f"a rehearsal may look at {MOST_SUM_CELLS:,} combinations of comparisons",
                 found=f"{math.prod(shape):,} for {terms} terms that share columns",
                 remedy="Rehearse parts of the query.",
             )
@@ -206,7 +204,7 @@ class _Scene:
         along = [-1 if k == axis else 1 for k in range(len(self.shape))]
         return np.broadcast_to(values.reshape(along), self.shape).ravel()
 
-    def values(self, term: IntegerTerm) -> Floats:
+    def values(self, term: IntegerTerm) -> FloatArray:
         """Return the mean of a term in each combination."""
         if isinstance(term, Steps):
             return self.spread(term.column, self.parts[term.column].moments[term.exponent])
@@ -217,7 +215,7 @@ class _Scene:
         return truth(predicate, lambda leaf: self.spread(leaf.column, self.parts[leaf.column].truth[leaf]))
 
 
-def _inner(terms: Sequence[IntegerTerm], scene: _Scene, chances: Floats) -> Floats:
+def _inner(terms: Sequence[IntegerTerm], scene: _Scene, chances: FloatArray) -> FloatArray:
     """Return the mean over combinations of the covariance inside one: only powers of one column vary together."""
     found = np.zeros((len(terms), len(terms)))
     for i, one in enumerate(terms):

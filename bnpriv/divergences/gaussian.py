@@ -10,7 +10,7 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import ParameterError
 
-FUNCTION_ERROR = 16 * UNIT_ROUNDOFF
+NORMAL_LOG_ERROR = 16 * UNIT_ROUNDOFF
 """Bound on the relative error of the logs of the normal distribution function, with the operations around them."""
 
 MOST_NEGATIVE = -700.0
@@ -48,7 +48,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     second = float(log_ndtr(-mu / 2 - epsilon / mu))
-    error = FUNCTION_ERROR * (abs(first) + abs(second) + epsilon)
+    error = NORMAL_LOG_ERROR * (abs(first) + abs(second) + epsilon)
     return -math.exp(first + error) * math.expm1(min(0.0, epsilon + second - first) - error)
 
 
@@ -128,9 +128,9 @@ def gaussian_excess(mu: FloatArray, epsilon: FloatArray) -> FloatArray:
     level = np.where(certain, 0.0, epsilon)
     gap = np.where(mu == 0, 1.0, mu)
     first, second = log_ndtr(gap / 2 - level / gap), log_ndtr(-gap / 2 - level / gap)
-    error = FUNCTION_ERROR * (np.abs(first) + np.abs(second) + np.abs(level))
+    error = NORMAL_LOG_ERROR * (np.abs(first) + np.abs(second) + np.abs(level))
     with np.errstate(over="ignore", invalid="ignore"):
         curve = -np.exp(first + error) * np.expm1(np.minimum(0.0, level + second - first) - error)
     curve = np.where(np.isneginf(first), 0.0, curve)
-    flat = np.where(level < 0, -np.expm1(np.minimum(level, 0.0)) * (1 + FUNCTION_ERROR), 0.0)
+    flat = np.where(level < 0, -np.expm1(np.minimum(level, 0.0)) * (1 + NORMAL_LOG_ERROR), 0.0)
     return np.minimum(1.0, np.where(certain, 1.0, np.where(mu == 0, flat, curve)))

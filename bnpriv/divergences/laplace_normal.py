@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.divergences.gaussian import FUNCTION_ERROR
+from bnpriv.divergences.gaussian import NORMAL_LOG_ERROR
 
-NOTHING = -1e6
+LOG_OF_ZERO = -1e6
 """A log whose exponential is 0 in doubles, and no infinity that would spoil a product."""
 
 
@@ -52,7 +52,7 @@ def laplace_normal_excess(mu: FloatArray, shift: FloatArray, epsilon: float) -> 
 
 def _power(log: FloatArray, factor: FloatArray | float, *, up: bool) -> FloatArray:
     """Return exp(log + factor), rounded up or down by all that its exponent and the final sum can err."""
-    log = np.maximum(log, NOTHING)
-    error = FUNCTION_ERROR * (1 + np.abs(log) + np.abs(factor))
+    log = np.maximum(log, LOG_OF_ZERO)
+    error = NORMAL_LOG_ERROR * (1 + np.abs(log) + np.abs(factor))
     with np.errstate(over="ignore", under="ignore"):
         return np.exp(log + factor) * (1 + error if up else np.maximum(1 - error, 0.0))

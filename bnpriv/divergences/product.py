@@ -16,7 +16,7 @@ from bnpriv.errors import SizeError
 from bnpriv.laws import Atoms
 from bnpriv.laws.base import log_sum_exp
 
-MOST_CELLS = 2**24
+MOST_PRODUCT_CELLS = 2**24
 """Grid points times atoms."""
 
 
@@ -109,9 +109,9 @@ def _size(points: FloatArray) -> int:
 def _largest_on_grid(points: FloatArray, logs: FloatArray, scale: float) -> float:
     values = [np.unique(points[:, axis]) for axis in range(points.shape[1])]
     size = _size(points)
-    if size > MOST_CELLS:
+    if size > MOST_PRODUCT_CELLS:
         raise SizeError(
-            f"the grid of an answer may have at most {MOST_CELLS:,} points times atoms",
+            f"the grid of an answer may have at most {MOST_PRODUCT_CELLS:,} points times atoms",
             found=f"{size:,} in dimension {points.shape[1]}",
             remedy="Ask for fewer numbers at once, or use WassersteinMechanism.",
         )

@@ -5,9 +5,13 @@ from bnpriv.laws.draws import Draws
 from bnpriv.laws.normal import Normal
 from bnpriv.laws.whole import WholeLaw, add, n_fold, nearest_doubles, summed, sums_bound
 
+ExactLaw = Atoms | Normal
+"""A law of an answer that is known, not drawn from."""
+
 __all__ = [
     "Atoms",
     "Draws",
+    "ExactLaw",
     "Normal",
     "WholeLaw",
     "add",

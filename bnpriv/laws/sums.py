@@ -21,13 +21,13 @@ from bnpriv.errors import SizeError
 from bnpriv.laws.atoms import add_groups
 from bnpriv.laws.base import FUNCTION_ERROR, MOST_ATOMS, FloatArray, IntArray, magnitude
 
-MOST_TERMS = 2**35
+MOST_PRODUCTS = 2**35
 """Most products of two masses in one convolution: a few seconds if the laws are smooth, a minute at worst."""
 
-FLAT = 340.0
+FLAT_STRETCH = 340.0
 """Stretches whose log masses span at most this much are convolved as plain numbers: e^-680 is still a normal double."""
 
-MOST_ROUNDS = 64
+MOST_CONVOLUTIONS = 64
 """How many sums of the largest size may be made one after the other: about a minute."""
 
 LIMB = 62
@@ -67,10 +67,10 @@ def power(one: Masses, n: int, length: int) -> Masses:
     """Add n times, by the cheapest road: along the whole lattice, by pairs of atoms, or one draw after the other."""
     size = len(one.keys)
     squared, singly = most_sums(size, n // 2, length) ** 2, n * size * most_sums(size, n, length)
-    if length**2 <= min(MOST_TERMS, 30 * min(squared, singly)):  # sorting a pair costs as much as about 30 products
+    if length**2 <= min(MOST_PRODUCTS, 30 * min(squared, singly)):  # sorting a pair costs as much as about 30 products
         return square(one, n, add_dense)
     if singly < squared:
-        _check_pairs(singly // MOST_ROUNDS)
+        _check_pairs(singly // MOST_CONVOLUTIONS)
         return reduce(lambda total, _: add_sparse(total, one), range(n - 1), one)
     return square(one, n, add_sparse)
 
@@ -130,16 +130,16 @@ def add_dense(a: Masses, b: Masses) -> Masses:
     # Per term: exponents (five roundings of their size), exp and product; one per term for the sums; the logs of sums,
     # those of a block between e^-680 and 2^24 and their total, by FUNCTION_ERROR times 680 and 34.
     sizes = magnitude(short.logs) + magnitude(long.logs)
-    steps = 5 * sizes + len(short.keys) + pairs + FUNCTION_ERROR * (4 + min(sizes, 2 * FLAT) + 34)
+    steps = 5 * sizes + len(short.keys) + pairs + FUNCTION_ERROR * (4 + min(sizes, 2 * FLAT_STRETCH) + 34)
     return Masses(kept + int(a.keys[0] + b.keys[0]), logs[kept], a.error + b.error + UNIT_ROUNDOFF * steps)
 
 
 def _blocks(law: Masses) -> list[Masses]:
-    """Cut a law into stretches whose log masses span at most FLAT: their products cannot underflow."""
+    """Cut a law into stretches whose log masses span at most FLAT_STRETCH: their products cannot underflow."""
     starts, low, high = [0], math.inf, -math.inf
     for k, log in enumerate(law.logs.tolist()):
         low, high = min(low, log), max(high, log)
-        if high - low > FLAT:
+        if high - low > FLAT_STRETCH:
             starts.append(k)
             low = high = log
     keys, logs = np.split(law.keys, starts[1:]), np.split(law.logs, starts[1:])

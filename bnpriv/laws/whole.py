@@ -18,9 +18,9 @@ from bnpriv.errors import LawError
 from bnpriv.laws.atoms import Atoms, add_groups
 from bnpriv.laws.base import FUNCTION_ERROR, MOST_ATOMS, FloatArray, IntArray, log_sum, magnitude
 from bnpriv.laws.binomial import binomial_logs
-from bnpriv.laws.sums import LIMB, MOST_TERMS, Masses, add_dense, add_sparse, most_sums, power
+from bnpriv.laws.sums import LIMB, MOST_PRODUCTS, Masses, add_dense, add_sparse, most_sums, power
 
-Wholes = NDArray[Any]
+WholeArray = NDArray[Any]
 """Whole numbers: of 64 bits, or objects of Python where they may be larger."""
 
 LARGEST_WHOLE = 2**61
@@ -45,12 +45,12 @@ class WholeLaw:
         Largest absolute error of a log.
     """
 
-    columns: tuple[Wholes, ...]
+    columns: tuple[WholeArray, ...]
     logs: FloatArray
     error: float
 
     @classmethod
-    def of(cls, columns: Sequence[Wholes], logs: FloatArray, error: float) -> WholeLaw:
+    def of(cls, columns: Sequence[WholeArray], logs: FloatArray, error: float) -> WholeLaw:
         """Sort atoms, add up the masses of repeated ones, and leave out those of no mass."""
         kept = np.flatnonzero(logs > -math.inf)
         columns, logs = [column[kept] for column in columns], logs[kept]
@@ -131,7 +131,7 @@ def _repeated(one: Masses, draws: int, lattice: _Lattice) -> Masses:
 
 
 def _added(a: Masses, b: Masses, length: int) -> Masses:
-    dense = length**2 <= MOST_TERMS and len(a.logs) * len(b.logs) > MOST_ATOMS // 16
+    dense = length**2 <= MOST_PRODUCTS and len(a.logs) * len(b.logs) > MOST_ATOMS // 16
     return (add_dense if dense else add_sparse)(a, b)
 
 
@@ -179,7 +179,7 @@ class _Lattice:
             keys = keys + ((column - origin) // step).astype(kind) * stride
         return Masses(self.parted(keys), law.logs, law.error)
 
-    def parted(self, keys: Wholes) -> IntArray:
+    def parted(self, keys: WholeArray) -> IntArray:
         """Return keys as whole numbers of 64 bits, or as several limbs each."""
         limbs = -(-self.length.bit_length() // LIMB)
         if self.length < LARGEST_WHOLE:
@@ -187,15 +187,15 @@ class _Lattice:
         parts = [((keys >> (LIMB * k)) & (2**LIMB - 1)).astype(np.int64) for k in reversed(range(limbs))]
         return np.stack(parts, axis=1)
 
-    def joined(self, keys: IntArray) -> Wholes:
+    def joined(self, keys: IntArray) -> WholeArray:
         if keys.ndim == 1:
             return keys
         return reduce(lambda high, low: (high << LIMB) + low, keys.astype(object).T)
 
-    def columns(self, keys: IntArray) -> tuple[Wholes, ...]:
+    def columns(self, keys: IntArray) -> tuple[WholeArray, ...]:
         """Return the coordinates of sums of all draws."""
         whole = self.joined(keys)
-        found: list[Wholes] = []
+        found: list[WholeArray] = []
         for origin, step, radix, stride in zip(self.origins, self.steps, self.radices, self.strides, strict=True):
             index = whole // stride % radix
             largest = self.draws * abs(origin) + step * radix
@@ -204,7 +204,7 @@ class _Lattice:
         return tuple(found)
 
 
-def nearest_doubles(numerators: Wholes, denominator: int) -> FloatArray:
+def nearest_doubles(numerators: WholeArray, denominator: int) -> FloatArray:
     """Return whole numbers over a common denominator, each rounded once, as a release rounds them.
 
     Examples
@@ -283,7 +283,7 @@ def add(f: Atoms, g: Atoms) -> Atoms:
 
 def _read(*laws: Atoms) -> tuple[list[WholeLaw], list[int]]:
     """Return laws as numerators over a common denominator for each coordinate."""
-    columns: list[Wholes] = []
+    columns: list[WholeArray] = []
     denominators: list[int] = []
     for column in np.concatenate([law.points for law in laws]).T:
         exact = _fractions(column)

@@ -8,7 +8,8 @@ from typing import Protocol
 from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.noise.sampling import Sampler
 
-Interval = tuple[float, float]
+Ends = tuple[float, float]
+"""The ends of an interval for an exact answer."""
 
 
 class Released(Protocol):
@@ -24,7 +25,7 @@ class Released(Protocol):
         """Return what the release promises."""
         ...
 
-    def interval(self, level: float = 0.95) -> Interval | tuple[Interval, ...]:
+    def interval(self, level: float = 0.95) -> Ends | tuple[Ends, ...]:
         """Return intervals that hold all the exact answers at once, with probability `level` over the noise."""
         ...
 

@@ -15,7 +15,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
 from bnpriv.divergences import gaussian_mu
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta, too_many_atoms
 from bnpriv.divergences.laplace import LaplacePair
-from bnpriv.divergences.product import MOST_CELLS, grid_size, product_laplace_epsilon
+from bnpriv.divergences.product import MOST_PRODUCT_CELLS, grid_size, product_laplace_epsilon
 from bnpriv.errors import ParameterError, Refusal, SizeError
 from bnpriv.evidence import Constraint, LawPair, Laws, RecordPair, laws
 from bnpriv.frameworks import Framework
@@ -167,10 +167,10 @@ def _atoms_refusal(pairs: Sequence[LawPair]) -> Refusal | None:
 
 def _grid_refusal(record: RecordPair) -> Refusal | None:
     """Return why the curve of one record takes too large a grid, or None if it does not."""
-    if record.first.dimension == 1 or grid_size(record.first, record.second) <= MOST_CELLS:
+    if record.first.dimension == 1 or grid_size(record.first, record.second) <= MOST_PRODUCT_CELLS:
         return None
     return Refusal(
-        required=f"the grid of one record's answer may have at most {MOST_CELLS:,} points times atoms",
+        required=f"the grid of one record's answer may have at most {MOST_PRODUCT_CELLS:,} points times atoms",
         found=f"{grid_size(record.first, record.second):,} for {record.first.dimension} numbers",
         remedy="Ask for fewer numbers at once, or use WassersteinMechanism.",
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bnpriv.noise.sampling import Sampler
 
 # Functions of the standard library and of scipy.special are good to a few units in the last place; 64 is ample.
-ROUNDING = 64 * UNIT_ROUNDOFF
+SPECIAL_FUNCTION_ERROR = 64 * UNIT_ROUNDOFF
 
 
 class Noise(Protocol):
@@ -311,7 +311,7 @@ def _tail(p: object, dimension: int) -> float:
     return -math.expm1(math.log(p) / dimension)
 
 
-def _near(value: float, relative: float = ROUNDING) -> Bound:
+def _near(value: float, relative: float = SPECIAL_FUNCTION_ERROR) -> Bound:
     """Enclose a number that was computed with a small relative error."""
     if math.isinf(value):
         return Bound(math.nextafter(math.inf, 0.0), math.inf, "exact")
@@ -325,7 +325,7 @@ def _scaled(bound: Bound, factor: float) -> Bound:
 def _chi_mean(dimension: int) -> Bound:
     difference = math.lgamma((dimension + 1) / 2) - math.lgamma(dimension / 2)
     # the two logarithms grow like d log d while their difference stays small: the rounding is that of the former
-    lost = ROUNDING * (1 + abs(math.lgamma((dimension + 1) / 2)))
+    lost = SPECIAL_FUNCTION_ERROR * (1 + abs(math.lgamma((dimension + 1) / 2)))
     return _near(math.sqrt(2) * math.exp(difference), lost)
 
 

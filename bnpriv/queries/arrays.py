@@ -17,7 +17,7 @@ from bnpriv.tables.schema import Categorical, Column, Integer, Schema
 
 Tables = Mapping[str, NDArray[Any]]
 
-LARGEST_WHOLE = 2**62
+LARGEST_ADDED = 2**62
 """Whole numbers up to here are added in 64 bits, larger ones one by one."""
 
 
@@ -84,7 +84,7 @@ def _holds(leaf: Comparison | IsIn, columns: Tables, schema: Schema) -> Truths:
 def _output(whole: Wholes, totals: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
     sizes = [max(1, int(np.max(np.abs(total)))) for total in totals]
     largest = abs(whole.shift) + sum(abs(weight) * size for weight, size in zip(whole.weights, sizes, strict=True))
-    kind = np.int64 if largest < LARGEST_WHOLE else object
+    kind = np.int64 if largest < LARGEST_ADDED else object
     added: NDArray[Any] = sum(
         (weight * total.astype(kind) for weight, total in zip(whole.weights, totals, strict=True)),
         start=np.full(totals[0].shape, whole.shift, dtype=kind),

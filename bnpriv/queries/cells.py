@@ -15,16 +15,15 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.queries.predicates import Comparison, Constant, IsIn
+from bnpriv.queries.predicates import Comparison, Constant, IsIn, Truths
 from bnpriv.tables.schema import Categorical, Column, Integer, Real
 
 Leaf = Comparison | IsIn
-Truths = NDArray[np.bool_]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Cells:
+class ColumnCells:
     """What a column can hold, as far as comparisons and grid steps tell.
 
     Parameters
@@ -49,7 +48,7 @@ class Corners:
     steps: tuple[int, ...]
 
 
-def cells(column: Column, leaves: Sequence[Leaf]) -> Cells:
+def cells(column: Column, leaves: Sequence[Leaf]) -> ColumnCells:
     """Cut `column` at the constants of `leaves`, which are comparisons of this column.
 
     Examples
@@ -61,25 +60,25 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> Cells:
     if isinstance(column, Categorical):
         truth = np.array([holds_category(leaf, column) for leaf in leaves], dtype=bool)
         nothing = (0,) * len(column.categories)
-        return Cells(truth=truth.reshape(len(leaves), len(nothing)), low=nothing, high=nothing)
+        return ColumnCells(truth=truth.reshape(len(leaves), len(nothing)), low=nothing, high=nothing)
     cuts = {float(value) for leaf in leaves for value in constants(leaf)}
     intervals = _intervals(column, sorted(cuts))
     places = np.array([start for start, _ in intervals])
     truth = np.array([holds_number(leaf, places) for leaf in leaves], dtype=bool)
-    return Cells(
+    return ColumnCells(
         truth=truth.reshape(len(leaves), len(intervals)),
         low=tuple(column.step(start) for start, _ in intervals),
         high=tuple(column.step(end) for _, end in intervals),
     )
 
 
-def patterns(parts: Cells) -> Corners:
+def patterns(parts: ColumnCells) -> Corners:
     """Return one value for each combination of comparisons: enough for a column that is never summed."""
     chosen = [places[0] for places in _alike(parts).values()]
     return Corners(truth=parts.truth[:, chosen], steps=(0,) * len(chosen))
 
 
-def ends(parts: Cells) -> Corners:
+def ends(parts: ColumnCells) -> Corners:
     """Return the least and the greatest grid step for each combination of comparisons.
 
     A function that is affine in the grid step inside a cell is extreme at these.
@@ -92,7 +91,7 @@ def ends(parts: Cells) -> Corners:
     return _corners(parts, found)
 
 
-def turns(parts: Cells, turning: Iterable[Fraction]) -> Corners:
+def turns(parts: ColumnCells, turning: Iterable[Fraction]) -> Corners:
     """Return the ends of every cell, and the grid steps beside each of the points `turning` that lie inside a cell.
 
     A function that is a parabola in the grid step inside a cell, with its vertex in `turning`, is extreme at these.
@@ -107,7 +106,7 @@ def turns(parts: Cells, turning: Iterable[Fraction]) -> Corners:
     return _corners(parts, list(found.values()))
 
 
-def every_cell(parts: Cells) -> Corners:
+def every_cell(parts: ColumnCells) -> Corners:
     """Return the first grid step of every cell."""
     return _corners(parts, list(enumerate(parts.low)))
 
@@ -124,11 +123,11 @@ def constants(leaf: Leaf) -> tuple[Constant, ...]:
     return tuple(leaf.values) if isinstance(leaf, IsIn) else (leaf.value,)
 
 
-def _corners(parts: Cells, found: list[tuple[int, int]]) -> Corners:
+def _corners(parts: ColumnCells, found: list[tuple[int, int]]) -> Corners:
     return Corners(truth=parts.truth[:, [place for place, _ in found]], steps=tuple(step for _, step in found))
 
 
-def _alike(parts: Cells) -> dict[bytes, list[int]]:
+def _alike(parts: ColumnCells) -> dict[bytes, list[int]]:
     groups: dict[bytes, list[int]] = {}
     # packed and side by side, because a histogram of many bins has very many comparisons
     rows = np.ascontiguousarray(np.packbits(parts.truth, axis=0).T)

@@ -16,10 +16,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.queries.diameters import (
     MOST_CUBICS,
-    Floats,
     Norm,
     Reach,
     bent,
@@ -30,7 +29,7 @@ from bnpriv.queries.diameters import (
     sums,
     together,
 )
-from bnpriv.queries.records import MOST_EXACT_BITS, Part, Problem, Table, holes, scale_of, tabulate
+from bnpriv.queries.records import MOST_EXACT_BITS, ColumnPart, ContributionTable, Problem, holes, scale_of, tabulate
 from bnpriv.tables.schema import Categorical
 
 MOST_ALONE = 256  # outputs whose own largest changes are searched where they are too many to be searched together
@@ -46,13 +45,13 @@ class Extent(NamedTuple):
     upper: Fraction
 
 
-NOTHING = Extent(Fraction(0), Fraction(0))
+NO_EXTENT = Extent(Fraction(0), Fraction(0))
 
 
 def clusters(task: Problem, outputs: Sequence[int]) -> list[Cluster]:
     """Divide `outputs` into clusters that move apart; outputs that cannot move are left out."""
-    box = dict.fromkeys(outputs, NOTHING)
-    groups: list[tuple[frozenset[int], tuple[Part, ...]]] = []
+    box = dict.fromkeys(outputs, NO_EXTENT)
+    groups: list[tuple[frozenset[int], tuple[ColumnPart, ...]]] = []
     for part in task.parts(outputs):
         fed = frozenset(task.fed(part, outputs))
         if len(fed) == 1:
@@ -69,7 +68,7 @@ def clusters(task: Problem, outputs: Sequence[int]) -> list[Cluster]:
     ]
 
 
-def alone_in(task: Problem, part: Part, output: int) -> Extent:
+def alone_in(task: Problem, part: ColumnPart, output: int) -> Extent:
     """Return the largest change of `part` of one output."""
     scale = scale_of(task, [part], [output])
     table = tabulate(task, part, [output], scale)
@@ -90,7 +89,7 @@ class Cluster:
     ----------
     task : Problem
     outputs : tuple of int
-    parts : tuple of Part
+    parts : tuple of ColumnPart
         The parts that feed several of the outputs.
     box : mapping from int to Extent
         For each output the largest change of the parts that feed it alone.
@@ -98,7 +97,7 @@ class Cluster:
 
     task: Problem
     outputs: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ColumnPart, ...]
     box: Mapping[int, Extent]
 
     def largest(self, norm: Norm) -> Extent:
@@ -120,7 +119,7 @@ class Cluster:
         return scale_of(self.task, self.parts, self.outputs)
 
     @cached_property
-    def tables(self) -> list[Table] | None:
+    def tables(self) -> list[ContributionTable] | None:
         """Return a table for each part, or None if one is too large."""
         found = [tabulate(self.task, part, self.outputs, self.scale) for part in self.parts]
         tables = [table for table in found if table is not None]
@@ -174,7 +173,7 @@ class Cluster:
             found.upper + sum((side.upper for side in sides), Fraction(0)),
         )
 
-    def _reached(self, norm: Norm, box: Floats) -> tuple[float, float]:
+    def _reached(self, norm: Norm, box: FloatArray) -> tuple[float, float]:
         """Return a length that is reached, and one that is not exceeded because the parts' lengths add up."""
         tables = self.tables or []
         nothing = np.zeros_like(box)
@@ -201,7 +200,7 @@ class Cluster:
             upper = math.inf  # the corners do not suffice
         return self._rounded(lower, upper, box, loose)
 
-    def _rounded(self, lower: float, upper: float, box: Floats, loose: float, error: float = 0.0) -> Extent | None:
+    def _rounded(self, lower: float, upper: float, box: FloatArray, loose: float, error: float = 0.0) -> Extent | None:
         found = lower if math.isinf(upper) else upper
         slack = _rounding(self.tables or [], found, box) + error * found
         lower = 0.0 if self._holes else max(0.0, lower - 2 * loose)
@@ -209,7 +208,7 @@ class Cluster:
             return Extent(_extent(self.scale, lower, lower, slack).lower, self.largest(1).upper)
         return _extent(self.scale, upper, lower, slack)
 
-    def _listed(self, box: Floats) -> tuple[float, float]:
+    def _listed(self, box: FloatArray) -> tuple[float, float]:
         changes = [changes_of(table.values) for table in self.tables or []]
         known = [change for change in changes if change is not None]
         total = sums(known) if len(known) == len(changes) else None
@@ -218,7 +217,7 @@ class Cluster:
         found = float(lengths(total, box, 2).max())
         return found, found
 
-    def _bent(self, part: Part, name: str, box: Floats, loose: float) -> Extent | None:
+    def _bent(self, part: ColumnPart, name: str, box: FloatArray, loose: float) -> Extent | None:
         """Return the largest 2-norm when the squares of one column are summed.
 
         With the sum of the two grid steps of that column fixed, the change is affine in their difference, so the norm
@@ -242,7 +241,7 @@ class Cluster:
         wide = np.append(box, float(np.abs(slope).sum() + np.abs(bend).sum()))
         return self._rounded(value, value, wide, loose, CUBIC_ERROR)
 
-    def _others(self, part: Part, box: Floats) -> Floats | None:
+    def _others(self, part: ColumnPart, box: FloatArray) -> FloatArray | None:
         """Return all changes that come from elsewhere than `part`: other parts, and the sides of the box."""
         tables = [table for table, other in zip(self.tables or [], self.parts, strict=True) if other != part]
         listed = [changes_of(table.values) for table in tables]
@@ -253,7 +252,7 @@ class Cluster:
         signed = [np.concatenate([side, -side]) for side in sides]
         return sums([np.zeros((1, len(box))), *known, *signed], MOST_CUBICS * len(box))
 
-    def _parabolas(self, part: Part, name: str, steps: int) -> tuple[Floats, Floats]:
+    def _parabolas(self, part: ColumnPart, name: str, steps: int) -> tuple[FloatArray, FloatArray]:
         """Return slope and bend of each output in ``z = 2 k / steps - 1``."""
         half = Fraction(steps, 2)
         pairs = [self.task.parabola(name, part, output) for output in self.outputs]
@@ -289,8 +288,8 @@ def root_of_squares(values: Sequence[Fraction]) -> Fraction:
 
 
 def _joined(
-    groups: list[tuple[frozenset[int], tuple[Part, ...]]], fed: frozenset[int], parts: tuple[Part, ...]
-) -> list[tuple[frozenset[int], tuple[Part, ...]]]:
+    groups: list[tuple[frozenset[int], tuple[ColumnPart, ...]]], fed: frozenset[int], parts: tuple[ColumnPart, ...]
+) -> list[tuple[frozenset[int], tuple[ColumnPart, ...]]]:
     if not fed:
         return groups
     joined = [group for group in groups if group[0] & fed]
@@ -299,12 +298,14 @@ def _joined(
     return [*kept, (names, (*(old for group in joined for old in group[1]), *parts))]
 
 
-def _contexts(opened: Table, others: Floats) -> tuple[Floats, Floats, Floats, Floats] | None:
+def _contexts(
+    opened: ContributionTable, others: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
     """Return what surrounds an open column: the change of all else, its cell, and the end of a cell it moves from."""
     low, high = np.array(opened.low, dtype=float), np.array(opened.high, dtype=float)
-    found: list[Floats] = []
+    found: list[FloatArray] = []
     for place in range(opened.values.shape[1]):
-        points: Floats = np.column_stack([opened.values[:, place], low, high])
+        points: FloatArray = np.column_stack([opened.values[:, place], low, high])
         points = np.unique(points, axis=0)
         if 2 * len(points) ** 2 * len(others) > MOST_CUBICS or len(found) > MOST_CUBICS:
             return None
@@ -317,7 +318,7 @@ def _contexts(opened: Table, others: Floats) -> tuple[Floats, Floats, Floats, Fl
             held = np.broadcast_to(points[None, :, None, end], shape)
             rows = [change.reshape(-1, outputs), cell_low.reshape(-1), cell_high.reshape(-1), held.reshape(-1)]
             found.append(np.column_stack(rows))
-    listed: Floats = np.unique(np.concatenate(found), axis=0)
+    listed: FloatArray = np.unique(np.concatenate(found), axis=0)
     if len(listed) > MOST_CUBICS:
         return None
     return listed[:, :-3], listed[:, -3], listed[:, -2], listed[:, -1]
@@ -329,7 +330,7 @@ def _extent(scale: Fraction, upper: float, lower: float, error: float) -> Extent
     )
 
 
-def _rounding(tables: Sequence[Table], found: float, box: Floats | None = None) -> float:
+def _rounding(tables: Sequence[ContributionTable], found: float, box: FloatArray | None = None) -> float:
     """Bound the rounding error of a search; 0 if all numbers in it are whole multiples of one power of two."""
     magnitude = sum(table.magnitude for table in tables)
     grains = [table.grain for table in tables]

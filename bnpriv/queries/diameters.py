@@ -12,17 +12,17 @@ from itertools import product
 from typing import Literal, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bnpriv.bound import FloatArray
+
 Norm = Literal[1, 2]
 
 MOST_PAIRED = 50_000_000  # numbers looked at when all pairs are compared
-MOST_SIGNED = 1_000_000  # numbers held when all patterns of signs are tried
+MOST_SIGNED_NUMBERS = 1_000_000  # numbers held when all patterns of signs are tried
 MOST_CHANGES = 4_000_000  # numbers held when all changes are listed
 MOST_CUBICS = 20_000
 MOST_SORTED = 500_000  # numbers of points that are sorted to find those that are alike
-BLOCK = 1_000_000
+DISTANCES_AT_ONCE = 1_000_000
 
 
 @final
@@ -32,16 +32,16 @@ class Reach:
 
     lower: float
     upper: float
-    change: Floats
+    change: FloatArray
 
 
-def lengths(changes: Floats, box: Floats, norm: Norm) -> Floats:
+def lengths(changes: FloatArray, box: FloatArray, norm: Norm) -> FloatArray:
     """Return the length of each change when every output may move by `box` more, in either direction."""
     stretched = np.abs(changes) + box
     return stretched.sum(axis=-1) if norm == 1 else np.sqrt(np.square(stretched).sum(axis=-1))
 
 
-def by_signs(clouds: Sequence[tuple[Floats, Sequence[int]]], outputs: int) -> float | None:
+def by_signs(clouds: Sequence[tuple[FloatArray, Sequence[int]]], outputs: int) -> float | None:
     """Return the largest 1-norm of a sum of changes, one from each cloud, or None if there are too many signs.
 
     The 1-norm is the largest signed sum over the patterns of signs, and a signed sum is largest in each cloud apart.
@@ -54,17 +54,17 @@ def by_signs(clouds: Sequence[tuple[Floats, Sequence[int]]], outputs: int) -> fl
         How many outputs there are.
     """
     largest = max(cloud[..., 0].size for cloud, _ in clouds)
-    if outputs > 20 or (outputs > 1 and 2 ** (outputs - 1) * max(largest, outputs) > MOST_SIGNED):
+    if outputs > 20 or (outputs > 1 and 2 ** (outputs - 1) * max(largest, outputs) > MOST_SIGNED_NUMBERS):
         return None
-    signs: Floats = np.array([(1.0, *rest) for rest in product((1.0, -1.0), repeat=outputs - 1)])
-    total: Floats = np.zeros(len(signs))
+    signs: FloatArray = np.array([(1.0, *rest) for rest in product((1.0, -1.0), repeat=outputs - 1)])
+    total: FloatArray = np.zeros(len(signs))
     for cloud, places in clouds:
-        signed: Floats = np.einsum("mro,so->smr", cloud, signs[:, list(places)])
+        signed: FloatArray = np.einsum("mro,so->smr", cloud, signs[:, list(places)])
         total += (signed.max(axis=1) - signed.min(axis=1)).max(axis=1)
     return float(total.max())
 
 
-def farthest(cloud: Floats, box: Floats, norm: Norm) -> Reach:
+def farthest(cloud: FloatArray, box: FloatArray, norm: Norm) -> Reach:
     """Return the largest length of a change inside one cloud, in all pairs if there are few enough."""
     best = Reach(0.0, 0.0, np.zeros_like(box))
     work = 0
@@ -77,13 +77,13 @@ def farthest(cloud: Floats, box: Floats, norm: Norm) -> Reach:
     return best
 
 
-def changes_of(cloud: Floats) -> Floats | None:
+def changes_of(cloud: FloatArray) -> FloatArray | None:
     """Return all changes inside a cloud, each once, or None if there are too many.
 
     The zero change is left out when there are others: it lies between a change and its opposite, and lengths are
     convex.
     """
-    found: list[Floats] = []
+    found: list[FloatArray] = []
     room = MOST_CHANGES
     for points in _slices(cloud):
         room -= points.size * len(points)
@@ -95,7 +95,7 @@ def changes_of(cloud: Floats) -> Floats | None:
     return moved if len(moved) else listed
 
 
-def sums(parts: Sequence[Floats], most: int = MOST_CHANGES) -> Floats | None:
+def sums(parts: Sequence[FloatArray], most: int = MOST_CHANGES) -> FloatArray | None:
     """Return all sums of one row from each of `parts`, or None if they are more than `most` numbers."""
     total = parts[0]
     for part in parts[1:]:
@@ -105,9 +105,9 @@ def sums(parts: Sequence[Floats], most: int = MOST_CHANGES) -> Floats | None:
     return total
 
 
-def together(reaches: Sequence[Reach], box: Floats, norm: Norm) -> Floats:
+def together(reaches: Sequence[Reach], box: FloatArray, norm: Norm) -> FloatArray:
     """Return a long sum of changes, one from each reach, each with the better of its two signs."""
-    total: Floats = np.zeros_like(box)
+    total: FloatArray = np.zeros_like(box)
     for reach in reaches:
         options = np.stack([total + reach.change, total - reach.change])
         total = options[int(lengths(options, box, norm).argmax())]
@@ -115,7 +115,14 @@ def together(reaches: Sequence[Reach], box: Floats, norm: Norm) -> Floats:
 
 
 def bent(
-    shift: Floats, low: Floats, high: Floats, fixed: Floats, *, steps: int, slope: Floats, bend: Floats
+    shift: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    fixed: FloatArray,
+    *,
+    steps: int,
+    slope: FloatArray,
+    bend: FloatArray,
 ) -> float | None:
     """Return the largest 2-norm of ``shift + f(k) - f(fixed)`` over the whole numbers k from `low` to `high`.
 
@@ -157,7 +164,7 @@ def bent(
     return float(lengths(moved, np.zeros_like(slope), 2).max())
 
 
-def _roots(monic: Floats) -> Floats:
+def _roots(monic: FloatArray) -> FloatArray:
     """Return the real parts of the roots of ``z**3 + a z**2 + b z + c``; parts that are no root do no harm."""
     companion = np.zeros((len(monic), 3, 3))
     companion[:, 0] = -monic
@@ -170,16 +177,16 @@ def _roots(monic: Floats) -> Floats:
     return np.concatenate([z, np.clip(z - step, -2.0, 2.0)], axis=1)
 
 
-def _slices(cloud: Floats) -> Iterator[Floats]:
+def _slices(cloud: FloatArray) -> Iterator[FloatArray]:
     """Yield the points that share a resting index, each once, and slices that are alike once."""
-    slices: Floats = np.ascontiguousarray(cloud.transpose(1, 0, 2))
+    slices: FloatArray = np.ascontiguousarray(cloud.transpose(1, 0, 2))
     flat = slices.reshape(len(slices), -1)
     different = flat if len(flat) == 1 else np.unique(flat, axis=0)
     for row in different:
         yield _distinct(row.reshape(cloud.shape[0], cloud.shape[2]))
 
 
-def _distinct(points: Floats) -> Floats:
+def _distinct(points: FloatArray) -> FloatArray:
     """Return each point once; of long points in no order, because sorting them takes long."""
     if points.size <= MOST_SORTED:
         return np.unique(points, axis=0)
@@ -187,9 +194,9 @@ def _distinct(points: Floats) -> Floats:
     return points[sorted(places.values())]
 
 
-def _all_pairs(points: Floats, box: Floats, norm: Norm) -> Reach:
+def _all_pairs(points: FloatArray, box: FloatArray, norm: Norm) -> Reach:
     best, change = -1.0, np.zeros(points.shape[1])
-    block = max(1, BLOCK // points.size)
+    block = max(1, DISTANCES_AT_ONCE // points.size)
     for start in range(0, len(points), block):
         differences = points[start : start + block, None] - points[None]
         found = lengths(differences, box, norm)
@@ -199,7 +206,7 @@ def _all_pairs(points: Floats, box: Floats, norm: Norm) -> Reach:
     return Reach(best, best, change)
 
 
-def _some_pairs(points: Floats, box: Floats, norm: Norm) -> Reach:
+def _some_pairs(points: FloatArray, box: FloatArray, norm: Norm) -> Reach:
     """Bound the largest length by the triangle inequality through a common point, and find a long change."""
     none = np.zeros_like(box)
     upper = math.inf

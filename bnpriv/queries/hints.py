@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from bnpriv.checks import closest
 from bnpriv.render.text import visible
 
-REMEDY = 'Write for example count(height > 170 & gender == "f").'
+QUERY_EXAMPLE = 'Write for example count(height > 170 & gender == "f").'
 JOIN = "Join conditions with & and |, negate with ~, and write numbers without separators."
 BETWEEN_BACKTICKS = "Put a name that is no identifier between backticks."
 
@@ -43,7 +43,7 @@ OTHER_NAMES = {
 NO_SUMS = frozenset({"median", "min", "max", "quantile", "percentile", "mode"})
 """What is no sum over records."""
 
-MOST_SHOWN = 40
+MOST_SHOWN_LETTERS = 40
 """Characters of a name that are repeated."""
 
 WORD = re.compile(r"[^\s<>=!&|~()\[\],:/`\"']+")
@@ -54,17 +54,17 @@ def of_sign(text: str, place: int) -> str:
     around = next((found for found in WORD.finditer(text) if found.start() <= place < found.end()), None)
     word = around.group() if around is not None else ""
     if word.startswith(("bp.", "bnpriv.")):
-        return f"Write {visible(word.split('.')[1][:MOST_SHOWN])} alone: the text is no Python."
+        return f"Write {visible(word.split('.')[1][:MOST_SHOWN_LETTERS])} alone: the text is no Python."
     if word and (word[0].isalpha() or word[0] == "_") and text[place] not in SIGNS:
         return backticks(word)
     if text[place] == "*" and text[:place].rstrip().endswith("("):
         return "Count the records that meet a condition; how many there are in all is public."
-    return SIGNS.get(text[place], f"{REMEDY} A name of other signs stands between backticks.")
+    return SIGNS.get(text[place], f"{QUERY_EXAMPLE} A name of other signs stands between backticks.")
 
 
 def backticks(name: str) -> str:
     """Return how a name of several words is written."""
-    short = len(name) <= MOST_SHOWN and "`" not in name
+    short = len(name) <= MOST_SHOWN_LETTERS and "`" not in name
     said = "A name with blanks or other signs stands between backticks"
     return f"{said}: `{visible(name)}`." if short else f"{said}."
 
@@ -77,10 +77,10 @@ def of_query(name: str, follows: str, queries: Iterable[str], operators: Iterabl
     if near is not None and follows == "(":
         return f"Did you mean {near!r}?"
     if follows in {*operators, "in"}:
-        return f"A condition alone is no query: count the records for which it holds. {REMEDY}"
+        return f"A condition alone is no query: count the records for which it holds. {QUERY_EXAMPLE}"
     if name and not follows:
-        return f"Say what is asked of it, for example mean({visible(name[:MOST_SHOWN])})."
-    return REMEDY
+        return f"Say what is asked of it, for example mean({visible(name[:MOST_SHOWN_LETTERS])})."
+    return QUERY_EXAMPLE
 
 
 def of_comparison(column: str, follows: str, named: str) -> str:
@@ -102,7 +102,7 @@ def of_constant(word: str) -> str:
     """Return what was meant by a word where a constant is needed."""
     if word in ("True", "False", "TRUE", "FALSE"):
         return f"Write {word.lower()}."
-    if not word.isidentifier() or len(word) > MOST_SHOWN:
+    if not word.isidentifier() or len(word) > MOST_SHOWN_LETTERS:
         return "Put strings in quotes."
     return f'Put strings in quotes: "{visible(word)}". Two columns are not compared with each other.'
 
@@ -112,7 +112,7 @@ def of_column(text: str) -> str:
     if text[:1] in ("'", '"'):
         name = text[1:-1]
         plain = name.isascii() and name.isidentifier()
-        return f"Write the column without quotes: {name[:MOST_SHOWN]}." if plain else backticks(name)
+        return f"Write the column without quotes: {name[:MOST_SHOWN_LETTERS]}." if plain else backticks(name)
     if text[:1].isdigit() or text[:1] in ("-", "."):
         return f"Write the column first, as in height > 180. {BETWEEN_BACKTICKS}"
     return BETWEEN_BACKTICKS if text.isalpha() else "Name a column here, as in height > 180."

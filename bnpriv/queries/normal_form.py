@@ -22,10 +22,10 @@ from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 
 LARGEST_SUM = 2**63 - 1
 
-MOST_ENTRIES = 2**20
+MOST_MATRIX_ENTRIES = 2**20
 """Entries of a matrix that is written out."""
 
-_NOTHING = Fraction(0)
+_ZERO = Fraction(0)
 
 
 @final
@@ -76,18 +76,18 @@ class NormalForm:
             If it has too many entries.
         """
         size = len(self.rows) * len(self.terms)
-        if size > MOST_ENTRIES:
+        if size > MOST_MATRIX_ENTRIES:
             raise SizeError(
-                f"the weights of a query may be at most {MOST_ENTRIES:,} for this mechanism",
+                f"the weights of a query may be at most {MOST_MATRIX_ENTRIES:,} for this mechanism",
                 found=f"{size:,}: {len(self.rows):,} numbers from {len(self.terms):,} sums",
                 remedy="Ask for fewer numbers at once.",
             )
-        return tuple(tuple(row.get(term, _NOTHING) for term in range(len(self.terms))) for row in self.rows)
+        return tuple(tuple(row.get(term, _ZERO) for term in range(len(self.terms))) for row in self.rows)
 
     def answer(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
         """Return the exact answer from the integer sums of the terms."""
         return tuple(
-            shift + sum((weight * sums[term] for term, weight in row.items()), _NOTHING)
+            shift + sum((weight * sums[term] for term, weight in row.items()), _ZERO)
             for row, shift in zip(self.rows, self.offset, strict=True)
         )
 

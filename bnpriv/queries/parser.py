@@ -34,7 +34,7 @@ from bnpriv.queries import hints
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Stack
 from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
-from bnpriv.queries.hints import JOIN, REMEDY
+from bnpriv.queries.hints import JOIN, QUERY_EXAMPLE
 from bnpriv.queries.predicates import (
     MOST_NESTED,
     OPERATORS,
@@ -51,7 +51,7 @@ from bnpriv.tables.schema import decimal
 MOST_CHARACTERS = 10_000
 MOST_OPEN = 2 * MOST_NESTED + 4  # a nested condition prints as "~(", and a query adds its own parenthesis
 
-Kind = Literal["name", "quoted", "number", "string", "symbol", "end"]
+TokenKind = Literal["name", "quoted", "number", "string", "symbol", "end"]
 Item = TypeVar("Item")
 
 TOKEN = re.compile(
@@ -73,7 +73,7 @@ ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 class Token:
     """A word of the text and where it starts."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     position: int
 
@@ -104,7 +104,7 @@ def parse_query(text: str) -> Query:
     ['body weight', 'gender', 'height']
     """
     if not isinstance(text, str):
-        raise QueryError("a query's text must be a string", found=type_text(text), remedy=REMEDY)
+        raise QueryError("a query's text must be a string", found=type_text(text), remedy=QUERY_EXAMPLE)
     if not len(text) <= MOST_CHARACTERS:
         raise QueryError(
             f"a query's text may have at most {MOST_CHARACTERS:,} characters",
@@ -126,7 +126,7 @@ def _tokens(text: str) -> list[Token]:
             _refuse(
                 "a name, a number, a string or a symbol of the grammar", text[place], place, hints.of_sign(text, place)
             )
-        tokens.append(Token(cast("Kind", match.lastgroup), match.group(), place))
+        tokens.append(Token(cast("TokenKind", match.lastgroup), match.group(), place))
         place = _skip(text, match.end())
     tokens.append(Token("end", "", len(text)))
     return tokens
@@ -137,7 +137,7 @@ def _skip(text: str, place: int) -> int:
     return match.end() if match else place
 
 
-def _refuse(expected: str, found: str, position: int, remedy: str = REMEDY) -> NoReturn:
+def _refuse(expected: str, found: str, position: int, remedy: str = QUERY_EXAMPLE) -> NoReturn:
     shown = repr(found if len(found) <= 40 else found[:40] + "...") if found else "the end"
     raise QueryError(f"a query's text needs {expected} at character {position + 1}", found=shown, remedy=remedy)
 
@@ -160,13 +160,13 @@ class _Parser:
         self.place += 1
         return token
 
-    def refuse(self, expected: str, remedy: str = REMEDY) -> NoReturn:
+    def refuse(self, expected: str, remedy: str = QUERY_EXAMPLE) -> NoReturn:
         _refuse(expected, self.next.text, self.next.position, remedy)
 
     def at(self, symbol: str) -> bool:
         return self.next.kind == "symbol" and self.next.text == symbol
 
-    def expect(self, symbol: str, remedy: str = REMEDY) -> None:
+    def expect(self, symbol: str, remedy: str = QUERY_EXAMPLE) -> None:
         if not self.at(symbol):
             named = self.named(self.place - 1)
             self.refuse(repr(symbol), hints.backticks(named) if " " in named or "-" in named else remedy)
@@ -219,7 +219,7 @@ class _Parser:
         self.enter()
         self.expect("(")
         query = rule()
-        self.expect(")", JOIN if self.at(",") else REMEDY)
+        self.expect(")", JOIN if self.at(",") else QUERY_EXAMPLE)
         self.open -= 1
         return query
 

@@ -16,21 +16,20 @@ from itertools import product
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bnpriv.bound import FloatArray
 from bnpriv.queries.base import Indicator
-from bnpriv.queries.cells import Cells, Corners, Leaf, Truths, cells, ends, every_cell, has_holes, patterns, turns
+from bnpriv.queries.cells import ColumnCells, Corners, Leaf, Truths, cells, ends, every_cell, has_holes, patterns, turns
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.tables.schema import Categorical, Schema
 
-MOST_NUMBERS = 4_000_000  # of a table, before it is allocated
-MOST_SIGNED = 10  # outputs whose signs are enumerated: 2^9 patterns
+MOST_TABLE_NUMBERS = 4_000_000  # of a table, before it is allocated
+MOST_SIGNED_OUTPUTS = 10  # outputs whose signs are enumerated: 2^9 patterns
 FINEST_GRAIN = 1000
 MOST_EXACT_BITS = 51  # whole numbers of so many bits add up without rounding, and so do their differences
 
-Floats = NDArray[np.float64]
-Part = frozenset[int]
+ColumnPart = frozenset[int]
 
 
 @final
@@ -57,9 +56,9 @@ class Problem:
     rows: tuple[Mapping[int, Fraction], ...]
     moving: frozenset[str]
 
-    def parts(self, outputs: Iterable[int]) -> list[Part]:
+    def parts(self, outputs: Iterable[int]) -> list[ColumnPart]:
         """Return the terms of `outputs` that read a moving column, grouped so that groups share no column."""
-        groups: list[tuple[frozenset[str], Part]] = []
+        groups: list[tuple[frozenset[str], ColumnPart]] = []
         for term in sorted(set[int]().union(*(self.rows[output] for output in outputs))):
             columns = self.reads[term]
             if not columns & self.moving:
@@ -70,21 +69,21 @@ class Problem:
             groups.append((names, frozenset({term}).union(*(group[1] for group in joined))))
         return [part for _, part in groups]
 
-    def fed(self, part: Part, outputs: Iterable[int]) -> tuple[int, ...]:
+    def fed(self, part: ColumnPart, outputs: Iterable[int]) -> tuple[int, ...]:
         """Return which of `outputs` the terms of `part` add to."""
         return tuple(output for output in outputs if not part.isdisjoint(self.rows[output]))
 
-    def squared(self, part: Part) -> frozenset[str]:
+    def squared(self, part: ColumnPart) -> frozenset[str]:
         """Return the moving columns whose squares are summed."""
         terms = (self.terms[place] for place in part)
         return frozenset(term.column for term in terms if isinstance(term, Steps) and term.exponent == 2)
 
-    def columns(self, part: Part) -> tuple[str, ...]:
+    def columns(self, part: ColumnPart) -> tuple[str, ...]:
         """Return the columns of `part`: the moving ones, then the resting ones."""
         names = frozenset[str]().union(*(self.reads[term] for term in part))
         return (*sorted(names & self.moving), *sorted(names - self.moving))
 
-    def parabola(self, column: str, part: Part, output: int) -> tuple[Fraction, Fraction]:
+    def parabola(self, column: str, part: ColumnPart, output: int) -> tuple[Fraction, Fraction]:
         """Return the weights in `output` of the grid step of `column` and of its square."""
         found = {1: Fraction(0), 2: Fraction(0)}
         for place, weight in self.weights(part, output):
@@ -93,7 +92,7 @@ class Problem:
                 found[term.exponent] = weight
         return found[1], found[2]
 
-    def outer(self, part: Part, output: int) -> tuple[Fraction, Fraction]:
+    def outer(self, part: ColumnPart, output: int) -> tuple[Fraction, Fraction]:
         """Return numbers between which `part` of `output` stays, from each column alone."""
         low = high = Fraction(0)
         summed: set[str] = set()
@@ -108,7 +107,7 @@ class Problem:
             low, high = low + min(values), high + max(values)
         return low, high
 
-    def sizes(self, part: Part, outputs: Iterable[int]) -> Problem | None:
+    def sizes(self, part: ColumnPart, outputs: Iterable[int]) -> Problem | None:
         """Return the problem whose one output is at least the 1-norm of `outputs`; None if values are summed."""
         row: dict[int, Fraction] = {}
         for output in outputs:
@@ -118,12 +117,12 @@ class Problem:
                 row[place] = row.get(place, Fraction(0)) + abs(weight)
         return replace(self, rows=(row,))
 
-    def weights(self, part: Part, output: int) -> list[tuple[int, Fraction]]:
+    def weights(self, part: ColumnPart, output: int) -> list[tuple[int, Fraction]]:
         """Return the terms of `part` that `output` holds, with their weights."""
         row = self.rows[output]
         return [(term, row[term]) for term in sorted(part.intersection(row))]
 
-    def _extremes(self, name: str, part: Part, output: int) -> list[Fraction]:
+    def _extremes(self, name: str, part: ColumnPart, output: int) -> list[Fraction]:
         column = self.schema[name]
         steps = 0 if isinstance(column, Categorical) else column.steps
         slope, bend = self.parabola(name, part, output)
@@ -147,7 +146,7 @@ def problem(form: NormalForm, moving: frozenset[str]) -> Problem:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class ContributionTable:
     """What a record adds to some outputs, in units of a scale, for chosen values of the columns of a part.
 
     Parameters
@@ -167,7 +166,7 @@ class Table:
     """
 
     outputs: tuple[int, ...]
-    values: Floats
+    values: FloatArray
     magnitude: float
     summands: int
     grain: int | None
@@ -175,7 +174,7 @@ class Table:
     high: tuple[int, ...] = ()
 
 
-def scale_of(task: Problem, parts: Iterable[Part], outputs: Sequence[int]) -> Fraction:
+def scale_of(task: Problem, parts: Iterable[ColumnPart], outputs: Sequence[int]) -> Fraction:
     """Return a power of two near the largest number in `parts`, so that nothing relevant underflows or overflows."""
     sizes = [abs(end) for part in parts for output in outputs for end in task.outer(part, output)]
     largest = max(sizes, default=Fraction(1)) or Fraction(1)
@@ -183,8 +182,8 @@ def scale_of(task: Problem, parts: Iterable[Part], outputs: Sequence[int]) -> Fr
 
 
 def tabulate(
-    task: Problem, part: Part, outputs: Sequence[int], scale: Fraction, open_column: str | None = None
-) -> Table | None:
+    task: Problem, part: ColumnPart, outputs: Sequence[int], scale: Fraction, open_column: str | None = None
+) -> ContributionTable | None:
     """Tabulate `part` over the corners of its columns, or return None if the table would be too large.
 
     The values at the corners suffice for every signed sum of the outputs to be extreme, because given the cells of all
@@ -197,7 +196,7 @@ def tabulate(
         names = (open_column, *(name for name in names if name != open_column))
     leaves = {name: _leaves(task, part, name) for name in names}
     cut = {name: cells(task.schema[name], leaves[name]) for name in names}
-    if max(len(parts.low) for parts in cut.values()) * len(outputs) > 4 * MOST_NUMBERS:
+    if max(len(parts.low) for parts in cut.values()) * len(outputs) > 4 * MOST_TABLE_NUMBERS:
         return None  # few of the cells are alike, and finding these would take long
     axes: list[Corners] = []
     for name in names:
@@ -206,7 +205,7 @@ def tabulate(
             return None
         axes.append(corners)
     shape = [len(axis.steps) for axis in axes]
-    if math.prod(shape) * len(outputs) > MOST_NUMBERS:
+    if math.prod(shape) * len(outputs) > MOST_TABLE_NUMBERS:
         return None
     sheet = _Sheet(task, part, outputs, scale, shape)
     truths = {
@@ -227,10 +226,10 @@ class _Sheet:
     """Adds up the terms of a part, with an eye on rounding."""
 
     def __init__(
-        self, task: Problem, part: Part, outputs: Sequence[int], scale: Fraction, shape: Sequence[int]
+        self, task: Problem, part: ColumnPart, outputs: Sequence[int], scale: Fraction, shape: Sequence[int]
     ) -> None:
         self.task, self.part, self.outputs, self.scale, self.shape = task, part, tuple(outputs), scale, tuple(shape)
-        self.values: Floats = np.zeros((*shape, len(outputs)))
+        self.values: FloatArray = np.zeros((*shape, len(outputs)))
         self.magnitude = 0.0
         self.summands = [0] * len(outputs)
         self.grain: int | None = 0
@@ -259,12 +258,12 @@ class _Sheet:
             self.values[..., index] += column
             self._count(index, float(np.abs(column).max()))
 
-    def table(self, rows: int, opened: Cells | None) -> Table:
+    def table(self, rows: int, opened: ColumnCells | None) -> ContributionTable:
         # doubles hold no multiples of a grain much finer than this
         fine = self.grain is not None and self.grain <= FINEST_GRAIN
         exact = fine and self.magnitude <= math.ldexp(1.0, MOST_EXACT_BITS - (self.grain or 0))
         inner = rows // len(opened.low) if opened else 0
-        return Table(
+        return ContributionTable(
             outputs=self.outputs,
             values=self.values.reshape(rows, -1, len(self.outputs)),
             magnitude=self.magnitude,
@@ -285,7 +284,7 @@ class _Sheet:
         self.summands[place] += 1
 
 
-def _leaves(task: Problem, part: Part, name: str) -> tuple[Leaf, ...]:
+def _leaves(task: Problem, part: ColumnPart, name: str) -> tuple[Leaf, ...]:
     found: dict[Leaf, None] = {}
     for term in (task.terms[place] for place in sorted(part)):
         if isinstance(term, Indicator):
@@ -293,7 +292,7 @@ def _leaves(task: Problem, part: Part, name: str) -> tuple[Leaf, ...]:
     return tuple(found)
 
 
-def _corners(task: Problem, part: Part, outputs: Sequence[int], name: str, cut: Cells) -> Corners | None:
+def _corners(task: Problem, part: ColumnPart, outputs: Sequence[int], name: str, cut: ColumnCells) -> Corners | None:
     """Choose the values of a column that matter; None if there are too many patterns of signs."""
     bends = [task.parabola(name, part, output) for output in outputs]
     bends = [bend for bend in bends if any(bend)]
@@ -301,7 +300,7 @@ def _corners(task: Problem, part: Part, outputs: Sequence[int], name: str, cut: 
         return patterns(cut)
     if not any(bend for _, bend in bends):
         return ends(cut)
-    if len(bends) > MOST_SIGNED:
+    if len(bends) > MOST_SIGNED_OUTPUTS:
         return None
     return turns(cut, _vertices(bends))
 
@@ -332,6 +331,6 @@ def _evaluate(predicate: Predicate, truths: dict[Leaf, Truths]) -> Truths:
     return truths[predicate]
 
 
-def holes(task: Problem, part: Part) -> bool:
+def holes(task: Problem, part: ColumnPart) -> bool:
     """Whether the corners inside cells might be no grid steps of real values, so that only upper bounds hold."""
     return any(has_holes(task.schema[name]) for name in task.squared(part))

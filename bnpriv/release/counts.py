@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from bnpriv.bound import FloatArray
+from bnpriv.laws.base import IntArray
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Leaf, Truths, constants, holds_category, holds_number
 from bnpriv.queries.normal_form import IntegerTerm
@@ -20,14 +21,11 @@ from bnpriv.release.expressions import Frame, Keys
 from bnpriv.tables.reader import collected
 from bnpriv.tables.schema import Categorical, Category
 
-FEW = 32
+FEW_CONDITIONS = 32
 """So many conditions on one column are summed one by one, by the engine."""
 
-PIECE = 256
+VECTORS_AT_ONCE = 256
 """Vectors of DuckDB, of 2,048 rows each, that are in memory at a time."""
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 def wide_columns(terms: Sequence[IntegerTerm]) -> dict[str, list[int]]:
@@ -36,10 +34,10 @@ def wide_columns(terms: Sequence[IntegerTerm]) -> dict[str, list[int]]:
     for place, term in enumerate(terms):
         if isinstance(term, Indicator) and len(term.columns) == 1:
             alone.setdefault(next(iter(term.columns)), []).append(place)
-    return {name: places for name, places in alone.items() if len(places) > FEW}
+    return {name: places for name, places in alone.items() if len(places) > FEW_CONDITIONS}
 
 
-def number_counts(terms: Sequence[Indicator], pieces: Iterator[Floats]) -> list[int]:
+def number_counts(terms: Sequence[Indicator], pieces: Iterator[FloatArray]) -> list[int]:
     """Return how many values satisfy each of some conditions on one column of numbers.
 
     Parameters
@@ -65,7 +63,7 @@ def number_counts(terms: Sequence[Indicator], pieces: Iterator[Floats]) -> list[
     # cell 2k + 1 is cut k, cell 2k what lies below it; a cell without any double is stood for by another, and empty
     points = np.empty(2 * len(cuts) + 1)
     points[0], points[1::2], points[2::2] = -np.inf, cuts, np.nextafter(cuts, np.inf)
-    counts: Counts = np.zeros(len(points), dtype=np.int64)
+    counts: IntArray = np.zeros(len(points), dtype=np.int64)
     for values in pieces:
         cells = np.searchsorted(cuts, values, "left") + np.searchsorted(cuts, values, "right")
         counts += np.bincount(cells, minlength=len(counts))
@@ -80,19 +78,19 @@ def category_counts(terms: Sequence[Indicator], column: Categorical, frame: Fram
     found = dict.fromkeys(column.categories, 0)
     for value, rows in groups.iter_rows():
         found[keys.get(value, cast(Category, column.missing))] += int(rows)
-    counts: Counts = np.array(list(found.values()), dtype=np.int64)
+    counts: IntArray = np.array(list(found.values()), dtype=np.int64)
     return _sums(terms, counts, lambda leaf: holds_category(leaf, column))
 
 
-def pieces(frame: Frame, name: str) -> Iterator[Floats]:
+def pieces(frame: Frame, name: str) -> Iterator[FloatArray]:
     """Yield a column of doubles without nulls, in DuckDB piece by piece."""
     if not frame.implementation.is_duckdb():
         yield collected(frame.select(name))[name].to_numpy()
         return
     relation: Any = frame.select(name).to_native()
-    while len(part := relation.fetch_df_chunk(PIECE)):
+    while len(part := relation.fetch_df_chunk(VECTORS_AT_ONCE)):
         yield part[name].to_numpy()
 
 
-def _sums(terms: Sequence[Indicator], counts: Counts, holds: Callable[[Leaf], Truths]) -> list[int]:
+def _sums(terms: Sequence[Indicator], counts: IntArray, holds: Callable[[Leaf], Truths]) -> list[int]:
     return [int(counts[truth(term.predicate, holds)].sum()) for term in terms]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, cast, final
+from typing import cast, final
 
 import narwhals as nw
 
@@ -19,10 +19,9 @@ from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.tables import readings
+from bnpriv.tables.expressions import Frame, Type
 from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real
 
-Frame = nw.LazyFrame[Any]
-Type = nw.dtypes.DType
 Keys = Mapping[Category | float, Category]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 from bnpriv.errors import DataError, QueryError, RefusedError
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan
-from bnpriv.mechanisms.released import released
+from bnpriv.mechanisms.released import Ends, released
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
@@ -24,10 +24,8 @@ from bnpriv.tables.schema import Categorical, Column, Schema
 if TYPE_CHECKING:
     from bnpriv.frameworks import Guarantee
 
-FORMAT = "bnpriv release 1"
-LEVEL = 0.95
-
-Interval = tuple[float, float]
+RELEASE_FORMAT = "bnpriv release 1"
+INTERVAL_LEVEL = 0.95
 
 
 @final
@@ -67,7 +65,7 @@ class Release(Shown):
         """Return what the release promises."""
         return self.calibration.guarantee
 
-    def interval(self, level: float = LEVEL) -> Interval | tuple[Interval, ...]:
+    def interval(self, level: float = INTERVAL_LEVEL) -> Ends | tuple[Ends, ...]:
         """Return intervals that hold all the exact answers at once, with probability `level` over the noise.
 
         Parameters
@@ -120,11 +118,11 @@ class Release(Shown):
     def to_dict(self) -> Json:
         """Return the release with its calibration as plain values."""
         numbers = [
-            {"label": label, "value": value, f"interval_{100 * LEVEL:g}": list(interval)}
-            for label, value, interval in zip(self.labels, self.values, self._intervals(LEVEL), strict=True)
+            {"label": label, "value": value, f"interval_{100 * INTERVAL_LEVEL:g}": list(interval)}
+            for label, value, interval in zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), strict=True)
         ]
         return {
-            "format": FORMAT,
+            "format": RELEASE_FORMAT,
             "release": numbers,
             "missing_rule": self.missing_rule,
             "calibration": self.calibration.to_dict(),
@@ -146,14 +144,14 @@ class Release(Shown):
                 low=_shown(low, high - low) if noisy else "",
                 high=_shown(high, high - low) if noisy else "",
             )
-            for label, value, (low, high) in zip(self.labels, self.values, self._intervals(LEVEL), strict=True)
+            for label, value, (low, high) in zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), strict=True)
         ]
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
         return visible(f"Release({shown})")
 
-    def _intervals(self, level: float) -> tuple[Interval, ...]:
+    def _intervals(self, level: float) -> tuple[Ends, ...]:
         reach = self.calibration.noise.quantile(level)
         halves = (reach + margin for margin in self.margins)
         return tuple(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
+from bnpriv.bound import FloatArray
 from bnpriv.errors import ParameterError
 from bnpriv.networks import DiscreteNetwork, State, require_discrete
 from bnpriv.render import Document, Json, Shown
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
-MOST_SHOWN = 20
+MOST_SHOWN_ROWS = 20
 
 
 @final
@@ -172,7 +172,7 @@ class ModelCheck(Shown):
             If matplotlib is not installed.
         """
         drawn = axes(ax)
-        shown = [row for row in self.rows if row.model == self.best_model][:MOST_SHOWN][::-1]
+        shown = [row for row in self.rows if row.model == self.best_model][:MOST_SHOWN_ROWS][::-1]
         least = 1e-12  # a p-value of zero has no place on a logarithmic axis
         colors = ["tab:red" if row.adjusted <= self.level else "tab:blue" for row in shown]
         drawn.scatter([max(row.adjusted, least) for row in shown], range(len(shown)), c=colors)
@@ -189,9 +189,9 @@ class ModelCheck(Shown):
         table = Table(
             caption="Rows of the network under the best model, the most doubtful first",
             header=("row", "observations", "adjusted p", "", "farthest"),
-            rows=[self._line(row) for row in shown[:MOST_SHOWN]],
+            rows=[self._line(row) for row in shown[:MOST_SHOWN_ROWS]],
             numbers=(1, 2),
-            more=f"{len(shown) - MOST_SHOWN} more rows; see to_pandas()." if len(shown) > MOST_SHOWN else "",
+            more=f"{len(shown) - MOST_SHOWN_ROWS} more rows; see to_pandas()." if len(shown) > MOST_SHOWN_ROWS else "",
         )
         return Document(
             kind="model check",
@@ -346,7 +346,7 @@ def _row(
     model: int,
     states: Sequence[State],
     counts: NDArray[np.int64],
-    law: Floats,
+    law: FloatArray,
 ) -> RowCheck:
     total = int(counts.sum())
     p_value, test = fit(counts, law)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from bnpriv.bound import FloatArray
+from bnpriv.laws.base import IntArray
 
 MOST_OUTCOMES = 20_000
 """Outcomes that the exact multinomial test enumerates."""
@@ -17,7 +16,7 @@ LEAST_EXPECTED = 5.0
 """Expected count from which on a state is tested by chi-square."""
 
 
-def fit(counts: Counts, law: Floats) -> tuple[float, str]:
+def fit(counts: IntArray, law: FloatArray) -> tuple[float, str]:
     """Return the p-value of counts under a law, and which test gave it.
 
     Parameters
@@ -54,18 +53,18 @@ def fit(counts: Counts, law: Floats) -> tuple[float, str]:
     return _split(counts, law), "split"
 
 
-def _binomial(counts: Counts, law: Floats) -> float:
+def _binomial(counts: IntArray, law: FloatArray) -> float:
     from scipy.stats import binomtest
 
     return float(binomtest(int(counts[0]), int(counts.sum()), float(law[0])).pvalue)
 
 
-def _multinomial(counts: Counts, law: Floats) -> float:
+def _multinomial(counts: IntArray, law: FloatArray) -> float:
     """Return the probability of all outcomes that are at most as likely as the one seen."""
     from scipy.special import gammaln
 
     outcomes = _compositions(int(counts.sum()), len(law))
-    logs: Floats = outcomes @ np.log(law) - np.asarray(gammaln(outcomes + 1.0), dtype=np.float64).sum(axis=1)
+    logs: FloatArray = outcomes @ np.log(law) - np.asarray(gammaln(outcomes + 1.0), dtype=np.float64).sum(axis=1)
     seen = float(counts @ np.log(law)) - float(np.sum(gammaln(counts + 1.0)))
     logs += math.lgamma(int(counts.sum()) + 1)
     seen += math.lgamma(int(counts.sum()) + 1)
@@ -73,7 +72,7 @@ def _multinomial(counts: Counts, law: Floats) -> float:
     return min(1.0, float(np.exp(logs[logs <= seen + 1e-9 * max(1.0, abs(seen))]).sum()))
 
 
-def _compositions(n: int, parts: int) -> Counts:
+def _compositions(n: int, parts: int) -> IntArray:
     """Return all ways to write n as an ordered sum of `parts` whole numbers, of shape (ways, parts)."""
     found = np.arange(n + 1).reshape(-1, 1)
     for _ in range(parts - 2):
@@ -84,18 +83,18 @@ def _compositions(n: int, parts: int) -> Counts:
     return np.column_stack([found, n - found.sum(axis=1)])
 
 
-def _chi_square(counts: Counts, law: Floats) -> float:
+def _chi_square(counts: IntArray, law: FloatArray) -> float:
     """Return the larger of two p-values: Pearson's is too small far out, the likelihood ratio's near the middle."""
     from scipy.special import chdtrc, xlogy
 
     expected = counts.sum() * law
     pearson = float(np.sum((counts - expected) ** 2 / expected))
-    terms: Floats = np.asarray(xlogy(counts, counts / expected), dtype=np.float64)
+    terms: FloatArray = np.asarray(xlogy(counts, counts / expected), dtype=np.float64)
     ratio = 2 * float(terms.sum())
     return float(chdtrc(len(law) - 1, min(pearson, ratio)))
 
 
-def _split(counts: Counts, law: Floats) -> float:
+def _split(counts: IntArray, law: FloatArray) -> float:
     """Test rare states against the others, then each group in itself.
 
     Given how many fall into a group, what happens inside it is independent of the rest, so that the least of k such

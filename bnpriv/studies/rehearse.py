@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.attacks.guesser import Answers, Guesser, Settings, check_noise, settings
+from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal, RefusedError, SecretError
 from bnpriv.evidence import discrete_influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 BARS = 40
 
@@ -73,14 +72,14 @@ class Rehearsal(Shown):
     pair: SecretPair
     model: int
     labels: tuple[str, ...]
-    first: Floats
-    second: Floats
-    errors: Floats
+    first: FloatArray
+    second: FloatArray
+    errors: FloatArray
     correct: float
     caveats: tuple[str, ...]
 
     @property
-    def values(self) -> Mapping[str, Floats]:
+    def values(self) -> Mapping[str, FloatArray]:
         """Return the released answers, of shape (draws, outputs), by secret."""
         return {side_text(self.pair.first): self.first, side_text(self.pair.second): self.second}
 
@@ -327,7 +326,9 @@ def _deciding(calibration: Calibration) -> tuple[str, SecretPair, int]:
     return name, cast(SecretPair, pair), told[name].model
 
 
-def _exact(answers: Answers, chosen: Settings, weights: Floats, draws: int, random: np.random.Generator) -> Floats:
+def _exact(
+    answers: Answers, chosen: Settings, weights: FloatArray, draws: int, random: np.random.Generator
+) -> FloatArray:
     """Return exact answers, of shape (draws, outputs), for parameters drawn with `weights`."""
     counts = random.multinomial(draws, weights)
     drawn = [answers.draw(chosen.states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)]
@@ -353,7 +354,7 @@ class _NumpySampler:
         return tuple((np.asarray(values) + drawn).tolist())
 
 
-def _noisy(exact: Floats, noise: Noise, random: np.random.Generator) -> Floats:
+def _noisy(exact: FloatArray, noise: Noise, random: np.random.Generator) -> FloatArray:
     sampler = _NumpySampler(random)
     return np.array([noise.sample(row, sampler) for row in exact.tolist()])
 

@@ -21,7 +21,7 @@ from bnpriv.tables.schema import Column, Integer, Real
 if TYPE_CHECKING:
     import pandas as pd
 
-Secret = Mapping[str, State | Collection[State]]
+Assumed = Mapping[str, State | Collection[State]]
 """States that attributes are known to have; of several states of one attribute, it has one of them."""
 
 
@@ -29,7 +29,7 @@ def simulate(
     framework: DistributionalAttributePrivacy,
     records: int | None = None,
     *,
-    secret: Secret | None = None,
+    secret: Assumed | None = None,
     model: int = 0,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -99,7 +99,7 @@ def simulate(
 
 
 def draw_parameters(
-    network: DiscreteNetwork, random: np.random.Generator, *, secret: Secret | None = None, model: int = 0
+    network: DiscreteNetwork, random: np.random.Generator, *, secret: Assumed | None = None, model: int = 0
 ) -> dict[str, State]:
     """Draw one state for every attribute from the exact joint law given a secret.
 
@@ -186,7 +186,7 @@ def law_given(framework: DistributionalAttributePrivacy, name: str, parameters: 
     return framework.column_laws[name][framework.law_place(name, places)]
 
 
-def check_model(network: DiscreteNetwork, model: int) -> int:
+def model_index(network: DiscreteNetwork, model: int) -> int:
     """Return `model` if it is the index of a model of Theta.
 
     Raises
@@ -205,7 +205,7 @@ def check_model(network: DiscreteNetwork, model: int) -> int:
 
 
 def _model_tables(network: DiscreteNetwork, model: int) -> dict[str, LogTable]:
-    index = check_model(network, model)
+    index = model_index(network, model)
     return {
         name: LogTable(axes=table.axes, values=table.values[[min(index, len(table.values) - 1)]], error=table.error)
         for name, table in network.tables.items()

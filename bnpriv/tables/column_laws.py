@@ -13,27 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, Kind, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, weakest
 from bnpriv.errors import FrameworkError, LawError
-from bnpriv.laws.base import FUNCTION_ERROR, magnitude
+from bnpriv.laws.base import FUNCTION_ERROR, SUM_TOLERANCE, magnitude
 from bnpriv.render.text import toml_key
 from bnpriv.tables.distributions import Distribution, NormalDistribution
 from bnpriv.tables.interval_masses import is_known, log_masses
 from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real, Schema, State
 
-SUM_TOLERANCE = 1e-9
-"""How far declared probabilities may be from a sum of one."""
-
 BINS = 4096
 """Bins that stand for the values of a column between two far quantiles."""
 
-TAIL = 1e-10
+BIN_TAIL = 1e-10
 """Probability beyond the quantiles between which the bins lie; it is still counted, in coarser bins."""
 
 LARGEST_ERROR = 1e-3
 """Largest error of the log of a probability of an interval that is used."""
-
-Floats = NDArray[np.float64]
 
 
 DeclaredLaw = float | Mapping[Category, float] | Distribution
@@ -43,7 +38,7 @@ DeclaredLaws = Mapping[str, DeclaredLaw | Mapping[Any, DeclaredLaw]]
 """For every column one law per state of its parameter, or one law if the column is declared independent."""
 
 
-Told = Callable[[Any], Hashable]
+Classifier = Callable[[Any], Hashable]
 """What a query sees of a value of a column."""
 
 
@@ -63,7 +58,7 @@ class CellMasses:
     """
 
     values: Sequence[Any]
-    logs: Floats
+    logs: FloatArray
     error: float
 
 
@@ -87,14 +82,14 @@ class FiniteLaw:
         chosen = random.choice(len(self.values), size=records, p=self.atoms()[1])
         return np.array(self.values)[chosen]
 
-    def cells(self, cuts: Iterable[float], told: Told) -> CellMasses:
+    def cells(self, cuts: Iterable[float], told: Classifier) -> CellMasses:
         """Return the values one by one, with the logs of their probabilities; `cuts` and `told` make no difference."""
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(self.probabilities)) - math.log(math.fsum(self.probabilities))
         error = UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + magnitude(logs)) + 4)
         return CellMasses(values=self.values, logs=logs, error=error)
 
-    def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], Floats]:
+    def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], FloatArray]:
         """Return the values and their probabilities; `cuts` make no difference."""
         kind = object if isinstance(self.values[0], (str, bool)) else np.float64
         return np.array(self.values, dtype=kind), np.array(self.probabilities) / math.fsum(self.probabilities)
@@ -131,7 +126,7 @@ class NumberLaw:
             return np.clip(drawn, self.column.lower, self.column.upper)
         return np.clip(np.floor(drawn + 0.5), self.column.lower, self.column.upper).astype(np.int64)
 
-    def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], Floats]:
+    def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], FloatArray]:
         """Return values that stand for small bins of the column, and the probabilities of the bins.
 
         Parameters
@@ -152,7 +147,7 @@ class NumberLaw:
         """Return how well probabilities are known: the accuracy of some families was tried against many digits."""
         return "certified" if not self.quantiles and is_known(self.name) else "estimate"
 
-    def cells(self, cuts: Iterable[float], told: Told) -> CellMasses:
+    def cells(self, cuts: Iterable[float], told: Classifier) -> CellMasses:
         """Return the cells of the column that a query does not tell apart, with the logs of their probabilities.
 
         Parameters
@@ -209,21 +204,21 @@ class NumberLaw:
         ends = [math.nextafter(edge - 0.5, -math.inf) for edge in edges]
         return [self.column.lower, *inside, self.column.upper], ends
 
-    def _grid(self) -> Floats:
+    def _grid(self) -> FloatArray:
         """Return edges of bins: evenly between two far quantiles, and ever wider from there to the bounds."""
         lower, upper = float(self.column.lower), float(self.column.upper)
-        ends = np.asarray(self.distribution.ppf([TAIL, 1 - TAIL]), dtype=np.float64)
+        ends = np.asarray(self.distribution.ppf([BIN_TAIL, 1 - BIN_TAIL]), dtype=np.float64)
         low, high = (float(end) for end in np.clip(ends, lower, upper))
-        outside: Floats = 0.5 ** np.arange(64.0)
+        outside: FloatArray = 0.5 ** np.arange(64.0)
         far = np.concatenate([low - (low - lower) * outside, high + (upper - high) * outside])
         return np.concatenate([np.linspace(low, high, BINS + 1), far])
 
-    def _continuous(self, cuts: Floats) -> tuple[Floats, Floats]:
+    def _continuous(self, cuts: FloatArray) -> tuple[FloatArray, FloatArray]:
         edges = np.unique(np.concatenate([self._grid(), cuts]))
         middles = (edges[1:] + edges[:-1]) / 2
         return np.concatenate([[self.column.lower], middles, [self.column.upper]]), self._masses(edges)
 
-    def _discrete(self, cuts: Floats) -> tuple[Floats, Floats]:
+    def _discrete(self, cuts: FloatArray) -> tuple[FloatArray, FloatArray]:
         first, last = math.ceil(self.column.lower), math.floor(self.column.upper)
         grid = np.round(self._grid())
         low, high = float(grid[0]), float(grid[BINS])
@@ -237,7 +232,7 @@ class NumberLaw:
         values = np.concatenate([[self.column.lower], (ends[:-1] + ends[1:] - 1) / 2, [self.column.upper]])
         return values, self._masses(np.nextafter(ends - 0.5, -math.inf))
 
-    def _masses(self, edges: Floats) -> Floats:
+    def _masses(self, edges: FloatArray) -> FloatArray:
         below, above = (
             np.clip(np.asarray(tail, dtype=np.float64), 0.0, 1.0)
             for tail in (self.distribution.cdf(edges), self.distribution.sf(edges))

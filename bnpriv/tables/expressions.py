@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import narwhals as nw
 
 from bnpriv.tables import readings
 from bnpriv.tables.schema import Categorical, Column
 
+Frame = nw.LazyFrame[Any]
 Type = nw.dtypes.DType
 
 

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, cast
 import narwhals as nw
 
 from bnpriv.errors import FileError
+from bnpriv.tables.expressions import Frame
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-Frame = nw.LazyFrame[Any]
 
 LONGEST_HEADER = 2**20
 LONGEST_LINE = 2**24
-PIECE = 2**20
+BYTES_AT_ONCE = 2**20
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def _decodable(path: Path) -> Generator[Path]:
             path.open(encoding="utf-8", errors="replace", newline="") as source,
             copy.open("w", encoding="utf-8", newline="") as target,
         ):
-            shutil.copyfileobj(source, target, PIECE)
+            shutil.copyfileobj(source, target, BYTES_AT_ONCE)
         yield copy
 
 
@@ -142,7 +142,7 @@ def _is_utf8(path: Path) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with path.open("rb") as file:
-            while piece := file.read(PIECE):
+            while piece := file.read(BYTES_AT_ONCE):
                 decoder.decode(piece)
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:

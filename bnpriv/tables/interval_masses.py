@@ -18,9 +18,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF
-
-Floats = NDArray[np.float64]
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 
 TAIL_ERROR = 1e-13
 """Relative error of a distribution function per 1 + |log| of it and per 1 + a hundredth of its shapes."""
@@ -34,7 +32,7 @@ UNKNOWN_ERROR = 1e-12
 UNDERFLOW = -690.0
 """Logs of tails below this come from numbers that are no normal doubles, but for families with logs of their own."""
 
-SETTLED = 1e-11
+SMALL_ERROR = 1e-11
 """Error below which nothing better is looked for."""
 
 PIECES = (32, 1024)
@@ -43,7 +41,7 @@ PIECES = (32, 1024)
 DROP = 60.0
 """By how many nats a density has to fall until what lies beyond can be bounded by a chord."""
 
-MOST_NUMBERS = 10_000
+MOST_WHOLE_NUMBERS = 10_000
 """Whole numbers whose probabilities are added one by one."""
 
 Shapes = Mapping[str, float]
@@ -88,7 +86,9 @@ def is_known(name: str) -> bool:
     return name in BENDS or name in DISCRETE
 
 
-def log_masses(distribution: Any, name: str, parameters: Shapes, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+def log_masses(
+    distribution: Any, name: str, parameters: Shapes, starts: FloatArray, ends: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the log probabilities of the intervals ``start < X <= end``, and bounds on the errors of the logs.
 
     Parameters
@@ -121,7 +121,7 @@ def log_masses(distribution: Any, name: str, parameters: Shapes, starts: Floats,
     logs[empty], errors[empty] = -math.inf, 0.0
     unsure = edges.unsure(asked[0]) | edges.unsure(asked[1])
     errors[unsure] = math.inf
-    for k in np.flatnonzero(~(errors <= SETTLED) & ~unsure):
+    for k in np.flatnonzero(~(errors <= SMALL_ERROR) & ~unsure):
         found: tuple[float, float] | None = None
         if whole and name in DISCRETE:
             found = _by_numbers(distribution, parameters, float(first[k]), float(last[k]))
@@ -151,18 +151,18 @@ class _Edges:
     high: float
     known: bool
 
-    def unsure(self, x: Floats) -> NDArray[np.bool_]:
+    def unsure(self, x: FloatArray) -> NDArray[np.bool_]:
         """Return what lies so near a lower end that is no double that it may be on either side of it."""
         moved = 0.0 if self._at_location(self.low) else self._moved(self.low)
         return np.abs(x - self.low) <= moved + math.ulp(self.low) if moved else np.zeros(x.shape, dtype=bool)
 
-    def standardized(self, x: Floats, edge: float) -> Floats:
+    def standardized(self, x: FloatArray, edge: float) -> FloatArray:
         """Return how far, of the distance from an edge to `x`, the rounding of `x` in standard units can be."""
         if self._at_location(edge):
             return np.zeros_like(x)
         return self._per_distance(8 * UNIT_ROUNDOFF * np.abs(x - self.parameters["loc"]) + self._moved(edge), x, edge)
 
-    def moved(self, x: Floats, edge: float) -> Floats:
+    def moved(self, x: FloatArray, edge: float) -> FloatArray:
         """Return how far, of the distance from an edge to `x`, the rounding of the edge itself can be."""
         return np.zeros_like(x) if self._at_location(edge) else self._per_distance(self._moved(edge), x, edge)
 
@@ -176,14 +176,16 @@ class _Edges:
         exact = Fraction(self.parameters["loc"]) + Fraction(self.parameters["scale"])
         return float(abs(exact - Fraction(edge)))
 
-    def _per_distance(self, moved: Any, x: Floats, edge: float) -> Floats:
+    def _per_distance(self, moved: Any, x: FloatArray, edge: float) -> FloatArray:
         with np.errstate(all="ignore"):
             share = (1 + _size(self.parameters)) * moved / np.abs(x - edge)
         # beyond the edge, and at it, there is nothing that could be off
         return np.where((x > self.low) & (x < self.high), share, 0.0)
 
 
-def _by_tails(distribution: Any, name: str, edges: _Edges, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+def _by_tails(
+    distribution: Any, name: str, edges: _Edges, starts: FloatArray, ends: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Subtract lower tails, or upper tails: what loses less."""
     # a support ends at the double that stands for its edge, even where the distribution function goes on
     starts, ends = np.where(starts <= edges.low, -math.inf, starts), np.where(ends >= edges.high, math.inf, ends)
@@ -197,13 +199,13 @@ def _by_tails(distribution: Any, name: str, edges: _Edges, starts: Floats, ends:
     return np.where(better, above[0], below[0]), np.where(better, above[1], below[1])
 
 
-def _functions(distribution: Any) -> tuple[Callable[[Floats], Any], Callable[[Floats], Any]]:
+def _functions(distribution: Any) -> tuple[Callable[[FloatArray], Any], Callable[[FloatArray], Any]]:
     return distribution.logcdf, distribution.logsf
 
 
 def _near_edges(
-    edges: _Edges, x: Floats, lower: tuple[Floats, Floats], upper: tuple[Floats, Floats]
-) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    edges: _Edges, x: FloatArray, lower: tuple[FloatArray, FloatArray], upper: tuple[FloatArray, FloatArray]
+) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
     """Add to the errors of both tails what rounding next to the edges takes from the smaller one, and so from both."""
     from_low, from_high = edges.standardized(x, edges.low), edges.standardized(x, edges.high)
     with np.errstate(all="ignore"):
@@ -216,7 +218,9 @@ def _near_edges(
     )
 
 
-def _tails(log_tail: Callable[[Floats], Any], name: str, parameters: Shapes, x: Floats) -> tuple[Floats, Floats]:
+def _tails(
+    log_tail: Callable[[FloatArray], Any], name: str, parameters: Shapes, x: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the logs of tails and their errors."""
     with np.errstate(all="ignore"):
         logs = np.minimum(np.asarray(log_tail(x), dtype=np.float64), 0.0)
@@ -229,7 +233,9 @@ def _tails(log_tail: Callable[[Floats], Any], name: str, parameters: Shapes, x: 
     return logs, np.where(lost | np.isnan(logs), math.inf, errors)
 
 
-def _subtracted(larger: tuple[Floats, Floats], smaller: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _subtracted(
+    larger: tuple[FloatArray, FloatArray], smaller: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
     """Return the log of a difference of tails, and its error."""
     with np.errstate(all="ignore"):
         gap = np.minimum(smaller[0] - larger[0], 0.0)
@@ -253,7 +259,7 @@ def _size(parameters: Shapes) -> float:
 
 def _by_numbers(distribution: Any, parameters: Shapes, first: float, last: float) -> tuple[float, float] | None:
     """Add the probabilities of whole numbers."""
-    if not last - first < MOST_NUMBERS:
+    if not last - first < MOST_WHOLE_NUMBERS:
         return None
     logs = np.asarray(distribution.logpmf(np.arange(first, last + 1)), dtype=np.float64)
     if not np.all(np.isfinite(logs)):
@@ -296,12 +302,12 @@ def _between(distribution: Any, parameters: Shapes, low: float, high: float) -> 
         found = _chords(distribution, parameters, np.unique(np.linspace(low, high, pieces + 1)))
         if found is not None and (best is None or found[1] < best[1]):
             best = found
-        if best is not None and best[1] <= SETTLED:
+        if best is not None and best[1] <= SMALL_ERROR:
             break
     return None if best is None else (best[0], best[1] + math.exp(min(beyond - best[0], 0.0)))
 
 
-def _chords(distribution: Any, parameters: Shapes, nodes: Floats) -> tuple[float, float] | None:
+def _chords(distribution: Any, parameters: Shapes, nodes: FloatArray) -> tuple[float, float] | None:
     """Integrate the chords of a log density, which bound it on one side, and the chords next to them on the other."""
     outside = 0
     if len(nodes) == 2:
@@ -324,7 +330,7 @@ def _chords(distribution: Any, parameters: Shapes, nodes: Floats) -> tuple[float
     return total, abs(total - other) + error + 1e-15 * len(nodes)
 
 
-def _log_mean(rise: Floats) -> Floats:
+def _log_mean(rise: FloatArray) -> FloatArray:
     """Return the log of the mean of exp(t rise) over t from 0 to 1."""
     size = np.where(rise == 0, 1.0, np.abs(rise))
     return np.where(rise == 0, 0.0, np.maximum(rise, 0.0) + np.log(-np.expm1(-size) / size))

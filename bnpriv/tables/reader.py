@@ -16,13 +16,11 @@ import numpy as np
 
 from bnpriv.checks import type_text
 from bnpriv.errors import DataError
-from bnpriv.tables.expressions import reading
+from bnpriv.tables.expressions import Frame, reading
 from bnpriv.tables.files import file_frame, identifier
 from bnpriv.tables.partitions import in_memory
 from bnpriv.tables.readings import categories, number
 from bnpriv.tables.schema import Categorical, Column
-
-Frame = nw.LazyFrame[Any]
 
 
 @contextmanager

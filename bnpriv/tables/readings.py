@@ -40,12 +40,12 @@ TRUE, FALSE = _spellings("true", "t", "yes", "y"), _spellings("false", "f", "no"
 BOTH = _spellings("true", "false")
 """Words that count as 1 and 0 where numbers are declared: what a truth value looks like as a text."""
 
-_NUMBER = re.compile(NUMBER)
+_NUMBER_PATTERN = re.compile(NUMBER)
 _NUMERIC = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 
 
 def _is_number(text: str) -> bool:
-    return "\n" not in text and _NUMBER.match(text) is not None
+    return "\n" not in text and _NUMBER_PATTERN.match(text) is not None
 
 
 def number(value: object) -> float:

@@ -6,6 +6,14 @@ What is promised, and why, is in docs/claims/transport.md.
 from bnpriv.transport.closeness import bounded_closeness, closeness
 from bnpriv.transport.distance import w_infinity, w_infinity_bounds
 from bnpriv.transport.space import check_pairs
-from bnpriv.transport.tolerance import TOLERANCE, tolerance
+from bnpriv.transport.tolerance import MASS_TOLERANCE, tolerance
 
-__all__ = ["TOLERANCE", "bounded_closeness", "check_pairs", "closeness", "tolerance", "w_infinity", "w_infinity_bounds"]
+__all__ = [
+    "MASS_TOLERANCE",
+    "bounded_closeness",
+    "check_pairs",
+    "closeness",
+    "tolerance",
+    "w_infinity",
+    "w_infinity_bounds",
+]

@@ -9,8 +9,8 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import Bound, down, up
 from bnpriv.errors import ParameterError
-from bnpriv.laws import Normal
-from bnpriv.transport.distance import Law, check_laws, distance_bound, length, on_line, w_infinity
+from bnpriv.laws import ExactLaw, Normal
+from bnpriv.transport.distance import check_laws, distance_bound, length, on_line, w_infinity
 from bnpriv.transport.line import least_close_width
 from bnpriv.transport.space import Space, lengths
 from bnpriv.transport.tolerance import slack
@@ -19,7 +19,7 @@ QUANTILE = 1e-12
 """Relative margin on normal quantiles and eigenvalues; far above the error of their computation."""
 
 
-def closeness(f: Law, g: Law, delta: float, norm: float = 1) -> Bound:
+def closeness(f: ExactLaw, g: ExactLaw, delta: float, norm: float = 1) -> Bound:
     """Return the least W for which two laws are (W, delta)-close: all but `delta` of the mass moves at most W.
 
     Parameters
@@ -68,7 +68,7 @@ def closeness(f: Law, g: Law, delta: float, norm: float = 1) -> Bound:
     return distance_bound(least_close_width(on_line(f), on_line(g), slack(f, g), delta), f, g)
 
 
-def bounded_closeness(f: Law, g: Law, delta: float, norm: float = 1) -> Bound:
+def bounded_closeness(f: ExactLaw, g: ExactLaw, delta: float, norm: float = 1) -> Bound:
     """Return a W for which two laws are (W, delta)-close, from how closely each keeps to its mean.
 
     If each law is within c of its mean except with probability delta / 2, then W is the distance of the means plus 2 c,
@@ -101,7 +101,7 @@ def bounded_closeness(f: Law, g: Law, delta: float, norm: float = 1) -> Bound:
 
     Examples
     --------
-    >>> from bnpriv.laws import Normal
+    >>> from bnpriv.laws import ExactLaw, Normal
     >>> from bnpriv.transport import bounded_closeness
     >>> round(float(bounded_closeness(Normal(0, 1), Normal(3, 4), 0.001)), 3)
     13.442
@@ -114,7 +114,7 @@ def bounded_closeness(f: Law, g: Law, delta: float, norm: float = 1) -> Bound:
     return Bound(0.0, up(gap + _radius(f, delta / 2, norm) + _radius(g, delta / 2, norm)), "certified")
 
 
-def _radius(law: Law, delta: float, norm: float) -> float:
+def _radius(law: ExactLaw, delta: float, norm: float) -> float:
     """Return how far from its mean a law stays but for `delta`, rounded up."""
     if isinstance(law, Normal):
         return _normal_radius(law, delta, norm)
@@ -137,7 +137,7 @@ def _normal_radius(law: Normal, delta: float, norm: float) -> float:
     return min(each, ball) * (1 + QUANTILE)
 
 
-def _of_normals(f: Law, g: Law, delta: float, norm: float) -> Bound:
+def _of_normals(f: ExactLaw, g: ExactLaw, delta: float, norm: float) -> Bound:
     """Take the best of: the gap of the means, part of it, and distances from the means."""
     assert isinstance(f, Normal)
     assert isinstance(g, Normal)

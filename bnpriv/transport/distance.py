@@ -8,16 +8,14 @@ import numpy as np
 
 from bnpriv.bound import Bound, down, up
 from bnpriv.errors import LawError, ParameterError
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws import Atoms, ExactLaw, Normal
 from bnpriv.laws.base import FloatArray
 from bnpriv.transport.line import Line, bracket, least_width
-from bnpriv.transport.space import ROUNDING, Space, projected
+from bnpriv.transport.space import DISTANCE_ULPS, Space, projected
 from bnpriv.transport.tolerance import slack, whole
 
-Law = Atoms | Normal
 
-
-def w_infinity(f: Law, g: Law, norm: float = 1) -> Bound:
+def w_infinity(f: ExactLaw, g: ExactLaw, norm: float = 1) -> Bound:
     """Return the infinity-Wasserstein distance: the least W such that mass need only move by at most W.
 
     It is the least W for which all of `f` but a part of `tolerance(f, g)` can be moved inside `g` by at most W, and the
@@ -63,7 +61,7 @@ def w_infinity(f: Law, g: Law, norm: float = 1) -> Bound:
     return distance_bound(least_width(on_line(f), on_line(g), slack(f, g)), f, g)
 
 
-def w_infinity_bounds(f: Law, g: Law, norm: float = 1) -> Bound:
+def w_infinity_bounds(f: ExactLaw, g: ExactLaw, norm: float = 1) -> Bound:
     """Return cheap bounds on `w_infinity`: a pair whose upper bound is below another's lower one need not be solved.
 
     Parameters
@@ -96,13 +94,13 @@ def w_infinity_bounds(f: Law, g: Law, norm: float = 1) -> Bound:
         return _of_normals(f, g, norm)
     if f.dimension > 1:
         low, high = projected(f, g, norm, slack(f, g).band)
-        return Bound(low, up(high, ROUNDING), "certified")
+        return Bound(low, up(high, DISTANCE_ULPS), "certified")
     ends = bracket(on_line(f), on_line(g), slack(f, g).band)
     bounds = [distance_bound(end, f, g) for end in ends]
     return Bound(bounds[0].lower, bounds[1].upper, "exact" if ends[0] == ends[1] else "certified")
 
 
-def check_laws(f: Law, g: Law, norm: float) -> None:
+def check_laws(f: ExactLaw, g: ExactLaw, norm: float) -> None:
     """Refuse laws that cannot be compared, and other norms than 1, 2 and infinity."""
     if norm not in (1, 2, math.inf):
         raise ParameterError("norm must be 1, 2 or math.inf", found=repr(norm), remedy="Pass 1 for Laplace noise.")
@@ -131,7 +129,7 @@ def length(vector: FloatArray, norm: float) -> Bound:
     return Bound(down(value), up(value))
 
 
-def _of_normals(f: Law, g: Law, norm: float) -> Bound:
+def _of_normals(f: ExactLaw, g: ExactLaw, norm: float) -> Bound:
     """Equal covariances: moving everything by the gap of the means is best. Others: the tails drift apart for ever."""
     assert isinstance(f, Normal)
     assert isinstance(g, Normal)

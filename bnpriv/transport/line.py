@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.laws.base import FloatArray
-from bnpriv.transport.tolerance import TOLERANCE, Slack
+from bnpriv.transport.tolerance import MASS_TOLERANCE, Slack
 
 IndexArray = NDArray[np.intp]
 
-LEVEL = 600.0
+LOG_LEVEL_STEP = 600.0
 """Masses are kept as numbers from e^-600 to 1 times a power of e^600, so that none is below the range of doubles."""
 
 Test = Callable[[float], tuple[bool, float]]
@@ -108,14 +108,14 @@ def _counts(tails: FloatArray, values: FloatArray, band: float) -> tuple[IndexAr
 
 def running_sums(logs: FloatArray) -> FloatArray:
     """Return the logs of the sums from the left, in windows within which no sum that counts can underflow."""
-    if np.min(logs) > -LEVEL / 2:
+    if np.min(logs) > -LOG_LEVEL_STEP / 2:
         return np.log(np.cumsum(np.exp(logs)))
-    windows = np.ceil(np.maximum.accumulate(logs) / LEVEL)
+    windows = np.ceil(np.maximum.accumulate(logs) / LOG_LEVEL_STEP)
     starts = [0, *(np.flatnonzero(np.diff(windows)) + 1).tolist(), len(logs)]
     sums = np.empty_like(logs)
     before = -math.inf
     for start, end in pairwise(starts):
-        shift = float(windows[start]) * LEVEL
+        shift = float(windows[start]) * LOG_LEVEL_STEP
         masses = np.exp(logs[start:end] - shift)
         masses[0] += math.exp(before - shift)
         np.log(np.cumsum(masses), out=sums[start:end])
@@ -154,7 +154,7 @@ def least_width(f: Line, g: Line, slack: Slack) -> float:
 
 def _one_by_one(f: Line, g: Line) -> float:
     """Return how far atoms move if each goes to the one of the same rank, which must have its mass."""
-    same = len(f.x) == len(g.x) and float(np.max(np.abs(f.logs - g.logs))) <= TOLERANCE
+    same = len(f.x) == len(g.x) and float(np.max(np.abs(f.logs - g.logs))) <= MASS_TOLERANCE
     return float(np.max(np.abs(f.x - g.x))) if same else math.inf
 
 
@@ -168,7 +168,7 @@ def settled(f: Line, g: Line, slack: Slack, tails: Tails, found: Cuts) -> bool:
     Ties cut both laws into stretches. If each stretch has the same mass in both, but for the tolerance, and all other
     tails differ clearly, the quantiles within the stretches move nothing further than the lower end of the bracket.
     """
-    if min(float(np.min(f.logs)), float(np.min(g.logs))) < -LEVEL / 2:
+    if min(float(np.min(f.logs)), float(np.min(g.logs))) < -LOG_LEVEL_STEP / 2:
         return False
     ties = np.flatnonzero(found.most > found.fewest)
     k = found.most[ties]
@@ -234,12 +234,12 @@ def _greedy(source: Line, target: Line, factor: float, allowance: float) -> Test
 
 
 Levelled = tuple[list[float], list[float], list[float]]
-"""Positions, masses and levels: a mass times exp(LEVEL * level)."""
+"""Positions, masses and levels: a mass times exp(LOG_LEVEL_STEP * level)."""
 
 
 def _levelled(x: FloatArray, logs: FloatArray) -> Levelled:
-    levels = np.ceil(np.minimum(logs, 0.0) / LEVEL)
-    return x.tolist(), np.exp(logs - levels * LEVEL).tolist(), levels.tolist()
+    levels = np.ceil(np.minimum(logs, 0.0) / LOG_LEVEL_STEP)
+    return x.tolist(), np.exp(logs - levels * LOG_LEVEL_STEP).tolist(), levels.tolist()
 
 
 def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) -> tuple[bool, float]:
@@ -277,7 +277,7 @@ def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) ->
             if j < last:
                 room, level = rooms[j], levels[j]
         if need:
-            lost += need * math.exp(scale * LEVEL)
+            lost += need * math.exp(scale * LOG_LEVEL_STEP)
             more = min(more, left, ys[j] - x if j < last else math.inf)
             if not allowance or lost > allowance:
                 return False, more
@@ -286,5 +286,5 @@ def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) ->
 
 def _aligned(need: float, scale: float, room: float, level: float) -> tuple[float, float, float]:
     """Express two masses at the higher of their levels; one that is two levels down is nothing beside the other."""
-    ratio = math.exp(-LEVEL) if abs(scale - level) == 1 else 0.0
+    ratio = math.exp(-LOG_LEVEL_STEP) if abs(scale - level) == 1 else 0.0
     return (need, room * ratio, scale) if scale > level else (need * ratio, room, level)

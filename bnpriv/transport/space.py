@@ -19,16 +19,16 @@ from bnpriv.transport.flow import Flow, flags, reach_bits
 from bnpriv.transport.line import Cuts, Line, Tails, bracket
 from bnpriv.transport.tolerance import Slack, slack, whole
 
-MOST_PAIRS = 2**24
+MOST_DISTANCES = 2**24
 """Largest matrix of distances that is ever allocated: 128 MiB."""
 
 SHIFT = 690.0
 """Masses in a flow are multiplied by e^690, near the upper end of doubles, so that those down to 1e-600 are seen."""
 
-DEEPEST = -1390.0
+LEAST_LOG_MASS = -1390.0
 """Log of the least mass in a flow: smaller ones are raised to it as demands, and may be lost as supplies."""
 
-ROUNDING = 16
+DISTANCE_ULPS = 16
 """Units in the last place by which a rounded distance is widened."""
 
 MOST_SIGNS = 6
@@ -43,9 +43,9 @@ def check_pairs(f: Atoms, g: Atoms) -> None:
     SizeError
         If there are too many pairs of atoms.
     """
-    if f.dimension > 1 and f.size * g.size > MOST_PAIRS:
+    if f.dimension > 1 and f.size * g.size > MOST_DISTANCES:
         raise SizeError(
-            f"two laws in space may have at most {MOST_PAIRS:,} pairs of atoms",
+            f"two laws in space may have at most {MOST_DISTANCES:,} pairs of atoms",
             found=f"{f.size * g.size:,}",
             remedy="Round the answer to a coarser grid, or merge atoms.",
         )
@@ -94,13 +94,13 @@ class Space:
         nearest = max(float(np.max(np.min(distances, axis=axis))) for axis in (0, 1))
         top = float(np.max(distances))
         low, high = min(max(low, nearest), top), min(high, top)
-        rounding = 0 if norm != 2 and whole(f, g) else ROUNDING
+        rounding = 0 if norm != 2 and whole(f, g) else DISTANCE_ULPS
         return cls(f=f, g=g, distances=distances, low=low, high=high, slack=allowed, rounding=rounding)
 
     @property
     def deep(self) -> bool:
         """Return whether some masses are too small to be seen as supplies."""
-        return min(float(np.min(law.logs)) for law in (self.f, self.g)) < DEEPEST
+        return min(float(np.min(law.logs)) for law in (self.f, self.g)) < LEAST_LOG_MASS
 
     def least_width(self, delta: float) -> Bound:
         """Return the least width within which all but `delta` of each law can be moved inside the other."""
@@ -136,7 +136,7 @@ class _Found:
 
 
 def _flow(source: Atoms, target: Atoms, slack: Slack) -> Flow:
-    need = np.exp(np.maximum(source.logs, DEEPEST) + math.log(slack.factor) + SHIFT)
+    need = np.exp(np.maximum(source.logs, LEAST_LOG_MASS) + math.log(slack.factor) + SHIFT)
     return Flow.empty(need, np.exp(target.logs + SHIFT))
 
 

@@ -12,7 +12,7 @@ from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.laws import Atoms, Normal
 from bnpriv.laws.base import magnitude
 
-TOLERANCE = 1e-12
+MASS_TOLERANCE = 1e-12
 """Relative difference of masses that never counts; rounding and the error of the laws are added."""
 
 FLOW = 1e-13
@@ -35,16 +35,16 @@ class Slack:
     @property
     def factor(self) -> float:
         """Return the part of one law that has to fit inside the other: rounding alone cannot keep it from fitting."""
-        return math.exp(-(TOLERANCE + self.rounding))
+        return math.exp(-(MASS_TOLERANCE + self.rounding))
 
     @property
     def band(self) -> float:
         """Return -log(1 - u), at least: if that part is found to fit, 1 - u of the true law fits inside the other."""
-        return TOLERANCE + 2 * self.rounding
+        return MASS_TOLERANCE + 2 * self.rounding
 
     def allowance(self, delta: float) -> float:
         """Return how much of the part may be left over where `delta` of the law may be."""
-        return delta * (1 + TOLERANCE + self.rounding)
+        return delta * (1 + MASS_TOLERANCE + self.rounding)
 
 
 def whole(f: Atoms, g: Atoms) -> bool:

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from bnpriv.adapters.pymc.evaluation import Evaluation
-from bnpriv.adapters.pymc.finite import MOST_ENTRIES, parent_points
+from bnpriv.adapters.pymc.finite import MOST_TABLE_ENTRIES, parent_points
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.sets import Element
 from bnpriv.bound import FloatArray
@@ -41,7 +41,7 @@ def _laws(
     above = tuple(structure.elements[name] for name in drivers)
     axes = [states[name] for name, _ in above]
     size = prod(len(axis) for axis in axes) * variable.size
-    if make is None or size > MOST_ENTRIES or any(parent in roles.own for parent in variable.parents):
+    if make is None or size > MOST_TABLE_ENTRIES or any(parent in roles.own for parent in variable.parents):
         return None
     combinations = list(product(*axes))
     evaluation = Evaluation(variable, structure.variables)

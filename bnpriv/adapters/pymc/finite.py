@@ -17,17 +17,17 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.networks import DiscreteNetwork, State
 
-MOST_STATES = 1000
-MOST_ENTRIES = 2**22
+MOST_SET_STATES = 1000
+MOST_TABLE_ENTRIES = 2**22
 
-ROUNDING = 1e-6
+SINGLE_PRECISION_ERROR = 1e-6
 """What probabilities given in single precision can take from their sum."""
 
 
 def finite_states(variable: Variable) -> tuple[float, ...] | None:
     """Return the values of every element of a variable, or None if they are not finitely many, and known to be."""
     ends = _ends(variable) if variable.is_plain and not variable.is_joint else None
-    if ends is None or ends[1] - ends[0] >= MOST_STATES:
+    if ends is None or ends[1] - ends[0] >= MOST_SET_STATES:
         return None
     return tuple(float(k) for k in range(ends[0], ends[1] + 1))
 
@@ -99,9 +99,9 @@ def _table(roles: Roles, evaluation: Evaluation, k: int, states: Mapping[str, tu
     own = states[variable.name]
     axes = [states[name] for name, _ in above]
     size = roles.models_of(variable) * len(own) * prod(len(axis) for axis in axes)
-    if size > MOST_ENTRIES:
+    if size > MOST_TABLE_ENTRIES:
         raise SizeError(
-            f"the table of a variable may have at most {MOST_ENTRIES:,} entries",
+            f"the table of a variable may have at most {MOST_TABLE_ENTRIES:,} entries",
             found=f"{size:,} for {variable.names[k]!r}",
             remedy="Declare fewer parents or states, or pass fewer draws with thin=.",
         )
@@ -115,7 +115,7 @@ def _table(roles: Roles, evaluation: Evaluation, k: int, states: Mapping[str, tu
     with np.errstate(under="ignore"):
         table = np.exp(logs).reshape((models, len(combinations), len(own)))
     sums = table.sum(axis=2, keepdims=True)
-    if not bool(np.all(np.abs(sums - 1) <= ROUNDING)):
+    if not bool(np.all(np.abs(sums - 1) <= SINGLE_PRECISION_ERROR)):
         raise NetworkError(
             f"the probabilities of {variable.names[k]!r} must sum to 1 for all values of its parents",
             found="another sum",

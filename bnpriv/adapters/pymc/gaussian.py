@@ -19,7 +19,7 @@ from bnpriv.networks import GaussianNetwork
 STEP = 2.0**200
 """How far a parent is moved to find its coefficient: far, so that the intercept takes no digits of it."""
 
-PROBES = 4
+GAUSSIAN_PROBES = 4
 AGREEMENT = 1e-10
 """Relative difference of a mean from its affine form at random points that is taken for rounding."""
 
@@ -70,7 +70,7 @@ def _regression(roles: Roles, variable: Variable) -> tuple[tuple[Element, ...], 
     found = set(chain.from_iterable(variable.above))
     above = tuple(sorted(each for each in found if each[0] in roles.names))
     random = np.random.default_rng(0)
-    probes = random.normal(scale=10.0, size=(PROBES, len(above)))
+    probes = random.normal(scale=10.0, size=(GAUSSIAN_PROBES, len(above)))
     moved = np.concatenate([np.zeros((1, len(above))), STEP * np.eye(len(above)), probes])
     models = roles.models_of(variable)
     points = parent_points(roles, variable, above, [tuple(row) for row in moved.tolist()])

@@ -17,7 +17,7 @@ from bnpriv.networks import Posterior
 from bnpriv.networks.learning.table import fingerprint_of
 from bnpriv.networks.posterior import TableFingerprint
 
-REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
+POSTERIOR_REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
 
 
 def draws_of(structure: Structure, posterior: Any, thin: int, fix: Iterable[str] | None) -> dict[str, FloatArray]:
@@ -46,7 +46,7 @@ def draws_of(structure: Structure, posterior: Any, thin: int, fix: Iterable[str]
         raise NetworkError(
             "a posterior needs draws of a continuous variable of the model",
             found=f"draws of {listing(names)}" if names else "no draws",
-            remedy=f"{REMEDY} The model has {listing(structure.variables)}.",
+            remedy=f"{POSTERIOR_REMEDY} The model has {listing(structure.variables)}.",
         )
     return {name: _draws(group[name], name, structure.variables[name].shape, thin) for name in known}
 
@@ -59,7 +59,9 @@ def _group(posterior: Any) -> dict[str, Any]:
         names = list(getattr(group, "data_vars", group))
         return {str(name): group[name] for name in names}
     except (TypeError, KeyError, AttributeError) as error:
-        raise NetworkError("a posterior must hold arrays by name", found=type_text(posterior), remedy=REMEDY) from error
+        raise NetworkError(
+            "a posterior must hold arrays by name", found=type_text(posterior), remedy=POSTERIOR_REMEDY
+        ) from error
 
 
 def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int) -> FloatArray:
@@ -68,7 +70,7 @@ def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int) -> FloatArr
         raise NetworkError(
             f"the draws of {name!r} must have the dimensions chain and draw first",
             found=listing(dims) if dims else "none",
-            remedy=REMEDY,
+            remedy=POSTERIOR_REMEDY,
         )
     values = np.asarray(array.values, dtype=np.float64)
     if values.shape[2:] != shape:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bnpriv.adapters.pymc.backend import is_library, is_variable, model_class
 
-_NOTHING = frozenset[str]()
+_NO_NAMES = frozenset[str]()
 
 
 def reachable(roots: Iterable[object]) -> Sequence[Any]:
@@ -21,7 +21,7 @@ def reachable(roots: Iterable[object]) -> Sequence[Any]:
     Of modules, classes and objects of the user's only what some function names is followed; so an object may hold a
     variable that none of its methods in use speaks of.
     """
-    start, names, before = list(roots), _NOTHING, None
+    start, names, before = list(roots), _NO_NAMES, None
     found: Sequence[Any] = ()
     while names != before:
         before = names

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from bnpriv.adapters.pymc.evaluation import Evaluation
-from bnpriv.adapters.pymc.finite import ROUNDING, finite_states, state_names
+from bnpriv.adapters.pymc.finite import SINGLE_PRECISION_ERROR, finite_states, state_names
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Variable
 from bnpriv.bound import FloatArray
@@ -16,8 +16,8 @@ from bnpriv.checks import listing
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.networks import DiscreteNetwork
 
-MOST_CELLS = 2**26
-MOST_AT_ONCE = 2**22
+MOST_RECORD_CELLS = 2**26
+MOST_RECORDS_AT_ONCE = 2**22
 
 
 def record_network(roles: Roles) -> DiscreteNetwork:
@@ -76,14 +76,14 @@ def _table(roles: Roles, variable: Variable, parents: list[str], states: dict[st
     combinations = np.array(list(product(*axes)), dtype=np.float64).reshape(count, len(parents))
     models = roles.models_of(variable)
     size = count * len(own) * variable.size
-    if models * size > 64 * MOST_CELLS or size > MOST_CELLS:
+    if models * size > 64 * MOST_RECORD_CELLS or size > MOST_RECORD_CELLS:
         raise SizeError(
             "the tables of all draws and records together must not be too large",
             found=f"{models * size:,} cells for {variable.name!r}",
             remedy="Pass fewer draws with thin=, or sample from a model of fewer records.",
         )
     evaluation = Evaluation(variable, roles.structure.variables)
-    step = max(1, MOST_AT_ONCE // size)
+    step = max(1, MOST_RECORDS_AT_ONCE // size)
     parts = [
         _part(roles, evaluation, parents, combinations, own, slice(start, min(start + step, models)))
         for start in range(0, models, step)
@@ -120,7 +120,7 @@ def _part(
     with np.errstate(under="ignore"):
         table = np.exp(logs).reshape((chosen, count, len(own)))
     sums = table.sum(axis=2, keepdims=True)
-    if not bool(np.all(np.abs(sums - 1) <= ROUNDING)):
+    if not bool(np.all(np.abs(sums - 1) <= SINGLE_PRECISION_ERROR)):
         raise NetworkError(
             f"the probabilities of {variable.name!r} must sum to 1 under every draw",
             found="another sum",

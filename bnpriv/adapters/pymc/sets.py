@@ -20,7 +20,7 @@ Element = tuple[str, int]
 SetArray = NDArray[Any]
 """An array of frozensets of elements."""
 
-NOTHING: frozenset[Element] = frozenset()
+EMPTY_SET: frozenset[Element] = frozenset()
 
 
 def own(name: str, shape: tuple[int, ...]) -> SetArray:
@@ -55,9 +55,9 @@ def through(
     """
     shape = shapes.get(variable, ())
     if variable.owner is None or is_shape(variable):
-        return filled(shape, NOTHING)
+        return filled(shape, EMPTY_SET)
     op, above = variable.owner.op, variable.owner.inputs
-    given = [sets.get(each, filled((), NOTHING)) for each in above]
+    given = [sets.get(each, filled((), EMPTY_SET)) for each in above]
     kind = type(op).__name__
     if type(getattr(op, "scalar_op", None)).__name__ == "Second":  # the second, with the shape of the first
         given = given[1:]
@@ -80,7 +80,7 @@ def _moved(node: Any, given: Sequence[SetArray], values: Sequence[Any]) -> SetAr
     moving = 2 if type(node.op).__name__ in INSERTS else 1
     if any(map(_some, given[moving:])) or not getattr(node.op, "set_instead_of_inc", True):
         return None
-    places, flat = list(values), [NOTHING]
+    places, flat = list(values), [EMPTY_SET]
     for k in range(moving):
         places[k] = np.arange(len(flat), len(flat) + given[k].size, dtype=np.int64).reshape(given[k].shape)
         flat += given[k].reshape(-1).tolist()
@@ -142,16 +142,16 @@ def _reduced(sets: SetArray, axis: Any) -> SetArray:
 
 def joined(given: Sequence[SetArray], shape: tuple[int, ...]) -> SetArray:
     """Return the unions over arrays at every place of a shape that all fit."""
-    sets = filled(shape, NOTHING)
+    sets = filled(shape, EMPTY_SET)
     spread = [np.broadcast_to(each, shape) for each in given if _some(each)]
     for index in np.ndindex(*shape):
-        sets[index] = NOTHING.union(*(each[index] for each in spread))
+        sets[index] = EMPTY_SET.union(*(each[index] for each in spread))
     return sets
 
 
 def union(given: Sequence[SetArray]) -> frozenset[Element]:
     """Return the union of all sets in arrays."""
-    return NOTHING.union(*_each(given))
+    return EMPTY_SET.union(*_each(given))
 
 
 def _each(given: Sequence[SetArray]) -> Iterator[frozenset[Element]]:

@@ -327,7 +327,7 @@ def test_only_regular_files(tmp_path: Path) -> None:
 def test_the_size_is_checked_before_reading(tmp_path: Path) -> None:
     path = tmp_path / "large.bif"
     with path.open("wb") as file:
-        file.truncate(files.MOST_BYTES + 1)
+        file.truncate(files.MOST_NETWORK_BYTES + 1)
     with pytest.raises(FileError, match="8,388,608 bytes; found 8,388,609"):
         read_network(path)
 

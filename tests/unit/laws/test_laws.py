@@ -222,7 +222,7 @@ def test_all_roads_to_a_sum_agree(monkeypatch, road: str) -> None:
     law = Atoms([0, 1, 2, 4], [0.3, 0.7 - 1e-12, 1e-12, 1e-200])
     if road in ("blocks", "rows"):
         convolve = sums._convolve_logs
-        monkeypatch.setattr(sums, "FLAT", 340.0 if road == "blocks" else 1e-3)
+        monkeypatch.setattr(sums, "FLAT_STRETCH", 340.0 if road == "blocks" else 1e-3)
         used = []
         monkeypatch.setattr(sums, "_convolve_logs", lambda *args: used.append(1) or convolve(*args))
     add_two = getattr(sums, road if road.startswith("add") else "add_dense")

@@ -383,7 +383,7 @@ def test_a_long_change_is_bounded_when_pairs_are_too_many(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("norm", [1, 2])
 def test_very_many_bins_stay_close(norm: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "MOST_NUMBERS", 20_000)
+    monkeypatch.setattr(records, "MOST_TABLE_NUMBERS", 20_000)
     bins = histogram("height", [120 + share / 2 for share in range(201)])
     found = column_sensitivity(bins, {"height"}, SCHEMA, norm)
     truth = 1000 * (2 if norm == 1 else math.sqrt(2))
@@ -404,10 +404,10 @@ def test_very_many_columns_stay_certified(norm: int) -> None:
 @pytest.mark.parametrize(
     "limit",
     [
-        (records, "MOST_NUMBERS", 30),
-        (records, "MOST_NUMBERS", 1),
-        (records, "MOST_SIGNED", 1),
-        (diameters, "MOST_SIGNED", 1),
+        (records, "MOST_TABLE_NUMBERS", 30),
+        (records, "MOST_TABLE_NUMBERS", 1),
+        (records, "MOST_SIGNED_OUTPUTS", 1),
+        (diameters, "MOST_SIGNED_NUMBERS", 1),
         (diameters, "MOST_PAIRED", 1),
         (diameters, "MOST_CHANGES", 1),
         (clusters, "MOST_CUBICS", 1),

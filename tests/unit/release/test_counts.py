@@ -102,14 +102,14 @@ ENGINES: dict[str, Callable[[pl.DataFrame], object]] = {
 def expected() -> dict[str, tuple[Fraction, ...]]:
     """One condition after the other, by the engine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counts, "FEW", 10**9)
+        patch.setattr(counts, "FEW_CONDITIONS", 10**9)
         return {name: evaluate(query, SCHEMA, table()).values for name, query in QUERIES.items()}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", QUERIES)
 def test_row_45_one_pass_counts_what_many_passes_count(name, engine, expected, monkeypatch):
-    monkeypatch.setattr(counts, "PIECE", 1)
+    monkeypatch.setattr(counts, "VECTORS_AT_ONCE", 1)
     summed: list[int] = []
     plain = expressions.integer_terms
     monkeypatch.setattr(expressions, "integer_terms", lambda t, *rest: summed.append(len(t)) or plain(t, *rest))

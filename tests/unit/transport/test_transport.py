@@ -16,7 +16,7 @@ import pytest
 from bnpriv.errors import BnprivError, LawError, ParameterError, SizeError
 from bnpriv.laws import Atoms, Normal
 from bnpriv.transport import (
-    TOLERANCE,
+    MASS_TOLERANCE,
     bounded_closeness,
     closeness,
     distance,
@@ -326,7 +326,7 @@ def test_tolerance_covers_the_error_of_the_laws() -> None:
     rough = [Atoms.from_logs(law.support, law.logs, 1e-8) for law in (f, g)]
     assert float(w_infinity(f, g)) == 9
     assert float(w_infinity(*rough)) == 0
-    assert TOLERANCE < tolerance(f, g) < 2e-12
+    assert MASS_TOLERANCE < tolerance(f, g) < 2e-12
     assert 4e-8 < tolerance(*rough) < 5e-8
     assert tolerance(Normal(0, 1), Normal(1, 1)) == 0
 
