@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from bnpriv.adapters.files import path_text, read_network, read_text
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
-from bnpriv.adapters.gaussian_section import gaussian_network, secret_of_continuous
-from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none, parse_toml
+from bnpriv.adapters.gaussian_section import declared_gaussian, secret_of_continuous
+from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none, parse_toml
 from bnpriv.checks import listing, spelling, text
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
@@ -23,10 +23,10 @@ from bnpriv.tables.column_laws import DeclaredLaw, DeclaredLaws
 from bnpriv.tables.distributions import NormalDistribution
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
-MOST_BYTES = 2**18
+MOST_FRAMEWORK_BYTES = 2**18
 """Largest framework file, 256 KiB."""
 
-NOTIONS: dict[str, Level] = {"distributional": "parameters", "dataset": "records", "value": "records"}
+NOTION_LEVELS: dict[str, Level] = {"distributional": "parameters", "dataset": "records", "value": "records"}
 """What a file may declare, and the level of the network that it needs."""
 
 _SECTIONS = ("notion", "source", "network", "chain", "records", "columns", "protect", "laws", "queries")
@@ -129,7 +129,7 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
     return _queries(_load(path))
 
 
-def _load(path: str | os.PathLike[str]) -> Part:
+def _load(path: str | os.PathLike[str]) -> TomlTable:
     label = path_text(path)
     if Path(path).suffix.lower() != ".toml":
         remedy = "Rename it."
@@ -138,21 +138,21 @@ def _load(path: str | os.PathLike[str]) -> Part:
         elif not Path(path).exists():
             remedy = "Give the path of a framework file; the examples are read with bnpriv.example(name)."
         raise FileError(f"{label}: a framework file must end in .toml", found="another ending", remedy=remedy)
-    content = read_text(path, MOST_BYTES)
+    content = read_text(path, MOST_FRAMEWORK_BYTES)
     values = parse_toml(label, content)
-    root = Part(label, "", values)
+    root = TomlTable(label, "", values)
     root.only(_SECTIONS)
     notion = root.string("notion")
-    if notion not in NOTIONS:
+    if notion not in NOTION_LEVELS:
         raise root.refusal(
-            f"notion must be {listing(map(repr, NOTIONS))}",
+            f"notion must be {listing(map(repr, NOTION_LEVELS))}",
             found=repr(notion[:80]),
             remedy="Other notions are declared in Python.",
         )
     return root
 
 
-def _chain(root: Part, source: str) -> ValuePrivacy:
+def _chain(root: TomlTable, source: str) -> ValuePrivacy:
     """Return the framework over ``[chain]``, whose column is the one under ``[protect]``."""
     part = root.section("chain", ("transition", "initial", "length", "states"))
     schema, _ = _schema(root, "value")
@@ -170,16 +170,16 @@ def _chain(root: Part, source: str) -> ValuePrivacy:
         return ValuePrivacy(chain, schema, list(protect.values), source=source)
 
 
-def _network(root: Part, notion: str) -> Network:
+def _network(root: TomlTable, notion: str) -> Network:
     """Return the declared network: linear-Gaussian if its attributes stand in the file itself."""
     part = root.section("network")
     if notion == "distributional" and "attributes" in part.values:
-        return gaussian_network(part)
+        return declared_gaussian(part)
     # without a level in the file a network of parameters has none that was declared: see the framework
-    return _files_network(part, None if notion == "distributional" else NOTIONS[notion])
+    return _files_network(part, None if notion == "distributional" else NOTION_LEVELS[notion])
 
 
-def _files_network(part: Part, usual: Level | None) -> Network:
+def _files_network(part: TomlTable, usual: Level | None) -> Network:
     """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
     part.only(("file", "level", "normalize", "within"))
     files = _files(part)
@@ -193,7 +193,7 @@ def _files_network(part: Part, usual: Level | None) -> Network:
         return IntervalNetwork.around(models, cast(float, part.values["within"]))
 
 
-def _files(part: Part) -> list[str]:
+def _files(part: TomlTable) -> list[str]:
     listed = listed_or_none(part.values.get("file"))
     if listed is None:
         return [part.string("file")]
@@ -207,7 +207,7 @@ def _files(part: Part) -> list[str]:
     return files
 
 
-def _beside(part: Part, name: str) -> Path:
+def _beside(part: TomlTable, name: str) -> Path:
     """Return the path of a file that is named relative to the framework file and stays in its folder."""
     folder = Path(part.label).resolve().parent
     plain = PurePosixPath(name)
@@ -221,7 +221,7 @@ def _beside(part: Part, name: str) -> Path:
     return Path(part.label).parent / plain
 
 
-def _schema(root: Part, notion: str) -> tuple[Schema, list[str]]:
+def _schema(root: TomlTable, notion: str) -> tuple[Schema, list[str]]:
     count = root.section("records", ("count",)).need("count")
     columns = root.section("columns")
     declared: dict[str, Column] = {}
@@ -236,7 +236,7 @@ def _schema(root: Part, notion: str) -> tuple[Schema, list[str]]:
         return Schema(records=count, columns=declared), independent
 
 
-def _column(part: Part, notion: str) -> Column:
+def _column(part: TomlTable, notion: str) -> Column:
     kind = part.string("type")
     if kind not in _COLUMN_KEYS:
         remedy = spelling(kind, _COLUMN_KEYS)
@@ -253,7 +253,7 @@ def _column(part: Part, notion: str) -> Column:
     return bounded(part.need("lower"), part.need("upper"), missing=missing)
 
 
-def _laws(root: Part, network: Network, schema: Schema) -> DeclaredLaws | None:
+def _laws(root: TomlTable, network: Network, schema: Schema) -> DeclaredLaws | None:
     """Return the laws of columns: [laws.COLUMN.STATE], or [laws.COLUMN] for an independent column."""
     if "laws" not in root.values:
         return None
@@ -272,7 +272,7 @@ def _laws(root: Part, network: Network, schema: Schema) -> DeclaredLaws | None:
     return laws
 
 
-def _law(part: Part, column: Column) -> DeclaredLaw:
+def _law(part: TomlTable, column: Column) -> DeclaredLaw:
     if len(part.values) != 1:
         raise part.refusal(
             f"a law is given by one of {listing(_LAWS)}", found=str(len(part.values)), remedy="Keep one of them."
@@ -289,7 +289,7 @@ def _law(part: Part, column: Column) -> DeclaredLaw:
         return NormalDistribution(cast(float, ends[0]), cast(float, ends[1]))
 
 
-def _probabilities(part: Part, given: object, column: Column) -> dict[Any, float]:
+def _probabilities(part: TomlTable, given: object, column: Column) -> dict[Any, float]:
     if not isinstance(given, dict):
         remedy = 'Write categorical = { "a" = 0.3, "b" = 0.7 }.'
         raise part.refusal("categorical must be a table of probabilities", found=kind_of(given), remedy=remedy)
@@ -302,7 +302,7 @@ def _written(category: object) -> str:
     return str(category).lower() if isinstance(category, bool) else str(category)
 
 
-def _queries(root: Part) -> dict[str, Query]:
+def _queries(root: TomlTable) -> dict[str, Query]:
     if "queries" not in root.values:
         return {}
     named: dict[str, Query] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none
+from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none
 from bnpriv.queries.parser import parse_query
 from bnpriv.secrets.properties import Apart, Secret, apart
 from bnpriv.secrets.states import SecretPairs, Side, pairs
@@ -14,13 +14,13 @@ _STATES = ('pairs = [["low", "high"], ["low", ["middle", "high"]]]', "a state or
 _VALUES = ("pairs = [[40, 50], [40, [60, 70]]]", "a value or a list of values", "Name values of the property.")
 
 
-def secret_of_parameter(part: Part) -> SecretPairs | None:
+def secret_of_parameter(part: TomlTable) -> SecretPairs | None:
     """Return which states of a parameter must not be told apart; None for all."""
     part.only(("pairs",))
     return _pairs(part, *_STATES)
 
 
-def secret_of_table(part: Part) -> Secret:
+def secret_of_table(part: TomlTable) -> Secret:
     """Return the property of a column that is hidden, and which of its values must not be told apart."""
     part.only(("property", "at_most", "pairs"))
     if "at_most" in part.values and "pairs" in part.values:
@@ -31,11 +31,11 @@ def secret_of_table(part: Part) -> Secret:
         return Secret(parse_query(part.string("property")), pairs=_apart(part) or _pairs(part, *_VALUES))
 
 
-def _apart(part: Part) -> Apart | None:
+def _apart(part: TomlTable) -> Apart | None:
     return apart(at_most=part.need("at_most")) if "at_most" in part.values else None
 
 
-def _pairs(part: Part, example: str, members: str, remedy: str) -> SecretPairs | None:
+def _pairs(part: TomlTable, example: str, members: str, remedy: str) -> SecretPairs | None:
     if "pairs" not in part.values:
         return None
     listed = listed_or_none(part.values["pairs"])

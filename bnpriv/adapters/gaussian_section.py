@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from bnpriv.adapters.toml_file import Part, kind_of, listed_or_none
+from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none
 from bnpriv.networks import GaussianNetwork
 from bnpriv.secrets.properties import Apart, apart
 from bnpriv.secrets.values import IntervalPairs, intervals
@@ -12,7 +12,7 @@ from bnpriv.secrets.values import IntervalPairs, intervals
 _KEYS = ("intercept", "deviation", "coefficients")
 
 
-def gaussian_network(part: Part) -> GaussianNetwork:
+def declared_gaussian(part: TomlTable) -> GaussianNetwork:
     """Return the network of ``[network.attributes.NAME]``; a list of numbers has one for each model."""
     part.only(("attributes",))
     attributes = part.section("attributes")
@@ -26,7 +26,7 @@ def gaussian_network(part: Part) -> GaussianNetwork:
         )
 
 
-def secret_of_continuous(part: Part) -> Apart | IntervalPairs | None:
+def secret_of_continuous(part: TomlTable) -> Apart | IntervalPairs | None:
     """Return which values of a continuous parameter must not be told apart."""
     part.only(("at_most", "intervals"))
     if "at_most" in part.values and "intervals" in part.values:

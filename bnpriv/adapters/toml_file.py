@@ -19,7 +19,7 @@ _LONG_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){16}")
 
 @final
 @dataclass(frozen=True)
-class Part:
+class TomlTable:
     """A table of the file, with the words that name it in messages."""
 
     label: str
@@ -40,14 +40,14 @@ class Part:
             place = ", ".join(filter(None, (self.label, where or self.where)))
             raise type(refused)(f"{place}: {refused.required}", found=refused.found, remedy=refused.remedy) from None
 
-    def section(self, key: str, known: Collection[str] | None = None) -> Part:
+    def section(self, key: str, known: Collection[str] | None = None) -> TomlTable:
         """Return the table under `key`, whose own keys must be among `known`."""
         where = f"[{self.where[1:-1]}.{toml_key(key)}]" if self.where else f"[{toml_key(key)}]"
         value = self.values.get(key)
         if not isinstance(value, dict):
             found = "none" if value is None else kind_of(value)
             raise self.refusal(f"a section {where} is needed", found=found, remedy=f"Write it below a line {where}.")
-        part = Part(self.label, where, cast("dict[str, object]", value))
+        part = TomlTable(self.label, where, cast("dict[str, object]", value))
         if known is not None:
             part.only(known)
         return part

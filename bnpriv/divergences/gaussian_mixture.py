@@ -15,16 +15,16 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.laws import Atoms
 
-STEPS = 500
+STEPS_PER_DEVIATION = 500
 """Grid points per standard deviation."""
 
-REACH = 12.0
+MIXTURE_REACH = 12.0
 """Standard deviations beyond the outer atoms; what lies further out is counted in full."""
 
-MOST_TERMS = 2**25
+MOST_MIXTURE_TERMS = 2**25
 """Grid points times atoms."""
 
-BLOCK = 2**20
+MIXTURE_TERMS_AT_ONCE = 2**20
 
 LARGEST_BEND = 0.48395
 """Largest integral of the second derivative of the standard normal density over a set: 2 phi(1), rounded up."""
@@ -32,7 +32,7 @@ LARGEST_BEND = 0.48395
 
 def too_many_atoms(atoms: int) -> bool:
     """Return whether the curve of laws with so many atoms can be computed at no scale, however large."""
-    return math.ceil((2 * REACH + 1) * STEPS) * atoms > MOST_TERMS
+    return math.ceil((2 * MIXTURE_REACH + 1) * STEPS_PER_DEVIATION) * atoms > MOST_MIXTURE_TERMS
 
 
 def gaussian_mixture_delta(f: Atoms, g: Atoms, scale: float, epsilon: float) -> float:
@@ -84,14 +84,14 @@ def _masses_on(atoms: FloatArray, law: Atoms) -> FloatArray:
 
 
 def _points(atoms: FloatArray, scale: float) -> int:
-    return math.ceil(((atoms[-1] - atoms[0]) / scale + 2 * REACH) * STEPS) + 1
+    return math.ceil(((atoms[-1] - atoms[0]) / scale + 2 * MIXTURE_REACH) * STEPS_PER_DEVIATION) + 1
 
 
 def _check_size(atoms: FloatArray, scale: float) -> None:
     size = _points(atoms, scale) * atoms.size
-    if size > MOST_TERMS:
+    if size > MOST_MIXTURE_TERMS:
         raise SizeError(
-            f"a Gaussian privacy curve may take at most {MOST_TERMS:,} terms",
+            f"a Gaussian privacy curve may take at most {MOST_MIXTURE_TERMS:,} terms",
             found=f"{size:,} for {atoms.size:,} atoms",
             remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
         )
@@ -104,11 +104,11 @@ def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
     """
     from scipy.special import ndtr
 
-    low, high = float(atoms[0]) - REACH * scale, float(atoms[-1]) + REACH * scale
+    low, high = float(atoms[0]) - MIXTURE_REACH * scale, float(atoms[-1]) + MIXTURE_REACH * scale
     grid: FloatArray = np.linspace(low, high, _points(atoms, scale), dtype=np.float64)
     width = float(grid[1] - grid[0]) / scale
-    total = np.sum(np.maximum(masses, 0.0), axis=0) * 2 * float(ndtr(-REACH))
-    per_block = max(2, BLOCK // atoms.size)
+    total = np.sum(np.maximum(masses, 0.0), axis=0) * 2 * float(ndtr(-MIXTURE_REACH))
+    per_block = max(2, MIXTURE_TERMS_AT_ONCE // atoms.size)
     for start in range(0, grid.size - 1, per_block):
         w = grid[start : start + per_block + 1]
         z = (w[:, None] - atoms[None, :]) / scale

@@ -323,7 +323,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     path.write_bytes(TEXT.encode("utf-16"))
     with pytest.raises(FileError, match="UTF-8"):
         read_queries(path)
-    path.write_text("#" * (framework_file.MOST_BYTES + 1))
+    path.write_text("#" * (framework_file.MOST_FRAMEWORK_BYTES + 1))
     with pytest.raises(FileError, match="at most 262,144 bytes"):
         read_framework(path)
 
