@@ -17,6 +17,7 @@ from bnpriv.laws import Atoms, WholeLaw, log_mixture, nearest_doubles, sums_boun
 from bnpriv.laws.base import FUNCTION_ERROR, log_sum, magnitude
 from bnpriv.laws.whole import LARGEST_WHOLE
 from bnpriv.queries.normal_form import NormalForm, Steps, numeric
+from bnpriv.render.text import rough_text
 
 MOST_ATOMS = 2**20
 """Atoms of the law of an answer; beyond that it is refused."""
@@ -74,8 +75,8 @@ def too_large(parts: Sequence[WholeLaw], n: int, laws: int = 1) -> Refusal | Non
     if size <= MOST_ATOMS and size * laws <= MOST_TOTAL:
         return None
     return Refusal(
-        required=f"the law of the answer may have at most {MOST_ATOMS:,} atoms",
-        found=f"up to {size:.3g} over {n:,} records" + (f", for {laws:,} secrets" if laws > 1 else ""),
+        required=f"the law of the answer may have at most {rough_text(MOST_ATOMS)} atoms",
+        found=f"up to {rough_text(size)} over {n:,} records" + (f", for {laws:,} secrets" if laws > 1 else ""),
         remedy="Ask for one count, or declare the summed column with fewer grid steps: Real(lower, upper, steps=20).",
     )
 

@@ -11,7 +11,7 @@ from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.ratios import independent_parts
 from bnpriv.networks import DiscreteNetwork, State
 from bnpriv.render import number_text
-from bnpriv.render.text import lines_text
+from bnpriv.render.text import chance_text, lines_text
 from bnpriv.secrets.states import SecretPair, side_text
 
 
@@ -56,8 +56,8 @@ def _probabilities(
     seen = ", ".join(f"{name} = {state}" for name, state in assignment.items())
     ratio = "infinitely" if chances[1] == 0 else f"{number_text(chances[0] / chances[1])} times"
     return (
-        f"{seen} has probability {number_text(chances[0])} if {protected} is {side_text(pair.first)} and "
-        f"{number_text(chances[1])} if it is {side_text(pair.second)}: {ratio} as likely."
+        f"{seen} has probability {chance_text(chances[0])} if {protected} is {side_text(pair.first)} and "
+        f"{chance_text(chances[1])} if it is {side_text(pair.second)}: {ratio} as likely."
     )
 
 

@@ -19,6 +19,7 @@ from bnpriv.influence.losses import MOST_LOSSES, Losses
 from bnpriv.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
 from bnpriv.networks import DiscreteNetwork, State
 from bnpriv.networks.factors import MOST_WORK
+from bnpriv.render.text import rough_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.states import SecretPair
 
@@ -185,7 +186,7 @@ def losses_of(network: DiscreteNetwork, border: Iterable[str], protected: str, p
     """
     names = tuple(border)
     if not loss_cells(network, names, pairs):
-        raise _too_many(f"{_cells(network, names, pairs):,}")
+        raise _too_many(rough_text(_cells(network, names, pairs)))
     return losses_from(RatioTables.of(network, protected, names, pairs), pairs, network.models)
 
 
@@ -226,7 +227,7 @@ def _cells(network: DiscreteNetwork, border: Iterable[str], pairs: Sequence[Secr
 
 def _too_many(found: str) -> SizeError:
     return SizeError(
-        f"the losses of all pairs and models may have at most {MOST_LOSSES:,} cells",
+        f"the losses of all pairs and models may have at most {rough_text(MOST_LOSSES)} cells",
         found=found,
         remedy="Query fewer columns at once, protect fewer pairs, or ask for delta = 0.",
     )
@@ -237,7 +238,7 @@ def _row(tables: RatioTables, pair: SecretPair, rows: int) -> tuple[FloatArray, 
     parts = tables.tables(pair)
     cells = math.prod(math.prod(table.values.shape[2:]) for table in parts or ())
     if parts is None or cells * rows > MOST_LOSSES:
-        raise _too_many("a larger table" if parts is None else f"{cells * rows:,}")
+        raise _too_many("a larger table" if parts is None else rough_text(cells * rows))
     above = below = np.zeros((1, 1))
     for table in parts:
         flat = table.values.reshape(*table.values.shape[:2], -1)

@@ -15,11 +15,11 @@ from typing import final
 
 import numpy as np
 
-from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.errors import SizeError
 from bnpriv.laws.atoms import add_groups
 from bnpriv.laws.base import FUNCTION_ERROR, MOST_ATOMS, FloatArray, IntArray, magnitude
+from bnpriv.render.text import rough_text
 
 MOST_PRODUCTS = 2**35
 """Most products of two masses in one convolution: a few seconds if the laws are smooth, a minute at worst."""
@@ -87,8 +87,8 @@ def square(one: Masses, n: int, add: Callable[[Masses, Masses], Masses]) -> Mass
 def _check_pairs(pairs: int) -> None:
     if pairs > MOST_ATOMS:
         raise SizeError(
-            f"a sum may have at most {MOST_ATOMS:,} pairs of atoms",
-            found=checks.shown(pairs),
+            f"a sum may have at most {rough_text(MOST_ATOMS)} pairs of atoms",
+            found=rough_text(pairs),
             remedy="Round the answer to a coarser grid, or take fewer records or columns.",
         )
 

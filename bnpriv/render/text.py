@@ -54,6 +54,17 @@ def nats_text(value: float, digits: int = 4) -> str:
     return number_text(value, digits)
 
 
+def chance_text(chance: float) -> str:
+    """Return a probability; a small one as one in so many.
+
+    Examples
+    --------
+    >>> chance_text(0.25), chance_text(6.802e-7), chance_text(0.0)
+    ('0.25', '1 in 1.47 million', '0')
+    """
+    return f"1 in {rough_text(float(f'{1 / chance:.3g}'))}" if 0 < chance < 1e-3 else number_text(chance)
+
+
 def excess_text(value: float) -> str:
     """Return a probability that may be tiny; below what anybody asks for it is not spelled out.
 

@@ -15,6 +15,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
 from bnpriv.errors import SizeError
 from bnpriv.laws import Atoms
 from bnpriv.laws.base import FloatArray
+from bnpriv.render.text import rough_text
 from bnpriv.transport.flow import Flow, flags, reach_bits
 from bnpriv.transport.line import Cuts, Line, Tails, bracket
 from bnpriv.transport.tolerance import Slack, slack, whole
@@ -45,8 +46,8 @@ def check_pairs(f: Atoms, g: Atoms) -> None:
     """
     if f.dimension > 1 and f.size * g.size > MOST_DISTANCES:
         raise SizeError(
-            f"two laws in space may have at most {MOST_DISTANCES:,} pairs of atoms",
-            found=f"{f.size * g.size:,}",
+            f"two laws in space may have at most {rough_text(MOST_DISTANCES)} pairs of atoms",
+            found=rough_text(f.size * g.size),
             remedy="Round the answer to a coarser grid, or merge atoms.",
         )
 

@@ -328,7 +328,7 @@ class TestRefusals:
         framework = bp.DatasetAttributePrivacy(model, wide, {"ill": hidden}, source="a test")
         refusal = mechanism.supports(framework, bp.total("ill"), epsilon=1)
         assert refusal is not None
-        says(refusal.error(), "at most 1,048,576 atoms", "5e+11", "1,000,000 records")
+        says(refusal.error(), "at most 1.05 million atoms", "500 billion", "1,000,000 records")
 
     def test_too_many_pairs(self, mechanism: bp.types.Mechanism) -> None:
         model = bp.DiscreteNetwork.from_tables(
