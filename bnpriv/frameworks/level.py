@@ -47,8 +47,8 @@ def require_stated_level(network: Network, schema: Schema) -> None:
         raise FrameworkError(
             "a network whose states are values of its columns must say what a node means",
             found=f"values of the column as states of {listing(doubtful)}, and no level",
-            remedy='State level="parameters" if a state says what the whole column is like. A network fitted to '
-            'records has level="records", and is for DatasetAttributePrivacy or ValuePrivacy.',
+            remedy='State level="parameters", or network.of_level("parameters"), if a state says what the whole column '
+            'is like. A network fitted to records has level="records": use DatasetAttributePrivacy or ValuePrivacy.',
         )
 
 

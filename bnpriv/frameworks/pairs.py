@@ -119,10 +119,7 @@ class DistributionPrivacy(HasCard):
             raise FrameworkError("a pair of distributions is needed", found="none", remedy="Give pairs of laws.")
         for first, second in self.pairs:
             _check_pair(first, second)
-        if (
-            len({isinstance(first, DiscreteNetwork) for first, _ in self.pairs}) > 1
-            or len({first.dimension for first, _ in self.pairs if not isinstance(first, DiscreteNetwork)}) > 1
-        ):
+        if len({_dimension(first) for first, _ in self.pairs}) > 1:
             raise FrameworkError(
                 "all pairs must be laws of one answer, or all must be record networks",
                 found="some of each, or several dimensions",
@@ -138,13 +135,12 @@ class DistributionPrivacy(HasCard):
     @property
     def of_records(self) -> bool:
         """Return whether the pairs are record networks rather than laws of an answer."""
-        return isinstance(self.pairs[0][0], DiscreteNetwork)
+        return _dimension(self.pairs[0][0]) is None
 
     @property
     def dimension(self) -> int:
         """Return how many numbers the declared laws are about; 1 for record networks."""
-        first = self.pairs[0][0]
-        return 1 if isinstance(first, DiscreteNetwork) else first.dimension
+        return _dimension(self.pairs[0][0]) or 1
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -204,8 +200,8 @@ class DistributionPrivacy(HasCard):
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""
         sides = [side for pair in self.pairs for side in pair]
-        laws = [_facts(side) for side in sides if not isinstance(side, DiscreteNetwork)]
         networks = [side for side in sides if isinstance(side, DiscreteNetwork)]
+        laws = [_facts(side) for side in sides if not isinstance(side, DiscreteNetwork)]
         return fingerprint((self.notion, self.source, str(self.query), self.schema, laws), networks)
 
     def __hash__(self) -> int:
@@ -238,6 +234,11 @@ def _facts(law: Atoms | Normal) -> object:
     return ("normal", law.mean.tolist(), law.covariance.tolist())
 
 
+def _dimension(side: Side) -> int | None:
+    """Return how many numbers a law is about; None for a network."""
+    return None if isinstance(side, DiscreteNetwork) else side.dimension
+
+
 def _check_pair(first: Side, second: Side) -> None:
     alike = type(first) is type(second) and isinstance(first, (Atoms, Normal, DiscreteNetwork))
     if not alike:
@@ -246,10 +247,9 @@ def _check_pair(first: Side, second: Side) -> None:
             found=f"{type(first).__name__} and {type(second).__name__}",
             remedy="Give two laws of one query's answer, or two networks of one record.",
         )
-    if isinstance(first, DiscreteNetwork) or isinstance(second, DiscreteNetwork):
-        assert isinstance(first, DiscreteNetwork)
-        assert isinstance(second, DiscreteNetwork)
-        for network in (first, second):
+    networks = [side for side in (first, second) if isinstance(side, DiscreteNetwork)]
+    if networks:
+        for network in networks:
             if network.level != "records" or network.models != 1:
                 raise FrameworkError(
                     "a distribution is a network of level 'records' with one model",
@@ -257,9 +257,9 @@ def _check_pair(first: Side, second: Side) -> None:
                     remedy="Give one pair per model.",
                 )
         return
-    if first.dimension != second.dimension:
+    if _dimension(first) != _dimension(second):
         raise FrameworkError(
             "the two laws of a pair must have one dimension",
-            found=f"{first.dimension} and {second.dimension}",
+            found=f"{_dimension(first)} and {_dimension(second)}",
             remedy="Give laws of one query's answer.",
         )

@@ -95,6 +95,10 @@ class Network(Protocol):
         """
         ...
 
+    def same_law(self, other: Network, attribute: str) -> bool:
+        """Return whether another network is of the same kind and has the same law of an attribute given its parents."""
+        ...
+
     def identity(self) -> bytes:
         """Return all that tells the network from others, for a hash: what drives columns, laws, provenance."""
         ...
@@ -112,6 +116,10 @@ class NetworkMethods:
             If it is not.
         """
         return member("an attribute", attribute, self.attributes, error=NetworkError)
+
+    def same_law(self: Network, other: Network, attribute: str) -> bool:
+        """Return whether another network is of the same kind and has the same laws, of all attributes."""
+        return type(self) is type(other) and self.identity() == other.identity()
 
     def to_networkx(self: Network) -> nx.DiGraph[str]:
         """Return the graph as a `networkx.DiGraph` of its own: what depends directly on what.

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, number
 from bnpriv.errors import NetworkError
-from bnpriv.networks.base import Level, NetworkMethods, columns_identity, level_of
+from bnpriv.networks.base import Level, columns_identity, level_of
 from bnpriv.networks.declared import FEW_DECIMALS, SUM_TOLERANCE, DeclaredTables, declared_tables
 from bnpriv.networks.factors import LogTable
+from bnpriv.networks.finite import FiniteMethods
 from bnpriv.networks.graph import Graph, Parents
 from bnpriv.networks.interval import interval_ends, middle_columns
 from bnpriv.networks.kept import Kept
@@ -27,7 +28,7 @@ from bnpriv.tables.schema import State
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DiscreteNetwork(NetworkMethods):
+class DiscreteNetwork(FiniteMethods):
     """A Bayesian network over discrete attributes, or several on one graph (the model class Theta).
 
     Build it with `from_tables`, `bnpriv.from_pgmpy` or `bnpriv.read_network`.
@@ -252,15 +253,9 @@ class DiscreteNetwork(NetworkMethods):
         """Return what kind of network it is."""
         return "a discrete network"
 
-    def of_level(self, level: Level) -> DiscreteNetwork:
-        """Return the same network with what a node means.
-
-        Raises
-        ------
-        NetworkError
-            If it is no level.
-        """
-        return replace(self, level=level_of(level), reading=replace(self.reading, level_assumed=False))
+    def laws(self, attribute: str) -> tuple[FloatArray, ...]:
+        """Return the logs of the table of an attribute, with an axis for models."""
+        return (self.tables[attribute].values,)
 
     def identity(self) -> bytes:
         """Return the tables and where they come from, for a hash."""
@@ -293,7 +288,7 @@ def of_tables(declared: DeclaredTables, level: Level | None) -> DiscreteNetwork:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class IntervalNetwork(NetworkMethods):
+class IntervalNetwork(FiniteMethods):
     """All Bayesian networks on one graph whose probabilities lie in given intervals (the model class Theta).
 
     Build it with `DiscreteNetwork.from_intervals`. Every column of every table varies by itself: a member is any choice
@@ -405,15 +400,9 @@ class IntervalNetwork(NetworkMethods):
         """Return what kind of network it is."""
         return "a network given by intervals"
 
-    def of_level(self, level: Level) -> IntervalNetwork:
-        """Return the same network with what a node means.
-
-        Raises
-        ------
-        NetworkError
-            If it is no level.
-        """
-        return replace(self, level=level_of(level), reading=replace(self.reading, level_assumed=False))
+    def laws(self, attribute: str) -> tuple[FloatArray, ...]:
+        """Return the lower and upper ends of the table of an attribute, with an axis for models."""
+        return self.lower[attribute][np.newaxis], self.upper[attribute][np.newaxis]
 
     def identity(self) -> bytes:
         """Return the ends of all intervals, for a hash."""

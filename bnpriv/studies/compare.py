@@ -15,7 +15,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence import discrete_influences, impossibility
 from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
 from bnpriv.mechanisms.plan import Plan, plan
-from bnpriv.networks import IntervalNetwork, Network
+from bnpriv.networks import Network
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, Items, Table
@@ -279,21 +279,7 @@ def _network_differences(a: Network, b: Network) -> Iterator[str]:
     other_numbers = [
         name
         for name in a.attributes
-        if name in b.attributes and a.graph.parents[name] == b.graph.parents[name] and not _same_table(a, b, name)
+        if name in b.attributes and a.graph.parents[name] == b.graph.parents[name] and not a.same_law(b, name)
     ]
     if other_numbers:
         yield f"other numbers or states in the tables of {listing(other_numbers)}."
-
-
-def _same_table(a: Network, b: Network, name: str) -> bool:
-    if isinstance(a, IntervalNetwork) or isinstance(b, IntervalNetwork):
-        return isinstance(a, IntervalNetwork) and isinstance(b, IntervalNetwork) and _same_intervals(a, b, name)
-    one, other = a.tables[name].values, b.tables[name].values
-    same_states = all(a.states[axis] == b.states[axis] for axis in (name, *a.graph.parents[name]))
-    # one table may stand for all models where another has it once per model
-    return same_states and (len(one) == len(other) or 1 in (len(one), len(other))) and bool(np.all(one == other))
-
-
-def _same_intervals(a: IntervalNetwork, b: IntervalNetwork, name: str) -> bool:
-    same_states = all(a.states[axis] == b.states[axis] for axis in (name, *a.graph.parents[name]))
-    return same_states and np.array_equal(a.lower[name], b.lower[name]) and np.array_equal(a.upper[name], b.upper[name])

@@ -56,7 +56,8 @@ def from_pymc(
 
     Notes
     -----
-    docs/claims/pymc.md. A node stands for the parameter of the column of its name unless `columns` says otherwise.
+    docs/claims/pymc.md. A node stands for the parameter of the column of its name unless `columns` says otherwise; a
+    model of one record is ``from_pymc(model).of_level("records")``.
 
     Examples
     --------

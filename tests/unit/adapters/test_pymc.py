@@ -568,7 +568,7 @@ def test_the_table_that_the_draws_rest_on_is_refused() -> None:
         posterior = posterior(1, 4)
         observed_data = xarray.Dataset({"sat": (("sat_dim_0",), np.array(values))})
 
-    network = bp.from_pymc(posterior_model(), posterior=Holder())
+    network = bp.from_pymc(posterior_model(), posterior=Holder()).of_level("parameters")
     schema = bp.Schema(records=5, columns={"sat": bp.Integer(0, 1)})
     framework = bp.DistributionalAttributePrivacy(network, schema, "income", source="a public census")
     calibration = bp.ColumnMechanism().calibrate(framework, bp.total("sat"), epsilon=1.0)
@@ -579,7 +579,7 @@ def test_the_table_that_the_draws_rest_on_is_refused() -> None:
 
 
 def test_the_certificate_of_a_posterior_says_what_it_owes_to_draws() -> None:
-    network = bp.from_pymc(posterior_model(), posterior=posterior(2, 50))
+    network = bp.from_pymc(posterior_model(), posterior=posterior(2, 50)).of_level("parameters")
     schema = bp.Schema(records=100, columns={"sat": bp.Integer(0, 1)})
     framework = bp.DistributionalAttributePrivacy(network, schema, "income", source="a public census")
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.total("sat"), epsilon=1.0)

@@ -15,6 +15,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.errors import NetworkError
 from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.networks import IntervalNetwork
 from bnpriv.networks.base import LEVELS, Level, Network
 from bnpriv.networks.graph import Graph, graph_of
 from tests import kinds
@@ -28,7 +29,19 @@ KINDS: tuple[Callable[[], kinds.Kind], ...] = (
     kinds.records,
 )
 
-MEMBERS = ("attributes", "graph", "models", "level", "reading", "drawn", "states", "kind_text", "require", "identity")
+MEMBERS = (
+    "attributes",
+    "graph",
+    "models",
+    "level",
+    "reading",
+    "drawn",
+    "states",
+    "kind_text",
+    "require",
+    "same_law",
+    "identity",
+)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -62,6 +75,30 @@ def test_the_face_is_the_protocol() -> None:
 def test_identity_is_the_same_for_the_same_network(kind: Callable[[], kinds.Kind]) -> None:
     first, second = kind().framework.network, kind().framework.network
     assert first.identity() == second.identity()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_network_has_the_laws_of_itself_and_not_of_another_kind(kind: Callable[[], kinds.Kind]) -> None:
+    network, again = kind().framework.network, kind().framework.network
+    assert all(network.same_law(again, name) for name in network.attributes)
+    for other in (each().framework.network for each in KINDS if each is not kind):
+        assert not network.same_law(other, network.attributes[0]) or network.identity() == other.identity()
+
+
+def test_tables_are_compared_one_by_one() -> None:
+    def network(low: float, models: int = 1, states: tuple[str, str] = ("no", "yes")) -> Any:
+        tables = {"a": np.array([[0.5, 0.5]] * models), "b": np.array([[[low, 0.1], [1 - low, 0.9]]] * models)}
+        return bp.DiscreteNetwork.from_tables(tables, states={"a": states, "b": [0, 1]}, parents={"b": ["a"]})
+
+    first, second = network(0.25), network(0.5)
+    assert (first.same_law(second, "a"), first.same_law(second, "b")) == (True, False)
+    assert first.same_law(network(0.25, models=3), "b")  # the same in every model
+    renamed = network(0.25, states=("few", "many"))
+    assert (first.same_law(renamed, "a"), first.same_law(renamed, "b")) == (False, False)
+    wide, wider = (IntervalNetwork.around(first, width) for width in (0.1, 0.2))
+    assert wide.same_law(IntervalNetwork.around(first, 0.1), "b")
+    assert not wide.same_law(wider, "b")
+    assert not wide.same_law(first, "b")
 
 
 def coin(heads: float, **given: Any) -> bp.DiscreteNetwork:
