@@ -88,6 +88,7 @@ def test_a_framework_adds_independent_columns_and_its_own_pairs() -> None:
         {"a": [0.4, 0.3, 0.3], "b": [[0.9, 0.5, 0.4], [0.1, 0.5, 0.6]]},
         states={"a": [0, 1, 2], "b": [0, 1]},
         parents={"b": ["a"]},
+        level="parameters",
     )
     schema = bp.Schema(records=10, columns={"b": bp.Integer(0, 1)})
     narrow = DistributionalAttributePrivacy(three, schema, {"a": bp.pairs((1, 2))}, source="invented")
