@@ -7,6 +7,7 @@ from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.exact import from_weights, require_discrete
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
+from bnpriv.networks.learning.groups import parameters_by_group
 from bnpriv.networks.model_class import model_class
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NodeReading, Reading, drivers
@@ -30,5 +31,6 @@ __all__ = [
     "drivers",
     "from_weights",
     "model_class",
+    "parameters_by_group",
     "require_discrete",
 ]

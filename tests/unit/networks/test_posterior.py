@@ -15,7 +15,7 @@ import bnpriv as bp
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.influence.base import draw_points
 from bnpriv.mechanisms.drawn import posterior_notes
-from bnpriv.networks.learning.groups import parameters_by_group
+from bnpriv.networks import parameters_by_group
 from bnpriv.networks.learning.network import log_gamma_draws
 from bnpriv.networks.learning.table import fingerprint_of
 from bnpriv.networks.posterior import Posterior
