@@ -129,7 +129,7 @@ def influences(framework: object) -> Influences | Refusal:
     Examples
     --------
     >>> import bnpriv as bp
-    >>> evidence = bp.influences(bp.example("student"))
+    >>> evidence = influences(bp.example("student"))
     >>> round(float(evidence.influence(frozenset({"sat"}), "income")), 3)
     1.792
     """
