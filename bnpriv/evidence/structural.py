@@ -12,13 +12,27 @@ from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy
-from bnpriv.influence.base import Influence, Work, assumptions_of, influence_of, road_refusal, work_of
+from bnpriv.influence.base import (
+    Influence,
+    Work,
+    assumptions_of,
+    frontier_of,
+    influence_of,
+    road_refusal,
+    work_of,
+)
 from bnpriv.influence.maximum import impossible_secrets
 from bnpriv.networks import Network, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity, record_sensitivity
 from bnpriv.secrets.pair import Pair
 from bnpriv.tables.schema import Schema
+
+OF_STEPS = Refusal(
+    required="quilts of a network need a DiscreteNetwork",
+    found="a MarkovChain",
+    remedy="Use MarkovChainMechanism.",
+)
 
 INDEPENDENT_RECORDS = "Records are independent draws from the network."
 
@@ -51,6 +65,8 @@ class Influences:
         From columns to why the model says nothing about one of them, or None.
     moved : callable
         From a query, columns, the schema and the norm (1 or 2) to how far the answer moves where they change.
+    quilts : Refusal or None
+        Why noise must not rest on quilts of columns, where the influences are no such quilts.
     """
 
     network: Network
@@ -59,13 +75,14 @@ class Influences:
     assumptions: tuple[str, ...]
     outside: Outside = field(repr=False)
     moved: Moved = field(repr=False)
+    quilts: Refusal | None = None
     _known: dict[tuple[str, tuple[str, ...]], Influence] = field(
         default_factory=dict[tuple[str, tuple[str, ...]], Influence], repr=False
     )
 
     def border(self, columns: frozenset[str], attribute: str) -> tuple[str, ...]:
         """Return the attributes behind `columns` that the others do not separate from the protected `attribute`."""
-        return self.network.graph.frontier(attribute, drivers(self.network, columns))
+        return frontier_of(self.network, attribute, drivers(self.network, columns))
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
@@ -148,12 +165,6 @@ def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
 
 @influences.register
 def _(framework: ValuePrivacy) -> Influences | Refusal:
-    if framework.chain is not None:
-        return Refusal(
-            required="quilts of a network need a DiscreteNetwork",
-            found="a MarkovChain",
-            remedy="Use MarkovChainMechanism.",
-        )
     evidence = structural_evidence(framework)
     return evidence.impossible() or evidence
 
@@ -174,8 +185,14 @@ def structural_evidence(framework: DistributionalAttributePrivacy | ValuePrivacy
     """Return the evidence that stays with a framework, whether its secrets are possible or not."""
     kept: dict[str, Influences] = framework.kept.table("influences")
     if not kept:
-        kept["evidence"] = _of_values(framework) if isinstance(framework, ValuePrivacy) else _of_parameters(framework)
+        kept["evidence"] = _evidence(framework)
     return kept["evidence"]
+
+
+def _evidence(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences:
+    if isinstance(framework, DistributionalAttributePrivacy):
+        return _of_parameters(framework)
+    return _of_values(framework) if framework.chain is None else _of_chain(framework)
 
 
 def _of_parameters(framework: DistributionalAttributePrivacy) -> Influences:
@@ -195,21 +212,38 @@ def _of_values(framework: ValuePrivacy) -> Influences:
     """The nodes are the columns of one record, so that a secret may change near columns of that record."""
     network = framework.network
 
-    def outside(columns: frozenset[str]) -> Refusal | None:
-        missing = columns.difference(network.attributes)
-        if not missing:
-            return None
-        return Refusal(
-            required="every queried column must be a node of the network",
-            found=listing(sorted(missing)),
-            remedy="Add it to the network.",
-        )
-
     return Influences(
         network=network,
         secrets=framework.secrets,
         schema=framework.schema,
         assumptions=(INDEPENDENT_RECORDS, *assumptions_of(network)),
-        outside=outside,
+        outside=lambda columns: _no_nodes(network, columns),
         moved=record_sensitivity,
+    )
+
+
+def _of_chain(framework: ValuePrivacy) -> Influences:
+    """The one node is the column of the chain; what its other values tell about one of them is no quilt of columns.
+
+    Given a value all others may change, so that the column moves the answer as if it changed in all records.
+    """
+    return Influences(
+        network=framework.network,
+        secrets=framework.secrets,
+        schema=framework.schema,
+        assumptions=("The records are the steps of one of the declared chains.",),
+        outside=lambda columns: _no_nodes(framework.network, columns),
+        moved=column_sensitivity,
+        quilts=OF_STEPS,
+    )
+
+
+def _no_nodes(network: Network, columns: frozenset[str]) -> Refusal | None:
+    missing = columns.difference(network.attributes)
+    if not missing:
+        return None
+    return Refusal(
+        required="every queried column must be a node of the network",
+        found=listing(sorted(missing)),
+        remedy="Add it to the network.",
     )

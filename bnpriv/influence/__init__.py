@@ -4,5 +4,6 @@ Importing the room registers every kind of network with `bnpriv.influence.base.i
 """
 
 from bnpriv.influence import density, finite, gaussian, interval
+from bnpriv.influence.chain import column
 
-__all__ = ["density", "finite", "gaussian", "interval"]
+__all__ = ["column", "density", "finite", "gaussian", "interval"]

@@ -213,7 +213,7 @@ class Influence:
         Parameters
         ----------
         epsilon : float
-            At least 0.
+            Above 0.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class Influence:
         Raises
         ------
         ParameterError
-            If `epsilon` is no number of at least 0.
+            If `epsilon` is no number above 0.
         """
         level = checks.epsilon(epsilon)
         losses = self.losses
@@ -379,6 +379,12 @@ def influence_of(network: object, columns: Iterable[str], protected: str, pairs:
         found=f"a {type(network).__name__}",
         remedy="Register it with bnpriv.influence.base.influence_of.",
     )
+
+
+@singledispatch
+def frontier_of(network: Network, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some attributes that the others do not separate from a protected one: by default by the graph."""
+    return network.graph.frontier(protected, columns)
 
 
 @singledispatch

@@ -110,6 +110,53 @@ class Losses:
         return (epsilon - np.maximum(self.ratios.max(axis=2), 0.0)) * (1 - 2.0**-51)
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class PureLosses:
+    """What follows from the largest privacy loss alone, where nothing is known of how rare it is.
+
+    Parameters
+    ----------
+    values : ndarray of shape (models, pairs)
+        Upper bounds of the loss in nats; -inf where a pair is no constraint.
+    """
+
+    values: FloatArray
+
+    def excess(self, epsilon: float, law: Law = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
+        """Return a bound of the hockey-stick divergence at `epsilon` of the columns together with a noisy number.
+
+        Parameters
+        ----------
+        epsilon : float
+        law : {"laplace", "gaussian"}
+            The noise of that number.
+        shift : float or ndarray of shape (models, pairs)
+            By how many scales of the noise the secret moves it; 0 for the columns alone.
+
+        Returns
+        -------
+        ndarray of shape (models, pairs)
+            Rounded up; 0 where a pair is no constraint.
+        """
+        moved = np.broadcast_to(np.asarray(shift, dtype=np.float64), self.values.shape)
+        alone = gaussian_excess if law == "gaussian" else laplace_excess
+        # a log ratio that is never above a value leaves epsilon minus that value to the noise
+        told = alone(moved, np.where(np.isneginf(self.values), epsilon, epsilon - self.values))
+        return np.where(np.isneginf(self.values), 0.0, told)
+
+    def shifts(self, epsilon: float, delta: float, law: Law) -> FloatArray:
+        """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
+
+        Returns
+        -------
+        ndarray of shape (models, pairs)
+            Rounded down; -inf where the columns alone may tell too much, inf where a pair is no constraint.
+        """
+        low = private_shifts(self.excess, self.values.shape, epsilon, delta, law)
+        return np.where(np.isneginf(self.values), np.inf, low)
+
+
 class Excess(Protocol):
     """The hockey-stick divergence of what is told together with a noisy number, as `Losses.excess`."""
 

@@ -67,8 +67,8 @@ class MarkovQuiltMechanism(Mechanism):
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         evidence = influences(framework)
-        if isinstance(evidence, Refusal):
-            return evidence
+        if isinstance(evidence, Refusal) or evidence.quilts is not None:
+            return evidence if isinstance(evidence, Refusal) else evidence.quilts
         if delta and self.noise == "gaussian":  # what the largest loss leaves of epsilon needs Laplace noise
             losses = evidence.influence(frozenset(), next(iter(evidence.secrets))).losses
             if isinstance(losses, Refusal):
@@ -82,6 +82,8 @@ class MarkovQuiltMechanism(Mechanism):
         evidence = influences(framework)
         if isinstance(evidence, Refusal):
             raise evidence.error()
+        if evidence.quilts is not None:
+            raise evidence.quilts.error()
         laplace = self.noise == "laplace"
         norm = 1 if laplace else 2
         search = QuiltSearch(

@@ -96,7 +96,7 @@ def noise_curves(framework: Framework, query: Query) -> tuple[Curve, ...] | None
     another is left out.
     """
     evidence = influences(framework)
-    if isinstance(evidence, Refusal) or evidence.covers(query.columns) is not None:
+    if isinstance(evidence, Refusal) or evidence.quilts is not None or evidence.covers(query.columns) is not None:
         return None
     inside = _inside(evidence, query)
     sets = {name: 2 ** len(inside - evidence.driven(inside, name)) for name in evidence.secrets}

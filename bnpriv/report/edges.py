@@ -52,6 +52,8 @@ def leak_path(influence: Influence) -> tuple[Edge, ...]:
     steps: dict[Edge, None] = {}
     unconditional = graph.open_paths(influence.protected, ())
     for name in influence.frontier:
+        if name == influence.protected:
+            continue  # of a chain: no edge of the network leads from one value of a column to another
         others = set(influence.frontier) - {name}
         path = unconditional.get(name) or graph.open_paths(influence.protected, others)[name]
         steps |= {(a, b) if a in graph.parents[b] else (b, a): None for a, b in pairwise(path)}

@@ -118,7 +118,7 @@ def subject_of(framework: Framework, query: Query | None) -> Subject:
         If a queried column is outside the model.
     """
     evidence = influences(framework)
-    found = None if isinstance(evidence, Refusal) else evidence
+    found = None if isinstance(evidence, Refusal) or evidence.quilts is not None else evidence
     refusal = None if found is None or query is None else found.covers(query.columns)
     if refusal is not None:
         raise refusal.error()

@@ -15,7 +15,6 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.divergences.gaussian import gaussian_excess
 from bnpriv.errors import BnprivError, Refusal, SizeError
 from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, road_refusal
 from bnpriv.influence.conditionals import overlap_text
@@ -24,7 +23,7 @@ from bnpriv.influence.density.densities import without_density
 from bnpriv.influence.density.lattice import Lattice
 from bnpriv.influence.density.refine import Settled, outside, refined
 from bnpriv.influence.density.seen import seen
-from bnpriv.influence.losses import Law, laplace_excess, private_shifts
+from bnpriv.influence.losses import Law, PureLosses, private_shifts
 from bnpriv.networks import DensityNetwork
 from bnpriv.render import number_text
 from bnpriv.render.two_curves import TwoCurves
@@ -69,17 +68,14 @@ class DensityLosses:
         ndarray of shape (1, pairs)
             The larger one of both directions, with the last change of the curve added; 0 where a pair is no constraint.
         """
+        told = PureLosses(self.values).excess(epsilon, law, shift)
+        if not self.curves:
+            return told
         moved = np.broadcast_to(np.asarray(shift, dtype=np.float64), self.values.shape)
-        alone = gaussian_excess if law == "gaussian" else laplace_excess
-        # a log ratio that is never above a value leaves epsilon minus that value to the noise
-        told = alone(moved, np.where(np.isneginf(self.values), epsilon, epsilon - self.values))
-        if self.curves:
-            both = [
-                curve.losses.excess(epsilon, law, moved[:, k : k + 1]).max(axis=1)
-                for k, curve in enumerate(self.curves)
-            ]
-            told = np.minimum(np.stack(both, axis=1), told)
-        return np.where(np.isneginf(self.values), 0.0, told)
+        both = [
+            curve.losses.excess(epsilon, law, moved[:, k : k + 1]).max(axis=1) for k, curve in enumerate(self.curves)
+        ]
+        return np.where(np.isneginf(self.values), 0.0, np.minimum(np.stack(both, axis=1), told))
 
     def shifts(self, epsilon: float, delta: float, law: Law) -> FloatArray:
         """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
