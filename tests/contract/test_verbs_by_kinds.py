@@ -177,14 +177,13 @@ WORDS = {
     "exact": ("refused: ", "needs exact tables"),
     "finite": ("refused: ", "needs a network whose attributes have finitely many states"),
     "notion": ("refused: ", "needs a framework of distributional attribute privacy"),
-    "chain": ("refused: ", "found a MarkovChain"),
+    "several": ("refused: the law of a column given a secret must be that of one value", ""),
     "struct": ("refused: the mechanism needs structural evidence", ""),
     "delta": ("refused: what a factor does is worked out for Laplace noise and delta 0", ""),
     "other": ("refused: what a factor does is worked out for Markov quilts and for noise that needs no model", ""),
     "model": ("refused: what a factor does is worked out for parameters of columns with finitely many states", ""),
     "covered": ("refused: ", "found not covered"),
     # broken
-    "none": ("crashes: AssertionError: assert ", ""),
 }
 """What a word of the table stands for: how it starts, and what else is said."""
 
@@ -208,17 +207,17 @@ TABLE = table_of(
     framework.fingerprint    works    works    works    works    works    works    works    works    works
     column_sensitivity       works    works    works    works    works    works    works    works    works
     check_model              works    exact    finite   finite   EXACT    works    works    -        -
-    max_influence            works    works    works    works    CHAIN    works    works    -        -
+    max_influence            works    works    works    works    works    works    works    -        -
     markov_quilts            works    works    works    works    -        works    works    -        -
-    influence_matrix         works    works    works    works    CHAIN    works    works    -        -
-    influences               works    works    works    works    CHAIN    works    struct   struct   struct
-    influence                works    works    works    works    CHAIN    works    struct   struct   struct
-    float(influence)         works    works    works    works    CHAIN    works    struct   struct   struct
-    influence.bound          works    works    works    works    CHAIN    works    struct   struct   struct
-    influence.explain        works    works    works    works    CHAIN    works    struct   struct   struct
-    influence.conditional    works    exact    works    works    CHAIN    works    struct   struct   struct
-    influence.delta          works    exact    works    works    CHAIN    works    struct   struct   struct
-    influence._repr_html_    works    works    works    works    CHAIN    works    struct   struct   struct
+    influence_matrix         works    works    works    works    works    works    works    -        -
+    influences               works    works    works    works    works    works    struct   struct   struct
+    influence                works    works    works    works    works    works    struct   struct   struct
+    float(influence)         works    works    works    works    works    works    struct   struct   struct
+    influence.bound          works    works    works    works    works    works    struct   struct   struct
+    influence.explain        works    works    works    works    works    works    struct   struct   struct
+    influence.conditional    works    exact    works    works    several   works    struct   struct   struct
+    influence.delta          works    exact    works    works    works    works    struct   struct   struct
+    influence._repr_html_    works    works    works    works    works    works    struct   struct   struct
     influence_report         works    works    works    works    works    works    works    works    works
     report, no query         works    works    works    works    works    works    works    works    works
     report of network        works    works    works    works    works    works    -        -        -
@@ -227,8 +226,8 @@ TABLE = table_of(
     report.to_markdown       works    works    works    works    works    works    works    works    works
     report.to_html           works    works    works    works    works    works    works    works    works
     report._repr_html_       works    works    works    works    works    works    works    works    works
-    report.to_pandas         works    works    works    works    NONE     works    works    works    works
-    report.to_csv            works    works    works    works    NONE     works    works    works    works
+    report.to_pandas         works    works    works    works    works     works    works    works    works
+    report.to_csv            works    works    works    works    works     works    works    works    works
     report.beliefs           works    works    works    works    works    works    works    works    works
     report.slider            works    works    works    works    works    works    works    works    works
     leaks                    works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
