@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bnpriv.frameworks.guarantee import protected_fact
 from bnpriv.frameworks.protected import ProtectedSecret
 from bnpriv.networks.base import Network
 from bnpriv.render import Document
@@ -22,10 +23,10 @@ def framework_document(
 ) -> Document:
     """Return what a framework declares."""
     names = tuple(secret.attribute for secret in secrets)
-    facts = [fact("Protected", *map(str, secrets))]
+    facts = [protected_fact(secrets)]
     if network is not None:
         facts.append(fact("Model", network_text(network)))
-    facts.append(fact("Model from", source))
+    facts.append(fact("Source of the model", source))
     if independent:
         facts.append(fact("Declared independent", (Names(tuple(independent)),)))
     table = schema.document

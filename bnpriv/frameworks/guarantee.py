@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import final
@@ -209,10 +210,10 @@ class Guarantee(HasCard):
             headline=f"{budget} for {and_text([name_text(secret.attribute) for secret in self.secrets])}",
             answer=(Quote(self.sentence),),
             facts=(
-                protected_fact(self),
+                protected_fact(self.secrets),
                 observer_fact(self.observer),
                 belief_fact(self),
-                fact("Model from", self.source),
+                fact("Source of the model", self.source),
             ),
             sections=(belief_section(self),),
             data=self.to_json(),
@@ -248,9 +249,9 @@ def observer_text(models: int, *, by_intervals: bool = False, models_text: str =
     return "the declared model" if models == 1 else f"any one of the {models} declared models"
 
 
-def protected_fact(guarantee: Guarantee) -> Fact:
+def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:
     """Return what is protected, one line for every attribute."""
-    return fact("Protected", *map(str, guarantee.secrets))
+    return fact("What is protected", *map(str, secrets))
 
 
 def observer_fact(observer: str, sees: str = "the answer") -> Fact:
@@ -266,7 +267,7 @@ def belief_fact(guarantee: Guarantee) -> Fact:
     else:
         factor = odds.factor_text(guarantee.nats)
         moved = f"The odds between the two secrets of a pair move by at most a factor {factor}{rare}."
-    return fact("What a reader can come to believe", moved)
+    return fact("What it can change", moved)
 
 
 def belief_section(guarantee: Guarantee) -> Section:

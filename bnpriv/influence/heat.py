@@ -18,7 +18,7 @@ LEGEND: tuple[tuple[str, str], ...] = (
     ("zero", "0: tells nothing"),
     *((level, f"{low:g} to {most:g}") for (most, level), low in zip(LEVELS, (0.0, *dict(LEVELS)), strict=False)),
     ("6", f"over {LEVELS[-1][0]:g}"),
-    ("top", f"{INFINITE}: can rule a secret out"),
+    ("top", f"{INFINITE}: no factor bounds the odds"),
 )
 """What the colours mean."""
 
@@ -39,7 +39,7 @@ def heat_cell(nats: float | None, columns: Collection[str], *, epsilon: float | 
     if nats is None:
         return Cell(text=DASH, level="none", title="the attribute itself")
     if math.isnan(nats):
-        return Cell(text=DASH, level="none", title="nothing is said about it")
+        return Cell(text=DASH, level="none", title="not looked at")
     level = "zero" if nats == 0 else next((level for most, level in LEVELS if nats <= most), "6")
     factor = odds.factor_text(nats)
     return Cell(

@@ -31,12 +31,12 @@ def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     """Return who is kept from learning what, the noise, one belief, the mechanism, and where the model is from."""
     guarantee = calibration.guarantee
     return (
-        protected_fact(guarantee),
+        protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer),
-        fact("Noise", brief_text(calibration)),
+        fact("What noise it needs, and why", brief_text(calibration)),
         belief_fact(guarantee),
         fact("Mechanism", (Code(str(calibration.mechanism)),)),
-        fact("Model from", guarantee.source),
+        fact("Source of the model", guarantee.source),
     )
 
 

@@ -182,7 +182,7 @@ class Certificate(HasCard):
             facts=(
                 fact("Proved in", (Code(f"docs/claims/{self.claim}"),)),
                 fact("Its numbers are", self.known),
-                fact("Model from", self.source),
+                fact("Source of the model", self.source),
             ),
             sections=tuple(Section(title=title, blocks=(Items(items),)) for title, items in lists.items() if items),
             data=self.to_json(),

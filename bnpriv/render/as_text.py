@@ -66,7 +66,8 @@ def _part(part: Inline) -> str:
 
 
 def _fact(row: Fact) -> str:
-    return f"{visible(row.question)}: {'; '.join(map(inline, row.lines))}"
+    mark = "" if row.question.endswith("?") else ":"
+    return f"{visible(row.question)}{mark} {'; '.join(map(inline, row.lines))}"
 
 
 def _joined(texts: Iterable[str], between: str = "\n") -> str:

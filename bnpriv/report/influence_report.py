@@ -18,7 +18,7 @@ from bnpriv.mechanisms.answer import noise_figure, verdict_badge
 from bnpriv.mechanisms.base import own_query
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan, plan
-from bnpriv.mechanisms.sections import comparison_section, guarantee_section, noise_section
+from bnpriv.mechanisms.sections import comparison_section, guarantee_section, noise_section, trust_section
 from bnpriv.networks import Network
 from bnpriv.queries import Query, as_query
 from bnpriv.render.as_html import document_page
@@ -30,7 +30,7 @@ from bnpriv.report.advice import advice
 from bnpriv.report.analysis import answers_told, attribute_report, beliefs, dropped_pairs, quilt_calibration
 from bnpriv.report.curves import noise_curves
 from bnpriv.report.data import report_data
-from bnpriv.report.sections.answer import facts, trust_section
+from bnpriv.report.sections.answer import facts
 from bnpriv.report.sections.beliefs import beliefs_section
 from bnpriv.report.sections.columns import columns_section
 from bnpriv.report.sections.curve import curve_of, curve_section, history_section, secrets_section
@@ -126,7 +126,8 @@ class InfluenceReport(Analysis):
         yield curve_section(self)
         yield history_section(self)
         yield reading_section(self)
-        yield trust_section(self)
+        certificate = None if self.best is None else self.best.certificate
+        yield trust_section(self.source, self.assumptions, certificate)
         yield glossary_section(self)
         yield long_names_section(self)
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import odds
+from bnpriv.frameworks.guarantee import observer_fact, protected_fact
 from bnpriv.mechanisms.answer import verdict_badge
 from bnpriv.mechanisms.usefulness import LIMITS, Usefulness
 from bnpriv.mechanisms.verdict import brief_text
-from bnpriv.render.document import Block, Fact, Items, Name, Names, Paragraph, Section, Strong, Text, fact
+from bnpriv.render.document import Fact, Name, Names, Strong, Text, fact
 from bnpriv.render.text import number_text, percent_text
 from bnpriv.report.edges import leak_path
 from bnpriv.report.sections.beliefs import belief_fact
@@ -25,7 +26,7 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
     """Yield the questions that a report answers; `tries` is what to try next."""
     best = report.best
     secrets = report.protected if best is None else best.guarantee.secrets
-    yield fact("What is protected", *(f"{secret}." for secret in secrets))
+    yield protected_fact(secrets)
     yield belief_fact(report)
     leaks = tuple(_leak(row) for row in report.attributes) or _laws(report)
     if leaks:
@@ -35,8 +36,7 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
         yield fact("Is the answer still useful?", (verdict_badge(best), f" {_useful(best.useful)}"))
     if tries:
         yield fact("What to try next", *tries)
-    sees = "a statistic of these columns" if report.query is None else "the answer"
-    yield fact("From whom", f"Anybody who sees {sees} and believes {_observer(report)}, whatever they do with it.")
+    yield observer_fact(_observer(report), "a statistic of these columns" if report.query is None else "the answer")
     source = "not stated" if report.source is None else report.source
     yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))
 
@@ -94,13 +94,3 @@ def _laws(report: Analysis) -> tuple[Text, ...]:
     if report.laws is None or isinstance(report.laws, Refusal):
         return ()
     return (distance_text(report.laws),)
-
-
-def trust_section(report: Analysis) -> Section:
-    """Return where the model comes from and what must hold outside the library."""
-    origin = Paragraph(("Source of the model: ", Strong("not stated" if report.source is None else report.source), "."))
-    blocks: list[Block] = [origin, Items(tuple(f"Assumed: {assumption}" for assumption in report.assumptions))]
-    if report.best is not None:
-        certificate = report.best.certificate
-        blocks.append(Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."))
-    return Section(title="What the model must be trusted for", blocks=tuple(blocks), id="trust", folded=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bnpriv.frameworks import Guarantee, odds
+from bnpriv.frameworks.guarantee import belief_fact as of_guarantee
 from bnpriv.render.document import Block, Fact, Paragraph, Section, Table, fact
 from bnpriv.render.text import name_text, percent_text
 from bnpriv.report.values import Analysis, AttributeReport
@@ -13,10 +14,7 @@ def belief_fact(report: Analysis) -> Fact:
     """Return one number: what a belief of 10 % becomes, or by what factor odds move."""
     question = "What it can change"
     if report.best is not None:
-        guarantee = report.best.guarantee
-        if guarantee.with_belief:
-            return fact(question, f"A belief of 10 % in one secret becomes at most {guarantee.moved_text()}.")
-        return fact(question, guarantee.odds_text)
+        return of_guarantee(report.best.guarantee)
     row = report.worst
     if row is None:
         return fact(question, "Give an epsilon to learn how far the answer can move a belief.")

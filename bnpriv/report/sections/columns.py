@@ -6,16 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import odds
 from bnpriv.influence.base import Influence
+from bnpriv.influence.heat import LEGEND, heat_cell
 from bnpriv.render.document import Block, Cell, HeatMap, Items, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.heat import Cell as HeatCell
-from bnpriv.render.text import name_text, number_text, some_text
+from bnpriv.render.text import name_text, number_text
 from bnpriv.report.values import Analysis, AttributeReport
 from bnpriv.report.words import draws_text, influence_text, node_text, witness_text
-
-LEVELS = ((0.1, "1"), (0.5, "2"), (1.0, "3"), (2.0, "4"), (4.0, "5"))
-"""Colours of the map: up to so many nats."""
 
 FEW = 12
 """Columns of a map that are shown though they tell nothing."""
@@ -73,7 +70,7 @@ def _heat(report: Analysis) -> Iterator[Block]:
         rows=[
             (row.protected, [_cell(told, row, column, report.epsilon) for column in shown]) for row in report.attributes
         ],
-        legend=_legend(),
+        legend=LEGEND,
         more=f"{len(columns) - len(shown)} more columns, which tell nothing." if len(shown) < len(columns) else "",
     )
 
@@ -83,30 +80,9 @@ def _cell(
 ) -> HeatCell:
     influence = told.get((row.protected, column))
     if influence is None:
-        why = "the attribute itself" if column == row.protected else "not looked at"
-        return HeatCell(text=DASH, level="none", title=why)
-    value = float(influence)
-    level = next((level for most, level in LEVELS if value <= most), "6")
-    if value == 0:
-        level = "zero"
-    elif math.isinf(value):
-        level = "top"
+        return heat_cell(None if column == row.protected else math.nan, (column,))
     bound = f" ({witness_text(influence)})" if influence.too_large else ""
-    return HeatCell(
-        text="\u221e" if math.isinf(value) else number_text(value, 3),
-        level=level,
-        title=f"{some_text(influence.columns)}: the odds move by at most a factor {odds.factor_text(value)}{bound}",
-        marked=epsilon is not None and value > epsilon,
-    )
-
-
-def _legend() -> tuple[tuple[str, str], ...]:
-    low = 0.0
-    entries = [("zero", "0: tells nothing")]
-    for most, level in LEVELS:
-        entries.append((level, f"{low:g} to {most:g}"))
-        low = most
-    return (*entries, ("6", f"over {low:g}"), ("top", "\u221e: no factor bounds the odds"))
+    return heat_cell(float(influence), influence.columns, epsilon=epsilon, note=bound)
 
 
 def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from bnpriv.influence.quilt_cards import quilt_roles
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilt
 from bnpriv.render.document import Block, Figure, Paragraph, Section
 from bnpriv.render.graph import Drawing, graph_html, quilt_legend
@@ -105,12 +106,6 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     rest = f"; {left} more attributes are not drawn here" if left else ""
     caption = f"{part}the network, coloured by {which}{rest}."
     return Figure(made, caption[0].upper() + caption[1:])
-
-
-def quilt_roles(quilt: MarkovQuilt) -> dict[str, str]:
-    """Return the role of every attribute in a quilt."""
-    sides = {"near": quilt.near, "quilt": quilt.quilt, "remote": quilt.remote}
-    return {member: role for role, side in sides.items() for member in side} | {quilt.protected: "protected"}
 
 
 def _notes(report: Analysis, row: AttributeReport) -> Mapping[str, str]:
