@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from bnpriv.checks import closest, listing
-from bnpriv.errors import NetworkError, Refusal, SizeError
+from bnpriv.errors import FrameworkError, NetworkError, Refusal, SizeError
 from bnpriv.evidence import influences
-from bnpriv.frameworks import DistributionalAttributePrivacy, bounds_belief, odds, of_parameters
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+    ValuePrivacy,
+    odds,
+)
 from bnpriv.influence.base import Influence, influence_of
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network, drivers
+from bnpriv.networks import Level, Network, drivers
+from bnpriv.networks.foreign import require_network
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Json, Shown
 from bnpriv.render.bars import influence_bar
 from bnpriv.render.document import Cell, Code, Name, Names, Paragraph, Table
 from bnpriv.render.html import Html
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import and_text, name_text, nats_text
-from bnpriv.secrets.states import SecretPair, all_pairs, of_states
+from bnpriv.render.text import and_text, name_text, nats_text, number_text
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.states import all_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +92,12 @@ class Leak:
         if not self.influence.frontier:
             return "no path leads to it"
         left_out = "; pairs with an impossible state left out" if self.influence.dropped else ""
+        if self.influence.mu is not None:
+            return f"no bound: normal laws {number_text(self.influence.mu)} deviations apart"
+        if self.influence.unknown is not None:
+            return f"not known: {self.influence.unknown.found}"
         if not self.influence.assignment:
-            return f"an upper bound{left_out}"
+            return f"{'an estimate' if self.influence.kind == 'estimate' else 'an upper bound'}{left_out}"
         seen = ", ".join(f"{name} = {state}" for name, state in self.influence.assignment.items())
         return f"{seen} for {self.influence.pair}{left_out}"
 
@@ -98,10 +111,13 @@ class Leaks(Shown):
     ----------
     query : Query
     rows : tuple of Leak
+    level : {"parameters", "records"}
+        What the attributes are: parameters of columns, or the values in one record.
     """
 
     query: Query
     rows: tuple[Leak, ...]
+    level: Level = "parameters"
 
     def __getitem__(self, attribute: str) -> Leak:
         """Return the row of an attribute.
@@ -182,8 +198,9 @@ class Leaks(Shown):
         )
 
     def _notes(self) -> tuple[str, ...]:
+        states = "states of an attribute" if self.level == "parameters" else "values of an attribute in one record"
         told = (
-            "An exact answer moves the log odds between two states of an attribute by at most so many nats; "
+            f"An exact answer moves the log odds between two {states} by at most so many nats; "
             "a belief of 10 % in one of them becomes at most what stands beside it."
         )
         chosen = [name_text(row.attribute) for row in self.rows if row.chosen_pairs]
@@ -211,13 +228,14 @@ def _data(row: Leak) -> Json:
     }
 
 
-def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -> Leaks:
+def leaks(model: Network | Framework, query: Query | str) -> Leaks:
     """Find out which attributes a query talks about, and how much.
 
     Parameters
     ----------
-    model : DiscreteNetwork, IntervalNetwork or DistributionalAttributePrivacy
-        A network; a framework adds columns that are declared independent, and the pairs of secrets that it protects.
+    model : network or framework
+        A network whose attributes have states; a framework adds columns that are declared independent, and the pairs of
+        secrets that it protects. Of attributes that may be any number only those that a framework protects are told of.
     query : Query or str
         What is to be asked.
 
@@ -225,12 +243,15 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -
     -------
     Leaks
         For every attribute the influence of the queried columns other than itself, the largest first; infinite for an
-        attribute that the query reads, NaN for one none of whose pairs of secrets is possible.
+        attribute that the query reads, NaN for one none of whose pairs of secrets is possible. What a framework hides
+        of a whole table (`DatasetAttributePrivacy`) is no attribute: the rows are about the values in one record.
 
     Raises
     ------
+    FrameworkError
+        If the model is a framework of pairs of distributions, which are no attributes.
     NetworkError
-        If the query reads a column that is no node of the network.
+        If the query reads a column that is no node of the network, or no attribute has states or protected secrets.
     RefusedError
         If it reads a column that a framework neither has as a node nor declares independent, or if all secrets of an
         attribute that the framework protects are impossible.
@@ -246,35 +267,52 @@ def leaks(model: Network | DistributionalAttributePrivacy, query: Query | str) -
     >>> [(row.attribute, round(row.nats, 3)) for row in found.rows][:2]
     [('height', inf), ('weight', 2.032)]
     """
-    if not isinstance(model, (DiscreteNetwork, IntervalNetwork)):
-        of_parameters(model, "the leak of a query")
     query = as_query(query)
-    if isinstance(model, (DiscreteNetwork, IntervalNetwork)):
-        network, chosen = model, dict[str, tuple[SecretPair, ...]]()
-        strange = sorted(query.columns.difference(network.attributes, network.reading.columns))
-        if strange:
-            raise NetworkError(
-                "every queried column must be a node of the network",
-                found=listing(strange),
-                remedy=_remedy(strange[0], network),
-            )
-    else:
-        network = model.discrete
-        chosen = {name: of_states(pairs) for name, pairs in model.secrets.items()}
+    network, chosen, whole = _declared(model, query)
+    names = [name for name in network.attributes if name in chosen or name in network.states]
+    if not names:
+        raise NetworkError(
+            "what is told of attributes that may be any number depends on their secrets",
+            found=f"{network.kind_text} alone",
+            remedy="Pass a framework that protects one of them.",
+        )
+    columns = drivers(network, query.columns)
+    rows: list[Leak] = []
+    for name in names:
+        every = all_pairs(network.states[name]) if name in network.states else ()
+        row = _leak(network, columns, name, chosen.get(name, every))
+        some = name in chosen and set(chosen[name]) != set(every)
+        rows.append(replace(row, chosen_pairs=some, bounds_belief=name not in chosen or name in whole))
+    return Leaks(query=query, rows=tuple(sorted(rows, key=_rank)), level=network.level)
+
+
+def _declared(
+    model: Network | Framework, query: Query
+) -> tuple[Network, Mapping[str, tuple[Pair, ...]], frozenset[str]]:
+    """Return the network, the chosen pairs of secrets, and the attributes whose pairs bound beliefs."""
+    if isinstance(model, DistributionPrivacy):
+        raise FrameworkError(
+            "what a query tells about attributes needs a network of attributes",
+            found="pairs of distributions",
+            remedy="Use `influence_report` or `plan`, which say how far apart the laws of the answer are.",
+        )
+    if isinstance(model, (DistributionalAttributePrivacy, ValuePrivacy)):
         evidence = influences(model)
         refusal = evidence if isinstance(evidence, Refusal) else evidence.covers(query.columns)
         if refusal is not None:
             raise refusal.error()
-    columns = drivers(network, query.columns)
-    rows = [
-        replace(
-            _leak(network, columns, name, chosen.get(name) or all_pairs(network.states[name])),
-            chosen_pairs=name in chosen and set(chosen[name]) != set(all_pairs(network.states[name])),
-            bounds_belief=name not in chosen or bounds_belief(chosen[name], network.states[name]),
+        whole = frozenset(secret.attribute for secret in model.protected_secrets if secret.bounds_belief)
+        return model.network, model.secrets, whole
+    network = model.network if isinstance(model, DatasetAttributePrivacy) else model
+    require_network(network)
+    strange = sorted(query.columns.difference(network.attributes, network.reading.columns))
+    if strange:
+        raise NetworkError(
+            "every queried column must be a node of the network",
+            found=listing(strange),
+            remedy=_remedy(strange[0], network),
         )
-        for name in network.attributes
-    ]
-    return Leaks(query=query, rows=tuple(sorted(rows, key=_rank)))
+    return network, {}, frozenset()
 
 
 def _remedy(name: str, network: Network) -> str:
@@ -282,7 +320,7 @@ def _remedy(name: str, network: Network) -> str:
     return "Add it, or pass a framework that declares it independent." if near is None else f"Did you mean {near!r}?"
 
 
-def _leak(network: Network, columns: frozenset[str], attribute: str, pairs: Sequence[SecretPair]) -> Leak:
+def _leak(network: Network, columns: frozenset[str], attribute: str, pairs: Sequence[Pair]) -> Leak:
     if not pairs:
         return Leak(attribute=attribute, read=attribute in columns, influence=None, nats=0.0)
     if attribute in columns:

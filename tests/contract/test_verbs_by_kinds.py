@@ -182,6 +182,8 @@ WORDS = {
     "delta": ("refused: what a factor does is worked out for Laplace noise and delta 0", ""),
     "other": ("refused: what a factor does is worked out for Markov quilts and for noise that needs no model", ""),
     "model": ("refused: what a factor does is worked out for parameters of columns with finitely many states", ""),
+    "attrs": ("refused: ", "needs a network of attributes"),
+    "secrets": ("refused: ", "depends on their secrets"),
     "covered": ("refused: ", "found not covered"),
     # broken
 }
@@ -230,10 +232,10 @@ TABLE = table_of(
     report.to_csv            works    works    works    works    works     works    works    works    works
     report.beliefs           works    works    works    works    works    works    works    works    works
     report.slider            works    works    works    works    works    works    works    works    works
-    leaks                    works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
-    leaks of network         works    works    NOTION   NOTION   NOTION   works    works    -        -
-    leaks.to_pandas          works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
-    leaks._repr_html_        works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    leaks                    works    works    works    works    CHAIN    works    works    attrs    attrs
+    leaks of network         works    works    secrets  secrets  works    works    works    -        -
+    leaks.to_pandas          works    works    works    works    CHAIN    works    works    attrs    attrs
+    leaks._repr_html_        works    works    works    works    CHAIN    works    works    attrs    attrs
     compare                  works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
     compare.to_pandas        works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
     compare._repr_html_      works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION

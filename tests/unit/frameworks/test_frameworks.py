@@ -422,9 +422,7 @@ def test_exact_laws_of_a_count_over_two_thousand_records() -> None:
 
 
 NEEDS_PARAMETERS = {
-    "a report": bp.influence_report,
     "a made-up table": bp.simulate,
-    "the leak of a query": lambda framework: bp.leaks(framework, ILL),
     "a comparison": lambda framework: bp.compare(framework, framework, ILL),
 }
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.errors import MissingExtraError, NetworkError, ParameterError, RefusedError
+from bnpriv.errors import FrameworkError, MissingExtraError, NetworkError, ParameterError, RefusedError
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.studies.compare import compare
 from bnpriv.studies.leaks import leaks
 from bnpriv.studies.tradeoff import tradeoff
-from tests import oracles
+from tests import kinds, oracles
 
 NASTY = "<script>alert(1)</script>"
 
@@ -95,6 +96,42 @@ def test_a_framework_adds_independent_columns_and_its_own_pairs() -> None:
     query = bp.count(bp.col("b") == 1)
     assert math.isclose(leaks(narrow, query)["a"].nats, math.log(0.5 / 0.4), rel_tol=1e-9)
     assert math.isclose(leaks(three, query)["a"].nats, math.log(6), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [kinds.records, kinds.dataset])
+def test_values_of_one_record_leak_as_their_network_says(kind: Callable[[], kinds.Kind]) -> None:
+    subject = kind()
+    of_framework, of_network = leaks(subject.framework, subject.query), leaks(subject.network, subject.query)
+    assert {row.attribute: row.nats for row in of_framework.rows} == {
+        row.attribute: row.nats for row in of_network.rows
+    }
+    assert "two values of an attribute in one record" in str(of_framework)
+    assert of_framework["ill"].nats == pytest.approx(float(bp.max_influence(subject.network, ["coughs"], "ill")))
+
+
+@pytest.mark.parametrize("kind", [kinds.gaussian, kinds.density])
+def test_of_numbers_only_what_is_protected_is_told(kind: Callable[[], kinds.Kind]) -> None:
+    subject = kind()
+    found = leaks(subject.framework, subject.query)
+    assert [row.attribute for row in found.rows] == ["income"]
+    assert (found["income"].nats, found["income"].belief, found["income"].chosen_pairs) == (math.inf, None, True)
+    with pytest.raises(NetworkError, match="depends on their secrets"):
+        leaks(subject.network, subject.query)
+
+
+def test_normal_laws_are_as_far_apart_as_their_influence_says() -> None:
+    subject = kinds.gaussian()
+    mu = bp.max_influence(subject.network, ["sat"], "income", bp.apart(at_most=5)).mu
+    assert (
+        leaks(subject.framework, subject.query)["income"].reached == f"no bound: normal laws {mu:.4g} deviations apart"
+    )
+
+
+@pytest.mark.parametrize("kind", [kinds.laws, kinds.networks])
+def test_distributions_are_no_attributes(kind: Callable[[], kinds.Kind]) -> None:
+    subject = kind()
+    with pytest.raises(FrameworkError, match="needs a network of attributes"):
+        leaks(subject.framework, subject.query)
 
 
 def test_what_the_model_does_not_cover_is_refused() -> None:
