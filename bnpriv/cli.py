@@ -16,6 +16,7 @@ import typer
 from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.starter import starter
+from bnpriv.checks import closest, spelling
 from bnpriv.errors import BnprivError, FileError, QueryError
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePrivacy, of_parameters
 from bnpriv.mechanisms.plan import plan as make_plan
@@ -203,11 +204,11 @@ def _query(framework: Path, text: str) -> Query:
     try:
         return parse_query(text)
     except QueryError as error:
-        if named and text.isidentifier():
+        if named and (text.isidentifier() or closest(text, named) is not None):
             raise QueryError(
                 f"the query must be one of {', '.join(named)} or a query's text",
                 found=repr(text),
-                remedy="Check the spelling.",
+                remedy=spelling(text, named),
             ) from error
         raise
 

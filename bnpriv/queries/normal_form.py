@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import final
 
-from bnpriv.checks import listing
+from bnpriv.checks import listing, spelling
 from bnpriv.errors import QueryError, SizeError
 from bnpriv.queries.base import Indicator, Output, Query, Term
 from bnpriv.queries.predicates import Comparison, IsIn
@@ -235,5 +235,6 @@ def _check_leaf(leaf: Comparison | IsIn, schema: Schema) -> None:
         raise QueryError(
             f"{leaf.column!r} is compared with its categories {listing(map(repr, column.categories))}",
             found=repr(strange[0]),
-            remedy="Check the spelling, and put texts between quotes; values that are not declared count as missing.",
+            remedy=f"{spelling(strange[0], column.categories)} Texts stand between quotes; "
+            "values that are not declared count as missing.",
         )

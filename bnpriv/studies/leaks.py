@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from bnpriv.checks import closest, listing
+from bnpriv.checks import closest, listing, member
 from bnpriv.errors import FrameworkError, NetworkError, Refusal, SizeError
 from bnpriv.evidence import influences
 from bnpriv.frameworks import (
@@ -127,11 +127,8 @@ class Leaks(Shown):
         NetworkError
             If it is not one of the network.
         """
-        for row in self.rows:
-            if row.attribute == attribute:
-                return row
-        names = listing(row.attribute for row in self.rows)
-        raise NetworkError(f"an attribute must be one of {names}", found=repr(attribute), remedy="Check the spelling.")
+        found = {row.attribute: row for row in self.rows}
+        return found[member("an attribute", attribute, found, error=NetworkError)]
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per attribute: influence in nats, its kind, whether it is read, the belief, how."""

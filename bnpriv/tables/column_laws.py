@@ -384,8 +384,8 @@ def _of_categories(declared: Mapping[object, object], column: Column, where: str
     known = [(type(category), category) for category in column.categories]  # True is not 1 here
     unknown = [key for key in declared if (type(key), key) not in known]
     if unknown:
-        categories = checks.listing(column.categories)
-        raise _refused(where, f"must name only {categories}", checks.listing(map(repr, unknown)), "Check the spelling.")
+        categories, remedy = checks.listing(column.categories), checks.spelling(unknown[0], column.categories)
+        raise _refused(where, f"must name only {categories}", checks.listing(map(repr, unknown)), remedy)
     what = f"a probability in the law of {where}"
     masses = [checks.number(what, declared.get(category, 0), error=LawError) for category in column.categories]
     total = math.fsum(masses)

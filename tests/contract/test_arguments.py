@@ -275,6 +275,11 @@ DECLARED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: bp.max_influence(NETWORK, {"saat"}, "income"),
         "found saat. Did you mean 'sat'?",
     ),
+    "a slip in a row": (lambda: bp.leaks(NETWORK, QUERY)["incme"], "found 'incme'. Did you mean 'income'?"),
+    "a slip in a category": (
+        lambda: bp.plan(STUDENT, 'count(gender == "F")', 1.0),
+        "found 'F'. Did you mean 'f'? Texts stand between quotes; values that are not declared count as missing.",
+    ),
     "a slip in an example": (lambda: bp.example("studnt"), "found 'studnt'. Did you mean 'student'?"),
     "a slip in a level": (lambda: ANY.from_pgmpy(of_pgmpy(), level="record"), "Did you mean 'records'?"),
     "one epsilon": (

@@ -204,3 +204,10 @@ def test_odd_names_are_quoted_where_the_file_is_named(tmp_path: Path, shell) -> 
         assert code == 2
         assert f"[columns.{key}]: type must be one of" in err, name
         assert "Did you mean 'real'?" in err
+
+
+@pytest.mark.parametrize(("name", "meant"), [("tal", "tall"), ("Both", "both")])
+def test_a_slip_in_the_name_of_a_query(shell, name: str, meant: str) -> None:
+    code, _, err = shell("plan", STUDENT, "--query", name, "--epsilon", "1")
+    assert code == 2
+    assert f"found '{name}'. Did you mean '{meant}'?" in err
