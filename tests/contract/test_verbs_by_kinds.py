@@ -232,10 +232,10 @@ TABLE = table_of(
     report.to_csv            works    works    works    works    works     works    works    works    works
     report.beliefs           works    works    works    works    works    works    works    works    works
     report.slider            works    works    works    works    works    works    works    works    works
-    leaks                    works    works    works    works    CHAIN    works    works    attrs    attrs
+    leaks                    works    works    works    works    works    works    works    attrs    attrs
     leaks of network         works    works    secrets  secrets  works    works    works    -        -
-    leaks.to_pandas          works    works    works    works    CHAIN    works    works    attrs    attrs
-    leaks._repr_html_        works    works    works    works    CHAIN    works    works    attrs    attrs
+    leaks.to_pandas          works    works    works    works    works    works    works    attrs    attrs
+    leaks._repr_html_        works    works    works    works    works    works    works    attrs    attrs
     compare                  works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
     compare.to_pandas        works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
     compare._repr_html_      works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
