@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bnpriv.frameworks.guarantee import protected_fact
 from bnpriv.frameworks.protected import ProtectedSecret
-from bnpriv.networks.base import Network
+from bnpriv.networks.base import Network, network_text
 from bnpriv.render import Document
 from bnpriv.render.document import Block, Figure, Names, Section, fact
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
@@ -46,17 +46,6 @@ def framework_document(
     )
 
 
-def network_text(network: Network) -> str:
-    """Return what a network is, in a line."""
-    kind = network.kind_text.partition(" ")[2]
-    edges = len(network.graph.edges)
-    models = "one model" if network.models == 1 else f"{network.models:,} models"
-    return (
-        f"{kind}: {_many(len(network.attributes), 'attribute')}, {_many(edges, 'edge')}, {models}, "
-        f"level {network.level}"
-    )
-
-
 def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, ...]:
     """Return the network with what is protected marked; nothing where it is one node, or too large to be read."""
     if not 1 < len(network.attributes) <= MOST_DRAWN:
@@ -69,7 +58,3 @@ def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, 
         desc=f"{network_text(network)}. Protected attributes have a double border.",
     )
     return (Figure(graph_html(drawing), "Protected attributes have a double border."),)
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

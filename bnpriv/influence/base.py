@@ -19,8 +19,9 @@ from bnpriv.errors import BnprivError, NetworkError, Refusal
 from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import State
 from bnpriv.networks.base import Network
-from bnpriv.render import html, number_text, plotting, set_text
-from bnpriv.render.text import visible
+from bnpriv.render import Document, HasCard, number_text, plotting, set_text
+from bnpriv.render.document import Items, Name, Names
+from bnpriv.render.text import nats_text, visible
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.pair import Pair
 
@@ -109,7 +110,7 @@ class Details(Protocol):
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Influence:
+class Influence(HasCard):
     """The max-influence of a set of columns on a protected attribute.
 
     ``float(influence)`` is an upper bound in nats: seeing the columns moves the log odds between two protected secrets
@@ -335,11 +336,26 @@ class Influence:
         ended = "" if self.settled else ", not settled"
         return visible(f"Influence({set_text(self.columns)} on {self.protected}: {told}, {self.kind}{ended})")
 
-    def _repr_html_(self) -> str:
-        told = f": {number_text(float(self))} nats about "
-        title = html.element("h1", html.names(self.columns), told, html.name(self.protected))
-        lines = self.explain().splitlines()
-        return html.fragment(title, html.element("p", f"{self.kind}; {lines[0]}"), html.items(lines[1:]))
+    @property
+    def document(self) -> Document:
+        """Return how much is told, how well that is known, and how it is told."""
+        first, *lines = self.explain().splitlines()
+        told = f" {'tells' if len(self.columns) == 1 else 'tell'} {nats_text(float(self))} nats about "
+        return Document(
+            kind="influence",
+            kicker=f"bnpriv influence, {self.kind}",
+            headline=(Names(tuple(self.columns), nothing="nothing"), told, Name(self.protected)),
+            lead=first,
+            answer=(Items(tuple(lines)),) if lines else (),
+            data={
+                "columns": sorted(self.columns),
+                "protected": self.protected,
+                "nats": "inf" if math.isinf(float(self)) else None if math.isnan(float(self)) else float(self),
+                "kind": self.kind,
+                "pair": None if self.pair is None else str(self.pair),
+                "model": self.model,
+            },
+        )
 
 
 def plain_text(influence: Influence) -> str:

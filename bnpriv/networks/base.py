@@ -11,8 +11,9 @@ from bnpriv.errors import NetworkError
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import Reading
-from bnpriv.render.graph import network_html
-from bnpriv.render.html import fragment
+from bnpriv.render import Document, HasCard
+from bnpriv.render.document import Figure, Names, fact
+from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
 from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Network(Protocol):
         ...
 
 
-class NetworkMethods:
+class NetworkMethods(HasCard):
     """What all kinds of networks do alike."""
 
     def require(self: Network, attribute: str) -> str:
@@ -140,11 +141,33 @@ class NetworkMethods:
             graph.add_node(name, states=self.states.get(name, ()))
         return graph
 
-    def _repr_html_(self: Network) -> str:
-        kind, edges = self.kind_text.partition(" ")[2], self.graph.edges
-        facts = f"attributes {len(self.attributes)}, edges {len(edges)}, models {self.models}, level {self.level}"
-        title = kind[0].upper() + kind[1:]
-        return fragment(network_html(self.attributes, edges, title=title, facts=facts))
+    @property
+    def document(self: Network) -> Document:
+        """Return what the network is, drawn where it is small enough to be read."""
+        text = network_text(self)
+        kind, _, size = text.partition(": ")
+        drawing = Drawing(nodes=self.attributes, edges=self.graph.edges, title="The network", desc=f"{text}.")
+        drawn = (Figure(graph_html(drawing)),) if 1 < len(self.attributes) <= MOST_DRAWN else ()
+        return Document(
+            kind="network",
+            kicker="bnpriv network",
+            headline=kind[0].upper() + kind[1:],
+            lead=f"{size[0].upper()}{size[1:]}.",
+            answer=drawn,
+            facts=(fact("Attributes", (Names(self.attributes),)),) if not drawn else (),
+            data={"kind": kind, "attributes": list(self.attributes), "models": self.models, "level": self.level},
+        )
+
+
+def network_text(network: Network) -> str:
+    """Return what a network is, in a line: its kind, and its size."""
+    kind = network.kind_text.partition(" ")[2]
+    models = "one model" if network.models == 1 else f"{network.models:,} models"
+    attributes, edges = (
+        f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+        for number, word in ((len(network.attributes), "attribute"), (len(network.graph.edges), "edge"))
+    )
+    return f"{kind}: {attributes}, {edges}, {models}, level {network.level}"
 
 
 def columns_identity(reading: Reading) -> bytes:

@@ -18,7 +18,6 @@ from bnpriv.networks.base import Level, Network, NetworkMethods
 from bnpriv.networks.declared import SUM_TOLERANCE
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ, Reading
-from bnpriv.render import html
 from bnpriv.tables.schema import State
 
 Start = Literal["given", "stationary", "any"]
@@ -237,9 +236,6 @@ class MarkovChain(NetworkMethods):
         flows = self.stationary[:, :, np.newaxis] * self.transition
         back = flows.swapaxes(1, 2)
         return np.all(np.abs(flows - back) <= REVERSIBLE * np.maximum(flows, back), axis=(1, 2))
-
-    def _repr_html_(self) -> str:
-        return html.fragment(html.element("p", repr(self)))
 
     def __repr__(self) -> str:
         chains = "" if len(self.length) == 1 else f", chains={len(self.length)}"

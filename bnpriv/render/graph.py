@@ -73,18 +73,6 @@ def graph_html(drawing: Drawing) -> Html:
     return scroller(picture, drawing.title)
 
 
-def beside(picture: Html, *notes: Html) -> Html:
-    """Return a drawing with notes beside it, or below it where there is no room."""
-    return element("div", picture, element("div", *notes), class_="beside")
-
-
-def network_html(nodes: Sequence[str], edges: Sequence[Edge], *, title: str, facts: str) -> Html:
-    """Return a plain drawing below a sentence about it."""
-    listed = "; ".join(f"{visible(a)} to {visible(b)}" for a, b in edges)
-    drawing = Drawing(nodes=nodes, edges=edges, title=title, desc=f"{facts}. Edges from parent to child: {listed}.")
-    return join(element("p", element("b", title), f": {facts}"), graph_html(drawing))
-
-
 def quilt_legend(protected: str, *, quilt: frozenset[str], near: frozenset[str], remote: frozenset[str]) -> Html:
     """Return the sides of a Markov quilt in the colours of a drawing."""
     return legend(

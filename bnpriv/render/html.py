@@ -10,10 +10,8 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import final
 
-from bnpriv.render.outputs import write_text
 from bnpriv.render.text import Json, shorten, visible
 
 VOID = frozenset({"br", "hr", "input", "meta"})
@@ -171,11 +169,6 @@ def scroller(inner: Html, label: str) -> Html:
     return element("div", inner, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
-def section(title: str, *children: str, id_: str | None = None) -> Html:
-    """Return a section with its heading."""
-    return element("section", element("h2", title), *children, id=id_)
-
-
 def facts(rows: Iterable[tuple[str, str]]) -> Html:
     """Return questions with their answers."""
     pairs = (element("div", element("dt", question), element("dd", answer)) for question, answer in rows)
@@ -238,16 +231,3 @@ def page(title: str, *body: str, script: str = "") -> Html:
     main = element("div", element("main", *body), class_="bnpriv page")
     last = element("script", Html(script)) if script else Html()
     return Html(f"<!doctype html>\n{element('html', head, element('body', main, last), lang='en')}\n")
-
-
-def write(text: str, path: str | Path | None) -> str:
-    """Return a page, and write it to a file if there is one.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written; what was there before stays.
-    """
-    if path is not None:
-        write_text(path, text)
-    return str(text)
