@@ -56,7 +56,7 @@ def slider_of(report: Analysis) -> Slider | Refusal | None:
     if report.plan is None or report.best is None:
         return None
     by_quilts = quilt_calibration(report.plan)
-    if report.curves is not None and by_quilts is not None:
+    if report.curves is not None and by_quilts is report.best and by_quilts is not None:
         return Slider(best=by_quilts, curves=report.curves)
     rows = _rows(report.plan, report.best)
     if len(rows) < 2:

@@ -90,7 +90,7 @@ def _asked_headline(report: Analysis, query: object) -> Text:
     if told == 0:
         return subject, f" tells nothing about {_protected(report)}"
     if math.isinf(told):
-        return subject, f" {_infinite(report, most.asked)}"
+        return subject, f" {endless_text(most.asked)}"
     guess = " (estimate)" if most.asked.kind == "estimate" else ""
     moved = move_text(told, bounds_belief=most.bounds_belief)
     return subject, f" tells up to {number_text(told)} nats about {name}: {moved}{guess}"
@@ -104,18 +104,23 @@ def _without_bound(report: Analysis) -> str:
     return "tell about it without bound"
 
 
-def _infinite(report: Analysis, influence: Influence) -> str:
+def endless_text(influence: Influence) -> str:
     """Return what an infinite influence means: with how much probability more than a factor e is told."""
     name = name_text(influence.protected)
     if influence.unknown is not None:
         return f"may tell anything about {name}: nothing is known to bound it"
-    if report.network is not None and report.network.states.get(influence.protected):
+    if of_states(influence):
         return f"can rule out a secret of {name} altogether"
     distance = "" if influence.mu is None else f"mu is {number_text(influence.mu)}, "
     delta = rare(influence)
     rarity = "" if delta is None else f"{distance}delta at epsilon 1 is {number_text(delta)}"
     guess = " (estimate)" if influence.kind == "estimate" else ""
     return f"tells about {name} without bound" + (f"; {rarity}" if rarity else "") + guess
+
+
+def of_states(influence: Influence) -> bool:
+    """Return whether the secrets are states, of which one can be ruled out, and no numbers."""
+    return influence.pair is not None and math.isinf(influence.pair.farthest)
 
 
 def _columns_headline(report: Analysis) -> Text:
@@ -133,8 +138,8 @@ def _columns_headline(report: Analysis) -> Text:
     if told.too_large:
         bound = "by a bound, because its tables are too large"
         return Name(column), f" may tell most about {about}, {bound}: {moved} at most"
-    if math.isinf(float(told)) and not (report.network is not None and report.network.states.get(most.protected)):
-        return "Of all columns ", Name(column), f" tells most: it {_infinite(report, told)}"
+    if math.isinf(float(told)) and not of_states(told):
+        return "Of all columns ", Name(column), f" tells most: it {endless_text(told)}"
     return "Of all columns ", Name(column), f" tells most about {about}: {moved}"
 
 
@@ -172,10 +177,8 @@ def influence_text(influence: Influence) -> str:
     name = name_text(influence.protected)
     if value == 0:
         return f"{told} tells nothing about {name}"
-    if influence.mu is not None:
-        return f"{told} tells about {name} without bound: mu is {number_text(influence.mu)}"
     if math.isinf(value):
-        return f"{told} can rule out a secret of {name} altogether"
+        return f"{told} {endless_text(influence)}"
     return f"{told} tells at most {number_text(value)} nats about {name}"
 
 
@@ -200,15 +203,15 @@ def setting_text(report: Analysis) -> str:
     edges = "1 edge" if count == 1 else f"{count} edges"
     nodes = len(network.attributes)
     attributes = "1 attribute" if nodes == 1 else f"{nodes} attributes"
-    return f"{records}{attributes}, {edges}, {models_text(network)}"
+    size = f"{attributes}, {edges}, " if nodes > 1 else ""
+    return f"{records}{size}{models_text(network)}"
 
 
 def models_text(network: Network) -> str:
     """Return how many models there are, and where they come from."""
     if network.drawn is not None:
         return f"{network.models:,} models drawn from a posterior"
-    models = "one model" if network.models == 1 else f"{network.models:,} models"
-    return f"{models}, {network.kind_text}"
+    return network.kind_text if network.models == 1 else f"{network.models:,} models, {network.kind_text}"
 
 
 def draws_text(influence: Influence | None) -> str:

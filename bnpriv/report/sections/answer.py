@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.guarantee import observer_fact, protected_fact
+from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.mechanisms.answer import verdict_badge
 from bnpriv.mechanisms.usefulness import LIMITS, Usefulness
 from bnpriv.mechanisms.verdict import brief_text
@@ -17,7 +18,7 @@ from bnpriv.report.edges import leak_path
 from bnpriv.report.sections.beliefs import belief_fact
 from bnpriv.report.sections.laws import distance_text
 from bnpriv.report.values import Analysis, AttributeReport
-from bnpriv.report.words import observed_text, path_text
+from bnpriv.report.words import endless_text, observed_text, path_text
 
 ARROW = "\u2192"
 
@@ -28,17 +29,25 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
     secrets = report.protected if best is None else best.guarantee.secrets
     yield protected_fact(secrets)
     yield belief_fact(report)
-    leaks = tuple(_leak(row) for row in report.attributes) or _laws(report)
+    if tries:
+        yield fact("What to try next", *tries)
+    leaks = tuple(_leak(row) for row in report.attributes if row.columns or row.asked or row.driven) or _laws(report)
     if leaks:
         yield fact("What leaks most", *leaks)
     if best is not None:
-        yield fact("What noise it needs, and why", brief_text(best))
+        yield fact("What noise it needs, and why", _noise(best))
         yield fact("Is the answer still useful?", (verdict_badge(best), f" {_useful(best.useful)}"))
-    if tries:
-        yield fact("What to try next", *tries)
     yield observer_fact(_observer(report), "a statistic of these columns" if report.query is None else "the answer")
     source = "not stated" if report.source is None else report.source
     yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))
+
+
+def _noise(best: Calibration) -> str:
+    """Return the noise and its reason; a reason that is no quilt in its own words."""
+    reasons = best.certificate.reasons
+    by_quilt = any(isinstance(decision, Decision) for decision in best.certificate.decisions)
+    brief = brief_text(best)
+    return f"{brief} {reasons[0]}" if reasons and not by_quilt and reasons[0] not in brief else brief
 
 
 def _useful(useful: Usefulness) -> str:
@@ -77,12 +86,11 @@ def _leak(row: AttributeReport) -> Text:
     if top is None or float(top) == 0:
         return "No single column tells anything about ", Name(row.protected), "."
     told = float(top)
-    if top.mu is not None:
-        moved = f"mu = {number_text(top.mu)}, without bound"
-    elif top.unknown is not None:
-        moved = "nothing is known to bound it"
-    elif math.isinf(told):
-        moved = "it can rule out a secret"
+    if top.columns == frozenset({row.protected}):
+        between = "" if math.isinf(told) else f", {number_text(told)} nats"
+        return "The other values of ", Name(row.protected), f" tell about each of them{between}."
+    if math.isinf(told):
+        moved = f"it {endless_text(top)}"
     else:
         moved = f"{number_text(told)} nats (the odds move by at most a factor {odds.factor_text(told)})"
     edges = leak_path(top)

@@ -8,7 +8,20 @@ from collections.abc import Iterator, Mapping
 from bnpriv.errors import Refusal
 from bnpriv.influence.base import Influence
 from bnpriv.influence.heat import LEGEND, heat_cell
-from bnpriv.render.document import Block, Cell, HeatMap, Items, Name, Names, Paragraph, Section, Table, Text
+from bnpriv.render.document import (
+    Block,
+    Cell,
+    Code,
+    HeatMap,
+    Items,
+    Name,
+    Names,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+    Text,
+)
 from bnpriv.render.heat import Cell as HeatCell
 from bnpriv.render.text import name_text, number_text
 from bnpriv.report.values import Analysis, AttributeReport
@@ -26,6 +39,11 @@ MOST_LINES = 6
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 """Where curves are tabulated."""
 
+OF_ONE_RECORD = (
+    "What is told here is told by one record, about that record; the secret is about the whole table, and the noise "
+    "follows from the laws of the answer."
+)
+
 DASH = "\u2013"
 
 
@@ -36,6 +54,8 @@ def columns_section(report: Analysis) -> Section | None:
             return None
         return Section(title="Which columns tell what, and how", blocks=(Paragraph(str(report.without)),), id="columns")
     blocks: list[Block] = [Paragraph(node_text(report.network))]
+    if report.laws is not None:
+        blocks.append(Paragraph(OF_ONE_RECORD))
     blocks += _heat(report)
     for row in report.attributes:
         blocks += _attribute(report, row)
@@ -180,11 +200,19 @@ def _explanation(asked: Influence) -> Section:
     rows = [line for line in lines[1:] if line.startswith("Row: ")]
     others = [line for line in lines[1:] if line not in rows]
     blocks: list[Block] = [Paragraph(lines[0])]
-    blocks += [Items(tuple(others))] if others else []
+    blocks += [Items(tuple(map(_line, others)))] if others else []
     if len(rows) > MOST_LINES:
         title = f"The {len(rows)} rows of the network that carry it"
-        blocks.append(Section(title=title, blocks=(Items(tuple(rows)),), folded=True))
+        blocks.append(Section(title=title, blocks=(Items(tuple(map(_line, rows))),), folded=True))
     elif rows:
-        blocks.append(Items(tuple(rows)))
+        blocks.append(Items(tuple(map(_line, rows))))
     title = ("How ", Names(tuple(asked.columns)), f" {verb} about ", Name(asked.protected))
     return Section(title=title, blocks=tuple(blocks))
+
+
+def _line(line: str) -> Text:
+    """Return a path, or a row of a table of the network."""
+    kind, _, rest = line.partition(": ")
+    if kind == "Path":
+        return "Path: ", Strong(rest.replace("->", "\u2192").replace("<-", "\u2190"))
+    return ("Row: ", Code(rest)) if kind == "Row" else line
