@@ -30,8 +30,6 @@ CUSTOM = Refusal(
 MOST_NUMBERS = 128
 """Numbers of an answer whose law is worked out: each is tabulated over all values of a record."""
 
-KEPT = "_laws"
-
 NO_QUERY = Refusal(required="a query is needed", found="none", remedy="Pass the query to be released.")
 
 
@@ -57,13 +55,12 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
     -------
     Laws or Refusal
     """
-    kept = cast("tuple[Query | None, Laws | Refusal] | None", getattr(framework, KEPT, None))
-    if kept is not None and kept[0] is query:
-        return kept[1]
-    found = laws_of(framework, query)
-    if isinstance(framework, Framework):
-        object.__setattr__(framework, KEPT, (query, found))
-    return found
+    if not isinstance(framework, Framework):
+        return laws_of(framework, query)
+    kept = cast("dict[str, tuple[Query | None, Laws | Refusal]]", framework.kept.table("laws"))
+    if "last" not in kept or kept["last"][0] is not query:
+        kept["last"] = query, laws_of(framework, query)
+    return kept["last"][1]
 
 
 @singledispatch

@@ -17,6 +17,7 @@ from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.networks import DiscreteNetwork, require_discrete
 from bnpriv.networks.foreign import require_network
+from bnpriv.networks.kept import Kept
 from bnpriv.render import Document, HasCard
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Apart, Secret
@@ -79,6 +80,7 @@ class DatasetAttributePrivacy(HasCard):
     source: str = field(kw_only=True)
     laws: DeclaredLaws | None = field(default=None, kw_only=True, repr=False, compare=False)
     column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "dataset attribute privacy"
 

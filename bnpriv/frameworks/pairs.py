@@ -15,6 +15,7 @@ from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.kept import Kept
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, HasCard
 from bnpriv.secrets.pair import Pair
@@ -106,6 +107,7 @@ class DistributionPrivacy(HasCard):
     query: Query | None = None
     schema: Schema = NO_TABLE
     source: str = field(kw_only=True)
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "distribution privacy"
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bnpriv.influence.chain import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal, together
 from bnpriv.networks import MarkovChain
+from bnpriv.render.text import name_text, number_text
 
 DISTANCES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Distances of the values whose influence is shown."""
@@ -34,12 +35,15 @@ class FurtherTable:
     header : tuple of str
     rows : tuple of tuple of str, int or float
         One entry for every heading; infinite where there is no bound.
+    finding : str
+        The most important of it as a sentence, without a full stop; empty if there is none.
     """
 
     title: str
     intro: str
     header: tuple[str, ...]
     rows: tuple[tuple[str | int | float, ...], ...]
+    finding: str = ""
 
 
 @singledispatch
@@ -104,7 +108,13 @@ def _noises(chain: MarkovChain, exact: list[ExactInfluence]) -> FurtherTable:
         intro="For how many records the noise must stand at other epsilons, at the step that needs the most.",
         header=("epsilon", "exact", "spectral", "as published", "values hidden", "quilt"),
         rows=tuple(rows),
+        finding="".join(_finding(chain, float(row[1])) for row in rows if row[0] == 1.0),
     )
+
+
+def _finding(chain: MarkovChain, score: float) -> str:
+    column = name_text(chain.column)
+    return f"One value of {column} hides behind noise for {number_text(score)} records at epsilon 1"
 
 
 def _least(chain: MarkovChain, epsilon: float, told: list[SpectralBound]) -> float:

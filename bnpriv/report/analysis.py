@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from bnpriv.errors import NetworkError, Refusal, SizeError
+from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.evidence import Law, laws
 from bnpriv.frameworks import odds
 from bnpriv.influence.base import Influence, influence_of
@@ -83,8 +84,20 @@ class Teller:
         asked = frozenset(columns)
         border = self.network.graph.frontier(self.protected, asked)
         if border not in self._known:
-            self._known[border] = self._of(self.network, border, rows)
+            self._known[border] = self._kept(border, rows)
         return replace(self._known[border], columns=asked)
+
+    def _kept(self, border: tuple[str, ...], rows: int) -> Influence:
+        """Return what the evidence of the framework keeps, where it takes no more than its share of work."""
+        evidence = self.subject.influences
+        if evidence is not None:
+            columns = frozenset(border)
+            cells = evidence.work(columns, self.protected).cells
+            if cells <= max(LEAST_WORK, self.left // rows):
+                self.left -= min(self.left, cells)
+                with suppress(BnprivError):  # a network without limits of its own says below what is not known
+                    return evidence.influence(columns, self.protected)
+        return self._of(self.network, border, rows)
 
     def elsewhere(self, network: Network, columns: Iterable[str], rows: int = 1) -> Influence:
         """Return the same in another network, such as one without an edge."""

@@ -126,6 +126,9 @@ def of_states(influence: Influence) -> bool:
 def _columns_headline(report: Analysis) -> Text:
     most = report.worst
     assert most is not None
+    finding = next((made.finding for made in report.further if made.finding), "")
+    if not most.columns and finding:
+        return finding
     if not most.columns and most.asked is None:
         return Name(most.protected), " is the only attribute of the network"
     if most.told == 0 and most.most <= 0:

@@ -30,10 +30,10 @@ def slider_section(slider: Slider | Refusal) -> Section:
     title = "What another epsilon would do"
     if isinstance(slider, Refusal):
         return Section(title=title, blocks=(Paragraph(str(slider)),), id="slider-section")
-    by_quilts = " with the Markov quilt mechanism" if slider.curves else ""
+    whose = " with the Markov quilt mechanism" if slider.curves else " with the best mechanism"
     script = files("bnpriv.report").joinpath("slider.js").read_text(encoding="utf-8")
     blocks = (Live(_body(slider), script), Paragraph(_note(slider), soft=True))
-    return Section(title=f"{title}{by_quilts}", blocks=blocks, id="slider-section")
+    return Section(title=f"{title}{whose}", blocks=blocks, id="slider-section")
 
 
 def _body(slider: Slider) -> Html:
