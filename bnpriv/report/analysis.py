@@ -13,6 +13,7 @@ import numpy as np
 
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.evidence import Law, laws
+from bnpriv.evidence.subject import Subject
 from bnpriv.frameworks import odds
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.limited import limited_influence
@@ -25,7 +26,6 @@ from bnpriv.networks import Network, drivers
 from bnpriv.networks.factors import MOST_WORK
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.report.edges import edge_effects, leak_path
-from bnpriv.report.subject import Subject
 from bnpriv.report.values import AnswerTold, AttributeReport, Belief, EdgeEffect, NoiseOfQuilt, RankedQuilt
 from bnpriv.secrets.pair import Pair
 

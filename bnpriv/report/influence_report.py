@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, final
 from bnpriv import checks
 from bnpriv.errors import BnprivError, ParameterError, Refusal
 from bnpriv.evidence import impossibility
+from bnpriv.evidence.subject import Subject, subject_of, subject_of_network
 from bnpriv.frameworks import Framework, require_framework
 from bnpriv.influence.further import further_tables
 from bnpriv.mechanisms import WassersteinMechanism
@@ -43,7 +44,6 @@ from bnpriv.report.sections.quilts import quilts_section
 from bnpriv.report.sections.reading import reading_section
 from bnpriv.report.sections.slider import WORDS, slider_section
 from bnpriv.report.slider import slider_of
-from bnpriv.report.subject import Subject, subject_of, subject_of_network
 from bnpriv.report.values import Analysis
 from bnpriv.report.words import headline, lead, model_assumptions, setting_text, witness_text
 from bnpriv.secrets.declared import Protect

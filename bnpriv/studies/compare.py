@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -11,16 +11,18 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.checks import listing
-from bnpriv.errors import Refusal
-from bnpriv.evidence import discrete_influences, impossibility
-from bnpriv.frameworks import DistributionalAttributePrivacy, of_parameters
+from bnpriv.errors import Refusal, SizeError
+from bnpriv.evidence import impossibility
+from bnpriv.evidence.subject import Subject, subject_of
+from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, require_framework
+from bnpriv.influence.base import Influence
 from bnpriv.mechanisms.plan import Plan, plan
-from bnpriv.networks import Network
+from bnpriv.networks import Network, drivers
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
-from bnpriv.render.document import Code, Items, Table
+from bnpriv.render.document import Code, Items, Paragraph, Table
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import nats_text, number_text
+from bnpriv.render.text import and_text, nats_text, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,24 +38,34 @@ class Comparison(Shown):
 
     Parameters
     ----------
-    frameworks : (DistributionalAttributePrivacy, DistributionalAttributePrivacy)
-        A and B.
+    frameworks : (Framework, Framework)
+        A and B, of any notion.
     query : Query
-    epsilon : float
+    epsilon, delta : float
+        What is asked of both.
     plans : (Plan, Plan)
         Every mechanism under A and under B.
     influences : tuple of mapping from str to float
         For A and for B: what the queried columns tell about each protected attribute, in nats; infinite where the query
-        reads it or the model does not cover the query.
+        reads it or the model does not cover the query. Columns of one record if the network is one of records; nothing
+        for laws that are declared without a network, which name no columns.
+    rarities : tuple of mapping from str to float
+        For A and for B: how improbable more than `epsilon` is, as a delta, where the influence is infinite and this is
+        known.
+    one_record : tuple of bool
+        For A and for B: whether the influences are those of the columns of one record.
     differences : tuple of str
         In what the frameworks differ, in words; empty if in nothing that matters here.
     """
 
-    frameworks: tuple[DistributionalAttributePrivacy, DistributionalAttributePrivacy]
+    frameworks: tuple[Framework, Framework]
     query: Query
     epsilon: float
+    delta: float
     plans: tuple[Plan, Plan]
     influences: tuple[dict[str, float], dict[str, float]]
+    rarities: tuple[dict[str, float], dict[str, float]]
+    one_record: tuple[bool, bool]
     differences: tuple[str, ...]
 
     @property
@@ -108,23 +120,28 @@ class Comparison(Shown):
     @property
     def document(self) -> Document:
         """Return both frameworks side by side, and in what they differ."""
-        rows = [[f"influence on {name}", *(_nats(found, name) for found in self.influences)] for name in self.protected]
+        sides = tuple(zip(self.influences, self.rarities, strict=True))
+        rows = [[f"influence on {name}", *(self._nats(*side, name) for side in sides)] for name in self.protected]
         facts = [_best(chosen) for chosen in self.plans]
         rows += [[key, *(_shown(fact.get(key, "")) for fact in facts)] for key in facts[0]]
         differ = tuple(f"They differ: {difference}" for difference in self.differences)
         table = Table(caption="What they have and what they give", header=("", *SIDES), rows=rows)
         told = [
-            [{"protected": name, "nats": _number(nats)} for name, nats in found.items()] for found in self.influences
+            [{"protected": name, "nats": _number(nats), "delta": rare.get(name)} for name, nats in found.items()]
+            for found, rare in sides
         ]
+        told_apart = Items(differ or ("They differ in nothing that matters here.",))
+        asked = f"at epsilon {self.epsilon:g}" + (f" and delta {self.delta:g}" if self.delta else "")
         return Document(
             kind="comparison",
             kicker="bnpriv comparison",
-            headline=(Code(str(self.query)), f" at epsilon {self.epsilon:g} under two frameworks"),
+            headline=(Code(str(self.query)), f" {asked} under two frameworks"),
             lead=self._verdict(),
-            answer=(table, Items(differ or ("They differ in nothing that matters here.",))),
+            answer=(table, *map(Paragraph, self._notes()), told_apart),
             data={
                 "query": str(self.query),
                 "epsilon": self.epsilon,
+                "delta": self.delta,
                 "sides": [
                     {"influences": influences, "best": {key: _number(value) for key, value in fact.items()}}
                     for influences, fact in zip(told, facts, strict=True)
@@ -132,6 +149,18 @@ class Comparison(Shown):
                 "differences": list(self.differences),
             },
         )
+
+    def _nats(self, found: dict[str, float], rare: dict[str, float], name: str) -> str:
+        if name not in found:
+            return "not protected"
+        shown = nats_text(found[name])
+        return f"{shown}, delta {number_text(rare[name])} at epsilon {self.epsilon:g}" if name in rare else shown
+
+    def _notes(self) -> tuple[str, ...]:
+        named = [
+            side for side, found, one in zip(SIDES, self.influences, self.one_record, strict=True) if found and one
+        ]
+        return (f"Influences under {and_text(named)} are those of the columns of one record.",) if named else ()
 
     def _verdict(self) -> str:
         errors = [chosen.best.expected_error if chosen.calibrations else math.inf for chosen in self.plans]
@@ -156,20 +185,21 @@ def _number(value: object) -> object:
 
 
 def compare(
-    framework_a: DistributionalAttributePrivacy,
-    framework_b: DistributionalAttributePrivacy,
+    framework_a: Framework,
+    framework_b: Framework,
     query: Query | str,
     epsilon: float = 1.0,
+    delta: float = 0.0,
 ) -> Comparison:
     """Set two frameworks side by side for one query: what leaks, the best mechanism, its error, and why.
 
     Parameters
     ----------
-    framework_a, framework_b : DistributionalAttributePrivacy
-        For example with two networks, or with other secrets.
+    framework_a, framework_b : Framework
+        Of any notion and kind of network; for example with two networks, or with other secrets.
     query : Query or str
         What is to be released.
-    epsilon : float
+    epsilon, delta : float
         The guarantee that is asked of both.
 
     Returns
@@ -180,7 +210,7 @@ def compare(
     Raises
     ------
     ParameterError
-        If epsilon is out of range.
+        If epsilon or delta is out of range.
     RefusedError
         If all secrets of a protected attribute are impossible.
     QueryError, SchemaError
@@ -195,32 +225,64 @@ def compare(
     >>> print(found.differences[0])
     protected: income in A, gender in B.
     """
+    both = (framework_a, framework_b)
+    for framework in both:
+        require_framework(framework)
     query, epsilon = as_query(query), checks.epsilon(epsilon)
-    both = (of_parameters(framework_a, "a comparison"), of_parameters(framework_b, "a comparison"))
     for framework in both:
         refusal = impossibility(framework)
         if refusal is not None:
             raise refusal.error()
-    plans = tuple(plan(framework, query, epsilon) for framework in both)
-    told = tuple(_told(framework, query) for framework in both)
+    a, b = (subject_of(framework, None) for framework in both)
+    plans = tuple(plan(framework, query, epsilon, delta) for framework in both)
+    told = tuple(_told(subject, query) for subject in (a, b))
+    nats = tuple({name: _influence(each) for name, each in found.items()} for found in told)
+    rare = tuple(_rarities(found, epsilon) for found in told)
     return Comparison(
         frameworks=both,
         query=query,
         epsilon=epsilon,
+        delta=delta,
         plans=(plans[0], plans[1]),
-        influences=(told[0], told[1]),
-        differences=tuple(_differences(framework_a, framework_b, query)),
+        influences=(nats[0], nats[1]),
+        rarities=(rare[0], rare[1]),
+        one_record=(_of_one_record(a), _of_one_record(b)),
+        differences=tuple(_differences(a, b, query)),
     )
 
 
-def _told(framework: DistributionalAttributePrivacy, query: Query) -> dict[str, float]:
-    evidence = discrete_influences(framework)
-    if isinstance(evidence, Refusal) or evidence.covers(query.columns) is not None:
-        return dict.fromkeys(framework.secrets, math.inf)
-    return {
-        name: math.inf if name in query.columns else float(evidence.influence(query.columns, name))
-        for name in framework.secrets
-    }
+def _told(subject: Subject, query: Query) -> dict[str, Influence | None]:
+    """Return what the queried columns tell about every protected attribute; None where nothing bounds it."""
+    if subject.network is None:
+        return {}
+    if subject.covers(query.columns) is not None:
+        return dict.fromkeys(subject.secrets)
+    return {name: _of_attribute(subject, name, query.columns) for name in subject.secrets}
+
+
+def _of_attribute(subject: Subject, name: str, columns: frozenset[str]) -> Influence | None:
+    assert subject.network is not None
+    if name in drivers(subject.network, columns):
+        return None
+    try:
+        return subject.told(name, columns)
+    except SizeError:
+        return None
+
+
+def _influence(found: Influence | None) -> float:
+    return math.inf if found is None else float(found)
+
+
+def _rarities(told: dict[str, Influence | None], epsilon: float) -> dict[str, float]:
+    """Return how improbable more than epsilon is, where an influence is infinite and that is known."""
+    endless = {name: found for name, found in told.items() if found is not None and math.isinf(float(found))}
+    deltas = {name: found.delta(epsilon) for name, found in endless.items()}
+    return {name: delta for name, delta in deltas.items() if not isinstance(delta, Refusal)}
+
+
+def _of_one_record(subject: Subject) -> bool:
+    return subject.network is not None and subject.network.level == "records"
 
 
 def _best(chosen: Plan) -> dict[str, object]:
@@ -235,39 +297,63 @@ def _best(chosen: Plan) -> dict[str, object]:
     }
 
 
-def _nats(found: dict[str, float], name: str) -> str:
-    return nats_text(found[name]) if name in found else "not protected"
-
-
 def _shown(value: object) -> str:
     if isinstance(value, float):
         return "" if math.isnan(value) else number_text(value)
     return str(value)
 
 
-def _differences(a: DistributionalAttributePrivacy, b: DistributionalAttributePrivacy, query: Query) -> Iterator[str]:
+def _differences(a: Subject, b: Subject, query: Query) -> Iterator[str]:
+    one, other = a.framework, b.framework
+    assert one is not None
+    assert other is not None
     facts = {
-        "notion": (a.notion, b.notion),
-        "protected": (listing(a.secrets), listing(b.secrets)),
-        "number of records": (f"{a.schema.records:,}", f"{b.schema.records:,}"),
-        "models": (str(a.network.models), str(b.network.models)),
-        "source": (a.source, b.source),
-        "declared independent": (listing(sorted(a.independent)), listing(sorted(b.independent))),
+        "notion": (one.notion, other.notion),
+        "protected": (listing(one.protected), listing(other.protected)),
+        "number of records": (f"{one.schema.records:,}", f"{other.schema.records:,}"),
+        "models": (str(one.models), str(other.models)),
+        "source": (one.source, other.source),
+        "declared independent": (listing(sorted(_independent(one))), listing(sorted(_independent(other)))),
     }
-    for what, (one, other) in facts.items():
-        if one != other:
-            yield f"{what}: {one} in A, {other} in B."
-    for name in a.secrets:
-        if name in b.secrets and set(a.secrets[name]) != set(b.secrets[name]):
-            yield f"pairs of secrets of {name}: {len(a.secrets[name])} ordered pairs in A, {len(b.secrets[name])} in B."
+    for what, (left, right) in facts.items():
+        if left != right:
+            yield f"{what}: {left} in A, {right} in B."
+    yield from _secret_differences(one, other)
     for name in sorted(query.columns):
-        one, other = a.schema.columns.get(name), b.schema.columns.get(name)
-        if one != other:
-            yield f"column {name}: {one} in A, {other} in B."
-    yield from _network_differences(a.discrete, b.discrete)
+        column, other_column = one.schema.columns.get(name), other.schema.columns.get(name)
+        if column != other_column:
+            yield f"column {name}: {column} in A, {other_column} in B."
+    if a.network is not None and b.network is not None:
+        yield from _network_differences(a.network, b.network)
+
+
+def _independent(framework: Framework) -> Iterable[str]:
+    return framework.independent if isinstance(framework, DistributionalAttributePrivacy) else ()
+
+
+def _secret_differences(a: Framework, b: Framework) -> Iterator[str]:
+    """Yield what is protected of attributes that both protect, but not in the same way."""
+    words = [{each.attribute: each for each in framework.protected_secrets} for framework in (a, b)]
+    for name in a.secrets:
+        if name not in b.secrets:
+            continue
+        left, right = words[0][name], words[1][name]
+        if left.secret != right.secret:
+            yield f"secret of {name}: {left.secret} in A, {right.secret} in B."
+        one, other = (frozenset(pair.identity for pair in framework.secrets[name]) for framework in (a, b))
+        if one == other:
+            continue
+        if len(one) != len(other):
+            yield f"pairs of secrets of {name}: {len(one)} ordered pairs in A, {len(other)} in B."
+        elif left.pairs != right.pairs:
+            yield f"pairs of secrets of {name}: {left.pairs} in A, {right.pairs} in B."
+        else:
+            yield f"pairs of secrets of {name}: others in A than in B."
 
 
 def _network_differences(a: Network, b: Network) -> Iterator[str]:
+    if a.kind_text != b.kind_text:
+        yield f"kind of network: {a.kind_text} in A, {b.kind_text} in B."
     for what, one, other in (
         ("attributes", set(a.attributes), set(b.attributes)),
         ("edges", {f"{p} -> {c}" for p, c in a.graph.edges}, {f"{p} -> {c}" for p, c in b.graph.edges}),
@@ -276,10 +362,13 @@ def _network_differences(a: Network, b: Network) -> Iterator[str]:
             yield f"{what} only in A: {listing(sorted(one - other))}."
         if other - one:
             yield f"{what} only in B: {listing(sorted(other - one))}."
+    if a.kind_text != b.kind_text:
+        return
     other_numbers = [
         name
         for name in a.attributes
         if name in b.attributes and a.graph.parents[name] == b.graph.parents[name] and not a.same_law(b, name)
     ]
     if other_numbers:
-        yield f"other numbers or states in the tables of {listing(other_numbers)}."
+        what = "numbers or states in the tables" if a.states else "laws"
+        yield f"other {what} of {listing(other_numbers)}."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv.checks import closest, listing, member
 from bnpriv.errors import FrameworkError, NetworkError, Refusal, SizeError
-from bnpriv.evidence import influences
+from bnpriv.evidence import impossibility, influences
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -302,6 +302,9 @@ def _declared(
         return model.network, model.secrets, whole
     network = model.network if isinstance(model, DatasetAttributePrivacy) else model
     require_network(network)
+    impossible = impossibility(model)
+    if impossible is not None:
+        raise impossible.error()
     strange = sorted(query.columns.difference(network.attributes, network.reading.columns))
     if strange:
         raise NetworkError(

@@ -236,9 +236,9 @@ TABLE = table_of(
     leaks of network         works    works    secrets  secrets  works    works    works    -        -
     leaks.to_pandas          works    works    works    works    works    works    works    attrs    attrs
     leaks._repr_html_        works    works    works    works    works    works    works    attrs    attrs
-    compare                  works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
-    compare.to_pandas        works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
-    compare._repr_html_      works    works    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
+    compare                  works    works    works    works    works    works    works    works    works
+    compare.to_pandas        works    works    works    works    works    works    works    works    works
+    compare._repr_html_      works    works    works    works    works    works    works    works    works
     tradeoff                 works    works    works    works    works    works    works    works    works
     tradeoff.to_pandas       works    works    works    works    works    works    works    works    works
     tradeoff._repr_html_     works    works    works    works    works    works    works    works    works

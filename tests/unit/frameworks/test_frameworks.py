@@ -423,7 +423,6 @@ def test_exact_laws_of_a_count_over_two_thousand_records() -> None:
 
 NEEDS_PARAMETERS = {
     "a made-up table": bp.simulate,
-    "a comparison": lambda framework: bp.compare(framework, framework, ILL),
 }
 
 

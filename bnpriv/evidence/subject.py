@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import cast, final
 
+from bnpriv.checks import listing, spelling
 from bnpriv.errors import BnprivError, Refusal
-from bnpriv.evidence import Influences, influences, require_possible
+from bnpriv.evidence.possible import require_possible
+from bnpriv.evidence.structural import Influences, influences
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -18,6 +20,7 @@ from bnpriv.frameworks import (
     ValuePrivacy,
 )
 from bnpriv.frameworks.protected import pairs_secret
+from bnpriv.influence.base import Influence, influence_of
 from bnpriv.networks import DiscreteNetwork, Network, drivers
 from bnpriv.networks.joined import joined
 from bnpriv.queries.base import Query
@@ -65,6 +68,37 @@ class Subject:
     def quilts_count(self) -> bool:
         """Whether noise may rest on quilts of the network."""
         return self.influences is not None
+
+    def covers(self, columns: frozenset[str]) -> Refusal | None:
+        """Return why the model says nothing about one of `columns`, or None if it covers all."""
+        if self.framework is not None:
+            evidence = influences(self.framework)
+            if not isinstance(evidence, Refusal):
+                return evidence.covers(columns)
+        if self.network is None:
+            return None
+        missing = sorted(columns.difference(self.network.attributes, self.network.reading.columns))
+        if not missing:
+            return None
+        known = (*self.network.attributes, *self.network.reading.columns)
+        return Refusal(
+            required="every queried column must be a node of the network",
+            found=listing(missing),
+            remedy=spelling(missing[0], known),
+        )
+
+    def told(self, protected: str, columns: frozenset[str]) -> Influence:
+        """Return what queried columns tell about a protected attribute that they do not read.
+
+        Raises
+        ------
+        SizeError
+            If a table would be too large and no cheaper bound holds.
+        """
+        assert self.network is not None
+        if self.influences is not None:
+            return self.influences.influence(columns, protected)
+        return influence_of(self.network, drivers(self.network, columns), protected, self.secrets[protected])
 
     def asked(self, protected: str) -> frozenset[str] | None:
         """Return the attributes that stand for the queried columns, but for a protected one; None without a query."""
