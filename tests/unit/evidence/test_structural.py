@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ QUERIES = {"student": "mean(height)", "clinic": "mean(age)", "survey": "count(sc
 
 
 @pytest.fixture
-def built(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[object]]:
+def built(monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
     """Count the tables behind influences by network, protected attribute, frontier and pairs."""
     made: Counter[object] = Counter()
     real = RatioTables.of
@@ -29,7 +28,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[object]]:
         return real(network, protected, border, pairs, *args)
 
     monkeypatch.setattr(RatioTables, "of", of)
-    yield made
+    return made
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
