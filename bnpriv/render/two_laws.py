@@ -10,7 +10,7 @@ from bnpriv.render import svg
 from bnpriv.render.html import Html, element, join
 from bnpriv.render.text import number_text
 
-WIDE, PANEL, BELOW, SIDE = 640.0, 120.0, 24.0, 12.0
+WIDE, PANEL, BELOW, SIDE = 640.0, 120.0, 44.0, 12.0
 
 Heights = Sequence[tuple[float, float]]
 """Places with heights, from left to right."""

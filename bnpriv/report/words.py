@@ -13,7 +13,7 @@ from bnpriv.mechanisms.drawn import points_text
 from bnpriv.mechanisms.verdict import share_text, verdict_text
 from bnpriv.networks import Network
 from bnpriv.render.document import Code, Name, Text
-from bnpriv.render.text import and_text, name_text, number_text, some_text
+from bnpriv.render.text import and_text, excess_text, name_text, number_text, some_text
 from bnpriv.report.analysis import rare
 from bnpriv.report.values import Analysis, AttributeReport
 
@@ -113,7 +113,7 @@ def endless_text(influence: Influence) -> str:
         return f"can rule out a secret of {name} altogether"
     distance = "" if influence.mu is None else f"mu is {number_text(influence.mu)}, "
     delta = rare(influence)
-    rarity = "" if delta is None else f"{distance}delta at epsilon 1 is {number_text(delta)}"
+    rarity = "" if delta is None else f"{distance}delta at epsilon 1 is {excess_text(delta)}"
     guess = " (estimate)" if influence.kind == "estimate" else ""
     return f"tells about {name} without bound" + (f"; {rarity}" if rarity else "") + guess
 

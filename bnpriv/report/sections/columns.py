@@ -23,7 +23,7 @@ from bnpriv.render.document import (
     Text,
 )
 from bnpriv.render.heat import Cell as HeatCell
-from bnpriv.render.text import name_text, number_text
+from bnpriv.render.text import excess_text, name_text, number_text
 from bnpriv.report.values import Analysis, AttributeReport
 from bnpriv.report.words import draws_text, influence_text, node_text, witness_text
 
@@ -171,7 +171,7 @@ def _delta(told: Influence | None, epsilon: float) -> str:
     if float(told) <= epsilon:
         return "0"
     delta = told.delta(epsilon)
-    return "not known" if isinstance(delta, Refusal) else number_text(delta)
+    return "not known" if isinstance(delta, Refusal) else excess_text(delta)
 
 
 def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:

@@ -10,7 +10,7 @@ from bnpriv.influence.base import Influence
 from bnpriv.render.chart import line_chart
 from bnpriv.render.document import Block, Figure, Paragraph, Section, Table
 from bnpriv.render.html import scroller
-from bnpriv.render.text import name_text, number_text, set_text
+from bnpriv.render.text import excess_text, name_text, number_text, set_text
 from bnpriv.render.two_curves import two_curves
 from bnpriv.report.values import Analysis
 
@@ -52,14 +52,14 @@ def _chart(report: Analysis) -> Iterator[Block]:
         across="epsilon (nats)",
         up="delta",
         title="Privacy curve without noise",
-        desc=f"It falls with epsilon; at epsilon 1 delta is {number_text(at_one)}.",
+        desc=f"It falls with epsilon; at epsilon 1 delta is {excess_text(at_one)}.",
         marks=(0.0, 1.0, 2.0, 3.0, 4.0),
     )
     guess = any(row.asked is not None and row.asked.kind == "estimate" for row in report.attributes)
     told = "the queried columns tell" if report.query is not None else "the most telling column tells"
     yield Paragraph(
         f"With what {told}, a set of observations that has probability p under one secret has at most exp(epsilon) p + "
-        f"delta under the other{' (estimate)' if guess else ''}; at epsilon 1 delta is {number_text(at_one)}."
+        f"delta under the other{' (estimate)' if guess else ''}; at epsilon 1 delta is {excess_text(at_one)}."
     )
     yield Figure(scroller(chart, "Privacy curve"))
 
