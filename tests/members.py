@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,10 +18,13 @@ def columns_of(network: IntervalNetwork) -> Iterator[tuple[str, tuple[int, ...],
             yield name, place, vertices(network.lower[name][column], network.upper[name][column])
 
 
-def member(network: IntervalNetwork, rng: np.random.Generator, *, corner: bool) -> bp.DiscreteNetwork:
-    """Return a random member: a vertex of every column, or a mixture of its vertices."""
-    tables = {name: np.empty_like(network.upper[name]) for name in network.attributes}
-    for name, place, corners in columns_of(network):
-        weights = np.eye(len(corners))[rng.integers(len(corners))] if corner else rng.dirichlet(np.ones(len(corners)))
-        tables[name][(slice(None), *place)] = weights @ corners
+def members(network: IntervalNetwork, rng: np.random.Generator, at_corners: Sequence[bool]) -> bp.DiscreteNetwork:
+    """Return random members as the models of one network: a vertex of every column, or a mixture of its vertices."""
+    tables = {name: np.empty((len(at_corners), *network.upper[name].shape)) for name in network.attributes}
+    columns = list(columns_of(network))
+    for k, corner in enumerate(at_corners):
+        for name, place, corners in columns:
+            size = len(corners)
+            weights = np.eye(size)[rng.integers(size)] if corner else rng.dirichlet(np.ones(size))
+            tables[name][(k, slice(None), *place)] = weights @ corners
     return from_weights(tables, states=network.states, parents=network.graph.parents)

@@ -20,6 +20,9 @@ from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets.states import SecretPair
 
+KnownNoise = Laplace | Gaussian | NoNoise
+"""Noise whose density the guesser knows."""
+
 MOST_GUESSED_SETTINGS = 2**22
 """Combinations of parameter states that are weighed."""
 
@@ -166,12 +169,12 @@ class Guesser:
     ----------
     settings : Settings
     answers : Answers
-    noise : Noise
+    noise : Laplace, Gaussian or NoNoise
     """
 
     settings: Settings
     answers: Answers
-    noise: Noise
+    noise: KnownNoise
 
     def correct(self, first: FloatArray, second: FloatArray) -> tuple[float, bool]:
         """Return how often the guess is right, on answers of shape (draws, outputs) under either secret.
@@ -208,8 +211,8 @@ class Guesser:
         return _normal(values - mean, covariance + np.diag(extra))
 
 
-def check_noise(noise: Noise) -> None:
-    """Refuse noise whose density the guesser does not know.
+def known_noise(noise: Noise) -> KnownNoise:
+    """Return noise whose density the guesser knows.
 
     Raises
     ------
@@ -222,6 +225,7 @@ def check_noise(noise: Noise) -> None:
             found=type(noise).__name__,
             remedy="Rehearse a calibration of another mechanism.",
         )
+    return noise
 
 
 def normal_laplace(x: FloatArray, spread: FloatArray, scale: float) -> FloatArray:

@@ -2,7 +2,7 @@
 
 Several sign changes of p - exp(eps) q may lie between two neighbouring atoms, so there is no closed form. The integral
 of the positive part is bounded from above on a grid: exactly where a bound on the curvature shows that the sign does
-not change, and by the largest possible value elsewhere.
+not change, on a finer grid elsewhere, and by the largest possible value where the finest does not show it either.
 """
 
 from __future__ import annotations
@@ -10,19 +10,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.laws import Atoms
 
-STEPS_PER_DEVIATION = 500
-"""Grid points per standard deviation."""
+COARSE_STEPS = 20
+"""Cells per standard deviation of the first grid."""
+
+FINER_STEPS, TIMES_FINER = 5, 2
+"""A cell in which the sign may change is cut into so many, so many times."""
+
+STEPS_PER_DEVIATION = COARSE_STEPS * FINER_STEPS**TIMES_FINER
+"""Cells per standard deviation of the finest grid."""
 
 MIXTURE_REACH = 12.0
 """Standard deviations beyond the outer atoms; what lies further out is counted in full."""
 
 MOST_MIXTURE_TERMS = 2**25
-"""Grid points times atoms."""
+"""Points of the finest grid times atoms."""
 
 MIXTURE_TERMS_AT_ONCE = 2**20
 
@@ -105,26 +112,46 @@ def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
     from scipy.special import ndtr
 
     low, high = float(atoms[0]) - MIXTURE_REACH * scale, float(atoms[-1]) + MIXTURE_REACH * scale
-    grid: FloatArray = np.linspace(low, high, _points(atoms, scale), dtype=np.float64)
-    width = float(grid[1] - grid[0]) / scale
+    cells = math.ceil((high - low) / scale * COARSE_STEPS)
+    places, width = np.arange(cells), (high - low) / cells
     total = np.sum(np.maximum(masses, 0.0), axis=0) * 2 * float(ndtr(-MIXTURE_REACH))
-    per_block = max(2, MIXTURE_TERMS_AT_ONCE // atoms.size)
-    for start in range(0, grid.size - 1, per_block):
-        w = grid[start : start + per_block + 1]
-        z = (w[:, None] - atoms[None, :]) / scale
-        density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-        value = density @ masses
-        below: FloatArray = np.asarray(ndtr(z)) @ masses
-        # |phi''(z)| <= (z^2 + 1) phi(z); over a narrow cell it grows by less than the factor 2 allowed here
-        bend = 2 * (density * (z * z + 1)) @ np.abs(masses) * width**2 / 8
-        total += _cells(value, np.diff(below, axis=0), np.maximum(bend[1:], bend[:-1]), width)
+    per_block = max(FINER_STEPS, MIXTURE_TERMS_AT_ONCE // (2 * atoms.size))
+    for level in range(TIMES_FINER + 1):
+        cut = [np.zeros(0, dtype=np.int64)]
+        for start in range(0, places.size, per_block):
+            block = places[start : start + per_block]
+            ends, at = np.unique(np.stack([block, block + 1]), return_inverse=True)
+            curves = _curves(low + width * ends.astype(np.float64), atoms, masses, scale)
+            found, certain = _cells(curves[:, at.reshape(2, -1)], width / scale)
+            certain |= level == TIMES_FINER
+            total += np.sum(found[certain], axis=0)
+            cut.append(block[~certain])
+        places, width = (
+            (np.concatenate(cut)[:, None] * FINER_STEPS + np.arange(FINER_STEPS)).ravel(),
+            width / FINER_STEPS,
+        )
     return total
 
 
-def _cells(value: FloatArray, integral: FloatArray, bend: FloatArray, width: float) -> FloatArray:
-    """Add up cells for every column: the integral where the sign is surely positive, nothing where it is surely not."""
-    left, right = value[:-1], value[1:]
-    positive = np.minimum(left, right) > bend
-    negative = np.maximum(left, right) < -bend
-    unsure = width * (np.maximum(np.maximum(left, right), 0.0) + bend)
-    return np.sum(np.where(positive, np.maximum(integral, 0.0), np.where(negative, 0.0, unsure)), axis=0)
+def _cells(curves: FloatArray, width: float) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Bound the integrals over cells from above, and say for which the sign is certain in all columns.
+
+    The curves are given at both ends of the cells, shape (3, 2, cells, columns). Where the sign is surely positive the
+    bound is the integral, where it is surely negative it is 0.
+    """
+    value, below, curvature = curves
+    bend = 2 * curvature.max(axis=0) * width**2 / 8
+    positive, negative = value.min(axis=0) > bend, value.max(axis=0) < -bend
+    most = width * (np.maximum(value.max(axis=0), 0.0) + bend)
+    found = np.where(positive, np.maximum(below[1] - below[0], 0.0), np.where(negative, 0.0, most))
+    return found, np.all(positive | negative, axis=1)
+
+
+def _curves(w: FloatArray, atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
+    """Return values, integrals and a bound of second derivatives at some points, of shape (3, points, columns)."""
+    from scipy.special import ndtr
+
+    z = (w[:, None] - atoms[None, :]) / scale
+    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    below: FloatArray = np.asarray(ndtr(z), dtype=np.float64)
+    return np.stack([density @ masses, below @ masses, (density * (z * z + 1)) @ np.abs(masses)])

@@ -152,6 +152,8 @@ def _signed_from_left(atoms: FloatArray, masses: FloatArray, scale: float) -> Fl
 
 def _stretches(atoms: FloatArray, scale: float) -> list[tuple[int, int]]:
     """Cut the atoms into stretches of at most SPAN scales."""
+    if atoms[-1] - atoms[0] < SPAN * scale:
+        return [(0, atoms.size)]
     place = np.floor((atoms - atoms[0]) / (SPAN * scale))
     starts = np.flatnonzero(np.diff(place, prepend=-1.0)).tolist()
     return list(zip(starts, [*starts[1:], atoms.size], strict=True))

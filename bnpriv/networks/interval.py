@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -43,10 +44,10 @@ def vertices(lower: FloatArray, upper: FloatArray) -> FloatArray:
     >>> vertices(np.array([0.25, 0.0, 0.25]), np.array([0.5, 0.25, 0.75])).tolist()
     [[0.25, 0.0, 0.75], [0.25, 0.25, 0.5], [0.5, 0.0, 0.5], [0.5, 0.25, 0.25]]
     """
-    low, high = _normalized([Fraction(float(x)) for x in lower], [Fraction(float(x)) for x in upper])
+    low, high, unit = _whole(*_normalized([Fraction(float(x)) for x in lower], [Fraction(float(x)) for x in upper]))
     free = [k for k in range(len(low)) if low[k] < high[k]]
     if not free:
-        return np.array([[float(x) for x in low]])
+        return np.array([[x / unit for x in low]])
     if len(free) << (len(free) - 1) > MOST_VERTICES:
         raise SizeError(
             f"a column may have at most {MOST_VERTICES:,} vertices",
@@ -60,20 +61,26 @@ def vertices(lower: FloatArray, upper: FloatArray) -> FloatArray:
             column = list(low)
             for k, end in zip(others, ends, strict=True):
                 column[k] = end
-            for vertex in _completed(column, last, low[last], high[last]):
+            for vertex in _completed(column, last, low[last], high[last], unit):
                 found.setdefault(tuple(f"{x:.13g}" for x in vertex), vertex)
     return np.array(sorted(found.values()))
 
 
-def _completed(column: list[Fraction], last: int, low: Fraction, high: Fraction) -> list[tuple[float, ...]]:
+def _completed(column: list[int], last: int, low: int, high: int, unit: int) -> list[tuple[float, ...]]:
     """Return the vertex whose entry `last` makes the sum one, if there is one, and its twin with zero there."""
-    rest = 1 - (sum(column) - column[last])
-    slack = 8 * len(column) * Fraction(UNIT_ROUNDOFF)
+    rest = unit - (sum(column) - column[last])
+    slack = 8 * len(column) * unit // int(1 / UNIT_ROUNDOFF)
     near = min(max(rest, low), high)
     values = [near] if abs(rest - near) <= slack else []
     if 0 == low < rest <= slack:
         values.append(low)
-    return [tuple(float(x) for x in (*column[:last], value, *column[last + 1 :])) for value in values]
+    return [tuple(x / unit for x in (*column[:last], value, *column[last + 1 :])) for value in values]
+
+
+def _whole(low: list[Fraction], high: list[Fraction]) -> tuple[list[int], list[int], int]:
+    """Return numbers as whole multiples of a common part of one: sums of those are exact and quick."""
+    unit = math.lcm(*(x.denominator for x in (*low, *high)))
+    return [int(x * unit) for x in low], [int(x * unit) for x in high], unit
 
 
 def _normalized(low: list[Fraction], high: list[Fraction]) -> tuple[list[Fraction], list[Fraction]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.attacks.guesser import Answers, Guesser, Settings, check_noise, settings
+from bnpriv.attacks.guesser import Answers, Guesser, KnownNoise, Settings, known_noise, settings
 from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal, RefusedError, SecretError
 from bnpriv.evidence import discrete_influences
@@ -18,7 +18,6 @@ from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.frameworks.odds import rounded_up
 from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.networks import require_discrete
-from bnpriv.noise.continuous import Noise
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, Paragraph, Table, fact
@@ -258,11 +257,11 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
     (True, 0.731)
     """
     draws = checks.whole("draws", draws)
-    framework, query, noise = _framework(calibration), calibration.query, calibration.noise
+    framework, query = _framework(calibration), calibration.query
     require_discrete(framework.network, "a rehearsal")
     form = normal_form(query, framework.schema)
     require_laws(framework, sorted(query.columns))
-    check_noise(noise)
+    noise = known_noise(calibration.noise)
     protected, pair, model = _deciding(calibration)
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
     chosen = settings(framework, query.columns, protected, pair, model)
@@ -354,9 +353,9 @@ class _NumpySampler:
         return tuple((np.asarray(values) + drawn).tolist())
 
 
-def _noisy(exact: FloatArray, noise: Noise, random: np.random.Generator) -> FloatArray:
-    sampler = _NumpySampler(random)
-    return np.array([noise.sample(row, sampler) for row in exact.tolist()])
+def _noisy(exact: FloatArray, noise: KnownNoise, random: np.random.Generator) -> FloatArray:
+    drawn = replace(noise, dimension=exact.size).sample(exact.ravel().tolist(), _NumpySampler(random))
+    return np.array(drawn).reshape(exact.shape)
 
 
 def _caveats(answers: Answers, complete: bool) -> tuple[str, ...]:

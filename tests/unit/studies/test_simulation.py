@@ -353,8 +353,9 @@ def test_the_mutant_with_too_little_noise_is_caught() -> None:
     assert rehearse(mutant).correct > rehearse(mutant).bound + rehearse(mutant).margin
 
 
+@pytest.mark.parametrize("most", [3_000, pytest.param(100_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", range(5))
-def test_no_guesser_beats_the_guarantee_on_random_frameworks(seed: int) -> None:
+def test_no_guesser_beats_the_guarantee_on_random_frameworks(seed: int, most: int) -> None:
     random = np.random.default_rng(100 + seed)
     for _ in range(8):
         case = oracles.random_case(random)
@@ -363,7 +364,7 @@ def test_no_guesser_beats_the_guarantee_on_random_frameworks(seed: int) -> None:
             name: {state: float(ones) for state, ones in zip(old.network.states[name], rows[:, 1], strict=True)}
             for name, rows in case.emission.items()
         }
-        schema = bp.Schema(records=int(random.choice([1, 30, 100_000])), columns=old.schema.columns)
+        schema = bp.Schema(records=int(random.choice([1, 30, most])), columns=old.schema.columns)
         model = DistributionalAttributePrivacy(old.network, schema, old.protect, source="a draw", laws=laws)
         if isinstance(influences(model), bp.errors.Refusal):
             continue  # no pair of secrets is possible
