@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -32,7 +32,15 @@ class Asked:
     """A query with its answer, written down a second time: exact, and rounded to doubles at the very end."""
 
     query: bp.types.Query
-    released: Callable[[Table], Released]
+    answer: Callable[[Table], Released]
+    known: dict[tuple[int, ...], tuple[Table, Released]] = field(default_factory=dict)
+
+    def released(self, table: Table) -> Released:
+        """Return the answer, remembered by which records are in the table: exact sums do not depend on their order."""
+        records = tuple(sorted(map(id, table)))
+        if records not in self.known:
+            self.known[records] = table, self.answer(table)  # a record that is kept alive keeps its identity
+        return self.known[records][1]
 
 
 def column(rng: np.random.Generator) -> bp.Real:
@@ -226,9 +234,10 @@ def chain_laws(
 ) -> list[dict[Released, float]]:
     """Return the law of the released answer for each value at a step."""
     laws: list[dict[Released, float]] = [{}, {}]
+    records = [{"t": value} for value in values]
     for path in itertools.product(range(2), repeat=n):
         mass = float(first[path[0]] + sum(matrix[a, b] for a, b in itertools.pairwise(path)))
-        add(laws[path[step]], question.released([{"t": values[place]} for place in path]), mass)
+        add(laws[path[step]], question.released([records[place] for place in path]), mass)
     return [{answer: mass - float(logsumexp(list(law.values()))) for answer, mass in law.items()} for law in laws]
 
 
