@@ -13,6 +13,7 @@ from bnpriv.evidence.constraints import Constraint, Drawn, LawPair
 from bnpriv.evidence.forward import Forward
 from bnpriv.evidence.sums import rounding_of
 from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.frameworks.digest import first_digest
 from bnpriv.laws.draws import Draws, gathered
 from bnpriv.networks import DensityNetwork, Parameter, Sampling, drivers
 from bnpriv.queries.base import Query
@@ -136,6 +137,7 @@ def drawn_laws(framework: DistributionalAttributePrivacy, network: DensityNetwor
     # mechanisms ask several times, and several of them for the same
     known: dict[Query, DrawnLaws] = framework.kept.table("drawn laws")
     if query not in known:
+        first_digest(framework)  # what is kept is about the framework as it is now
         refusal = _refusal(framework, network, query)
         if refusal is not None:
             return refusal

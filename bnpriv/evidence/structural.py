@@ -12,6 +12,7 @@ from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence.columns import assumed, uncovered
 from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy
+from bnpriv.frameworks.digest import first_digest
 from bnpriv.influence.base import (
     Influence,
     Work,
@@ -185,6 +186,7 @@ def structural_evidence(framework: DistributionalAttributePrivacy | ValuePrivacy
     """Return the evidence that stays with a framework, whether its secrets are possible or not."""
     kept: dict[str, Influences] = framework.kept.table("influences")
     if not kept:
+        first_digest(framework)  # what is kept is about the framework as it is now
         kept["evidence"] = _evidence(framework)
     return kept["evidence"]
 

@@ -23,6 +23,7 @@ from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Apart, Secret
 from bnpriv.secrets.values import ValuesApart
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_laws
+from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Schema, require_schema
 
 
@@ -96,7 +97,7 @@ class DatasetAttributePrivacy(HasCard):
                 found="nothing" if not self.protect else checks.type_text(self.protect),
                 remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
             )
-        object.__setattr__(self, "protect", dict(self.protect))
+        object.__setattr__(self, "protect", ReadOnly(self.protect))
         for name, secret in self.protect.items():
             _check_secret(name, secret, self.network, self.schema)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, ())

@@ -40,6 +40,24 @@ def digest(value: object) -> str:
     return _Walk().of(value).hex()
 
 
+def first_digest(value: object) -> str:
+    """Return the hash of a value as it was when this was first asked: what was computed since is about that.
+
+    Whoever keeps results with a value asks for it first. If the value is changed later, `digest` differs from it.
+
+    Examples
+    --------
+    >>> from bnpriv.adapters.examples import example
+    >>> framework = example("student")
+    >>> first_digest(framework) == digest(framework)
+    True
+    """
+    known = vars(value)
+    if "_digest" not in known:
+        object.__setattr__(value, "_digest", digest(value))
+    return cast(str, known["_digest"])
+
+
 class _Walk:
     """One walk through a value, in which every object is hashed once."""
 

@@ -21,6 +21,7 @@ from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
+from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Schema, require_schema
 
 
@@ -107,7 +108,7 @@ class DistributionalAttributePrivacy(HasCard):
                 remedy="Leave it out of `independent`: the network already says what it depends on.",
             )
         object.__setattr__(self, "independent", independent)
-        object.__setattr__(self, "secrets", secrets_of(self.network, self.protect))
+        object.__setattr__(self, "secrets", ReadOnly(secrets_of(self.network, self.protect)))
         laws = column_laws(self.laws or {}, self.schema, self.network.states, independent)
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
 

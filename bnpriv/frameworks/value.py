@@ -21,6 +21,7 @@ from bnpriv.render import Document, HasCard
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
+from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Categorical, Column, Schema, require_schema
 
 
@@ -88,7 +89,7 @@ class ValuePrivacy(HasCard):
     @cached_property
     def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
         """The ordered pairs of secrets of every protected column; of a chain all pairs of its states."""
-        return secrets_of(self.network, self.protect)
+        return ReadOnly(secrets_of(self.network, self.protect))
 
     @property
     def network(self) -> MarkovChain | DiscreteNetwork:

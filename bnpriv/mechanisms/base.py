@@ -18,7 +18,7 @@ from bnpriv.frameworks import (
     Guarantee,
     ValuePrivacy,
 )
-from bnpriv.frameworks.digest import digest
+from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.drawn import posterior_of, with_draws
@@ -168,10 +168,8 @@ class Mechanism(ABC):
             guarantee=guarantee,
             certificate=with_draws(framework, asked, certificate),
         )
-        # the framework is hashed once: if it was changed before this, it does not fit, and is refused too
-        if "_digest" not in vars(framework):
-            object.__setattr__(framework, "_digest", digest(framework))
-        return replace(calibration, seal=_sealed(calibration, vars(framework)["_digest"]))
+        # the framework is hashed once: if it was changed after that, it does not fit, and is refused
+        return replace(calibration, seal=_sealed(calibration, first_digest(framework)))
 
     @abstractmethod
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None: ...

@@ -13,6 +13,7 @@ from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_ident
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.kept import Kept
 from bnpriv.networks.reading import NOTHING_READ, Reading
+from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import State
 
 MOST_DRAWS = 10_000_000
@@ -145,6 +146,7 @@ class DensityNetwork(NetworkMethods):
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", ReadOnly(self.parameters))
         self.graph  # noqa: B018  (raises)
 
     @property

@@ -23,6 +23,7 @@ from bnpriv.networks.kept import Kept
 from bnpriv.networks.learning.network import Prior, posterior_tables
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import LEVEL_ASSUMED, NOTHING_READ, Reading
+from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import State
 
 
@@ -67,6 +68,10 @@ class DiscreteNetwork(FiniteMethods):
     drawn: Posterior | None = None
     reading: Reading = NOTHING_READ
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("states", "tables"):  # results are kept with the network
+            object.__setattr__(self, name, ReadOnly(getattr(self, name)))
 
     @classmethod
     def from_tables(
@@ -316,6 +321,10 @@ class IntervalNetwork(FiniteMethods):
     level: Level
     reading: Reading = NOTHING_READ
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("states", "lower", "upper"):  # results are kept with the network
+            object.__setattr__(self, name, ReadOnly(getattr(self, name)))
 
     @classmethod
     def of(

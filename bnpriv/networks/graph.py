@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
 
 from bnpriv.checks import closest, listing, spelling, text
 from bnpriv.errors import NetworkError
+from bnpriv.tables.readonly import ReadOnly
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -57,7 +58,7 @@ class Graph:
 
     def __init__(self, parents: Parents) -> None:
         above = _declared_parents(parents)
-        object.__setattr__(self, "parents", above)
+        object.__setattr__(self, "parents", ReadOnly(above))
         object.__setattr__(self, "directed", _directed(above))
         object.__setattr__(self, "_ancestors", {})
         object.__setattr__(self, "_moral", {})

@@ -14,7 +14,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import RefusedError
+from bnpriv.evidence import influences
 from bnpriv.frameworks.digest import digest
+from tests.kinds import density
 from tests.later import Later
 
 pd = Later("pandas")
@@ -70,8 +72,8 @@ def halve_table(calibration: bp.types.Calibration) -> None:
 
 
 def swap_tables(calibration: bp.types.Calibration) -> None:
-    tables = calibration.framework.network.tables
-    tables["s"] = bp.DiscreteNetwork.from_tables({"s": [0.5, 0.5]}, states={"s": ["a", "b"]}).tables["s"]
+    even = bp.DiscreteNetwork.from_tables({"s": [0.5, 0.5]}, states={"s": ["a", "b"]})
+    dict.__setitem__(calibration.framework.network.tables, "s", even.tables["s"])
 
 
 def widen_column(calibration: bp.types.Calibration) -> None:
@@ -83,7 +85,7 @@ def change_law(calibration: bp.types.Calibration) -> None:
 
 
 def change_states(calibration: bp.types.Calibration) -> None:
-    calibration.framework.network.states["x"] = ("lo", "higher")
+    dict.__setitem__(calibration.framework.network.states, "x", ("lo", "higher"))
 
 
 CHANGES: dict[str, Callable[[bp.types.Calibration], None]] = {
@@ -113,7 +115,7 @@ CHANGES: dict[str, Callable[[bp.types.Calibration], None]] = {
     ),
     "source": put("source", "another book", "framework"),
     "independent": put("independent", frozenset(), "framework"),
-    "secrets": put("_secrets", {}, "framework"),
+    "secrets": put("secrets", {}, "framework"),
     "a table": halve_table,
     "tables": swap_tables,
     "error": put("error", 1.0, "framework", "network", "tables", "s"),
@@ -170,6 +172,69 @@ def test_row_40_a_framework_changed_between_two_calibrations_is_refused():
     for calibration in (first, second):
         with pytest.raises(RefusedError):
             bp.release(calibration, Untouchable())
+
+
+def shift_table(once: bp.DistributionalAttributePrivacy) -> None:
+    values = once.network.tables["x"].values
+    values.flags.writeable = True
+    values[...] = np.log([[0.9, 0.1], [0.1, 0.9]])
+
+
+def shift_bound(once: bp.DistributionalAttributePrivacy) -> None:
+    dict.__setitem__(once.schema.columns, "x", bp.Real(0, 1))
+
+
+def cut_edge(once: bp.DistributionalAttributePrivacy) -> None:
+    dict.__setitem__(once.network.graph.parents, "x", ())
+
+
+@pytest.mark.parametrize("change", [shift_table, shift_bound, cut_edge])
+@pytest.mark.parametrize("look", [bp.leaks, lambda once, query: bp.influence_report(once, query), None])
+def test_row_40_a_framework_changed_after_its_influences_were_kept_is_refused(change, look):
+    """What a report has computed stays with the framework, and a calibration would rest on it."""
+    once = copy.deepcopy(framework())
+    query = bp.mean("x")
+    if look is None:
+        influences(once)
+    else:
+        look(once, query)
+    change(once)
+    calibration = bp.MarkovQuiltMechanism().calibrate(once, query, epsilon=0.5)
+    with pytest.raises(RefusedError):
+        bp.release(calibration, Untouchable())
+
+
+def test_row_40_a_shallow_copy_with_another_network_is_refused():
+    """Copies of that sort share what is kept."""
+    once = framework()
+    bp.leaks(once, bp.mean("x"))
+    other = copy.copy(once)
+    tables = {"s": [0.6, 0.4], "x": [[0.99, 0.01], [0.01, 0.99]]}
+    network = bp.DiscreteNetwork.from_tables(tables, states=STATES, parents={"x": ["s"]})
+    object.__setattr__(other, "network", network)
+    calibration = bp.MarkovQuiltMechanism().calibrate(other, bp.mean("x"), epsilon=0.5)
+    with pytest.raises(RefusedError):
+        bp.release(calibration, Untouchable())
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        lambda: framework().network.tables,
+        lambda: framework().network.states,
+        lambda: framework().network.graph.parents,
+        lambda: framework().secrets,
+        lambda: chain().secrets,
+        lambda: dataset().protect,
+        lambda: bp.DiscreteNetwork.from_intervals({"s": [0, 0]}, {"s": [1, 1]}, states={"s": ["a", "b"]}).lower,
+        lambda: bp.DiscreteNetwork.from_intervals({"s": [0, 0]}, {"s": [1, 1]}, states={"s": ["a", "b"]}).upper,
+        lambda: density().network.parameters,
+    ],
+)
+def test_row_40_networks_and_secrets_are_read_only(held):
+    mapping = held()
+    with pytest.raises(TypeError, match="read-only"):
+        mapping[next(iter(mapping))] = ()
 
 
 def copies(calibration: bp.types.Calibration) -> list[bp.types.Calibration]:
