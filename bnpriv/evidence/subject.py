@@ -212,6 +212,6 @@ def _(framework: DistributionPrivacy, query: Query | None) -> Subject:
 
 NO_NETWORK = Refusal(
     required="what single columns tell needs a network of them",
-    found="laws of the answer alone",
+    found="laws of an answer, which name no columns",
     remedy="Declare record networks, from which the law of any answer follows.",
 )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import cast
 
 from bnpriv.checks import member, type_text
 from bnpriv.errors import SecretError
-from bnpriv.networks import DensityNetwork
+from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.networks.base import Network
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Apart
-from bnpriv.secrets.states import SecretPairs, state_pairs
-from bnpriv.secrets.values import IntervalPairs, interval_pairs, value_pairs
+from bnpriv.secrets.states import SecretPairs, all_pairs, state_pairs
+from bnpriv.secrets.values import IntervalPairs, ValuesApart, interval_pairs, value_pairs
 
 Declared = SecretPairs | Apart | IntervalPairs
 """What a user may declare about the secrets of one attribute."""
@@ -46,6 +47,37 @@ def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...
 @pairs_of.register
 def _(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
     return interval_pairs(network.parameters[attribute], given)
+
+
+@singledispatch
+def usual_pairs(network: Network, attribute: str) -> tuple[Pair, ...]:
+    """Return the pairs that stand for the secrets of an attribute of which none are declared.
+
+    Parameters
+    ----------
+    network : network
+    attribute : str
+
+    Returns
+    -------
+    tuple of Pair
+        All pairs of its states; of an attribute that may be any number nothing by default, in a linear-Gaussian network
+        two values as far apart as its largest standard deviation under any model.
+    """
+    states = network.states.get(attribute)
+    return () if states is None else all_pairs(states)
+
+
+@usual_pairs.register
+def _(network: GaussianNetwork, attribute: str) -> tuple[Pair, ...]:
+    place = network.attributes.index(attribute)
+    return (ValuesApart(math.sqrt(float(network.covariance[:, place, place].max()))),)
+
+
+@usual_pairs.register
+def _(network: DensityNetwork, attribute: str) -> tuple[Pair, ...]:
+    parameter = network.parameters[attribute]
+    return interval_pairs(parameter, None) if len(parameter.states or ()) > 1 else ()
 
 
 def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]:

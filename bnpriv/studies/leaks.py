@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from bnpriv.checks import closest, listing, member
-from bnpriv.errors import FrameworkError, NetworkError, Refusal, SizeError
-from bnpriv.evidence import impossibility, influences
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    DistributionPrivacy,
-    Framework,
-    ValuePrivacy,
-    odds,
-)
+from bnpriv.checks import closest, member
+from bnpriv.errors import NetworkError, Refusal, SizeError
+from bnpriv.evidence import impossibility
+from bnpriv.evidence.subject import Subject, subject_of
+from bnpriv.frameworks import DistributionPrivacy, Framework, odds
+from bnpriv.frameworks.protected import pairs_secret
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.networks import Level, Network, drivers
 from bnpriv.networks.foreign import require_network
@@ -28,8 +23,8 @@ from bnpriv.render.document import Cell, Code, Name, Names, Paragraph, Table
 from bnpriv.render.html import Html
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.text import and_text, name_text, nats_text, number_text
+from bnpriv.secrets.declared import usual_pairs
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.states import all_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +46,13 @@ class Leak:
         be too large.
     nats : float
         The influence in nats; infinite if the query reads the attribute or the influence is not known; NaN if none of
-        the attribute's pairs of secrets is possible, so that there is nothing to tell.
+        the attribute's pairs of secrets is possible, or none is declared, so that there is nothing to tell.
+    delta : float or None
+        Where the influence is infinite, how improbable more than 1 nat is; None where that is not known.
+    others : Influence or None
+        What the other values of a column tell about one of them, where records depend on each other.
+    stands_in : bool
+        Whether it is about values that stand in for secrets, as none are declared.
     chosen_pairs : bool
         Whether it is about chosen pairs of secrets instead of all pairs of states.
     bounds_belief : bool
@@ -63,6 +64,9 @@ class Leak:
     read: bool
     influence: Influence | None
     nats: float
+    delta: float | None = None
+    others: Influence | None = None
+    stands_in: bool = False
     chosen_pairs: bool = False
     bounds_belief: bool = True
 
@@ -84,7 +88,10 @@ class Leak:
     def reached(self) -> str:
         """Return in words how the most is told."""
         if self.read:
-            return "the query reads it"
+            told = "" if self.others is None else f"; the other values tell {nats_text(float(self.others))} nats"
+            return f"the query reads it{told}"
+        if self.influence is None and math.isnan(self.nats):
+            return "no secrets of it are declared"
         if self.influence is None:
             return "it has one state" if self.nats == 0 else "not known: the table would be too large"
         if self.influence.pair is None:
@@ -113,11 +120,18 @@ class Leaks(Shown):
     rows : tuple of Leak
     level : {"parameters", "records"}
         What the attributes are: parameters of columns, or the values in one record.
+    single : tuple of Influence
+        What each column of one record tells about which of several distributions holds, the most first; empty where
+        that is not the secret.
+    records : int
+        The number of records, where the secret is about all of them and the rows about one; else 1.
     """
 
     query: Query
     rows: tuple[Leak, ...]
     level: Level = "parameters"
+    single: tuple[Influence, ...] = ()
+    records: int = 1
 
     def __getitem__(self, attribute: str) -> Leak:
         """Return the row of an attribute.
@@ -179,8 +193,9 @@ class Leaks(Shown):
     def document(self) -> Document:
         """Return what is told about every attribute, the most first."""
         longest = max((row.nats for row in self.rows if math.isfinite(row.nats)), default=1.0)
+        what = "an exact answer tells about every attribute" if self.records == 1 else "one record's columns tell"
         table = Table(
-            caption="What an exact answer tells about every attribute, the most first",
+            caption=f"What {what}, the most first",
             header=("attribute", "nats", "10 % becomes", "reached at"),
             rows=[((Name(row.attribute),), _nats(row, longest), row.moved_text, row.reached) for row in self.rows],
             numbers=(1, 2),
@@ -190,34 +205,78 @@ class Leaks(Shown):
             kicker="bnpriv leaks",
             headline=("What ", Code(str(self.query)), " tells"),
             lead=("It reads ", Names(tuple(self.query.columns)), "."),
-            answer=(table, *map(Paragraph, self._notes())),
-            data={"query": str(self.query), "attributes": [_data(row) for row in self.rows]},
+            answer=(table, *self._columns(), *map(Paragraph, self._notes())),
+            data={
+                "query": str(self.query),
+                "attributes": [_data(row) for row in self.rows],
+                "columns": [{"name": _name(told), "nats": _finite(float(told))} for told in self.single],
+            },
+        )
+
+    def _columns(self) -> tuple[Table, ...]:
+        if not self.single:
+            return ()
+        longest = max((float(told) for told in self.single if math.isfinite(float(told))), default=1.0)
+        return (
+            Table(
+                caption=f"What one column of one record tells about {self.single[0].protected}",
+                header=("column", "nats"),
+                rows=[((Name(_name(told)),), _cell(float(told), longest, _name(told))) for told in self.single],
+                numbers=(1,),
+            ),
         )
 
     def _notes(self) -> tuple[str, ...]:
-        states = "states of an attribute" if self.level == "parameters" else "values of an attribute in one record"
-        told = (
-            f"An exact answer moves the log odds between two {states} by at most so many nats; "
-            "a belief of 10 % in one of them becomes at most what stands beside it."
+        known = any(row.delta is not None for row in self.rows)
+        rare = ("Where no number of nats bounds it, delta says how improbable more than 1 nat is.",) if known else ()
+        stand_in = tuple(
+            f"Of {name_text(row.attribute)} {row.influence.pairs[0]} are meant, as no secrets of it are declared."
+            for row in self.rows
+            if row.stands_in and row.influence is not None
         )
         chosen = [name_text(row.attribute) for row in self.rows if row.chosen_pairs]
         pairs = (f"Of {and_text(chosen)} only the protected pairs of secrets are meant.",) if chosen else ()
         unbounded = [name_text(row.attribute) for row in self.rows if not row.bounds_belief]
         beliefs = (f"No belief about {and_text(unbounded)} is bounded by them.",) if unbounded else ()
-        return (told, *pairs, *beliefs)
+        return (self._told(), *rare, *pairs, *stand_in, *beliefs)
+
+    def _told(self) -> str:
+        states = "states of an attribute" if self.level == "parameters" else "values of an attribute in one record"
+        belief = "a belief of 10 % in one of them becomes at most what stands beside it."
+        if self.records == 1:
+            return f"An exact answer moves the log odds between two {states} by at most so many nats; {belief}"
+        return (
+            "The queried columns of one record move the log odds between two distributions by at most so many nats; "
+            f"{belief} All {self.records:,} records together move them by at most {self.records:,} times as many nats."
+        )
 
 
 def _nats(row: Leak, longest: float) -> Cell:
     if math.isnan(row.nats):
         return Cell("-")
-    bar = influence_bar(row.nats, longest, title=f"What is told about {row.attribute}") if row.nats else Html()
-    return Cell(nats_text(row.nats), drawing=bar)
+    return _cell(row.nats, longest, row.attribute, "" if row.delta is None else f" (delta {number_text(row.delta)})")
+
+
+def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:
+    bar = influence_bar(nats, longest, title=f"What is told about {name}") if nats else Html()
+    return Cell(nats_text(nats) + more, drawing=bar)
+
+
+def _name(told: Influence) -> str:
+    """Return the one column that an influence is about."""
+    (name,) = told.columns
+    return name
+
+
+def _finite(nats: float) -> float | str | None:
+    return None if math.isnan(nats) else "inf" if math.isinf(nats) else nats
 
 
 def _data(row: Leak) -> Json:
     return {
         "name": row.attribute,
-        "nats": None if math.isnan(row.nats) else "inf" if math.isinf(row.nats) else row.nats,
+        "nats": _finite(row.nats),
+        "delta": row.delta,
         "kind": "exact" if row.influence is None else row.influence.kind,
         "read": row.read,
         "belief": row.belief,
@@ -231,8 +290,7 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
     Parameters
     ----------
     model : network or framework
-        A network whose attributes have states; a framework adds columns that are declared independent, and the pairs of
-        secrets that it protects. Of attributes that may be any number only those that a framework protects are told of.
+        Of any kind. A framework adds columns that are declared independent, and the pairs of secrets that it protects.
     query : Query or str
         What is to be asked.
 
@@ -240,22 +298,29 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
     -------
     Leaks
         For every attribute the influence of the queried columns other than itself, the largest first; infinite for an
-        attribute that the query reads, NaN for one none of whose pairs of secrets is possible. What a framework hides
-        of a whole table (`DatasetAttributePrivacy`) is no attribute: the rows are about the values in one record.
+        attribute that the query reads, NaN for one none of whose pairs of secrets is possible or declared.
 
     Raises
     ------
-    FrameworkError
-        If the model is a framework of pairs of distributions, which are no attributes.
     NetworkError
-        If the query reads a column that is no node of the network, or no attribute has states or protected secrets.
+        If the query reads a column that is no node of the network.
     RefusedError
-        If it reads a column that a framework neither has as a node nor declares independent, or if all secrets of an
-        attribute that the framework protects are impossible.
+        If it reads a column that a framework neither has as a node nor declares independent, if all secrets of an
+        attribute that the framework protects are impossible, or if laws of an answer are declared without a network:
+        they name no columns.
 
     Notes
     -----
     Influence as in `max_influence`. It bounds what an exact answer can tell, whatever is computed from the columns.
+
+    Secrets that a framework protects count as declared. Of other attributes all pairs of states are meant; of those of
+    a linear-Gaussian network two values one standard deviation apart; of a parameter with a density nothing, unless it
+    has states. No factor bounds the odds between normal laws that differ: there `Leak.delta` says how improbable more
+    than 1 nat is.
+
+    Over records the rows are about the values in one record, also where a property of the whole table is hidden
+    (`DatasetAttributePrivacy`), of which more may be told. Which of several record networks holds
+    (`DistributionPrivacy`) is one row, about one record, with what each column alone tells.
 
     Examples
     --------
@@ -265,54 +330,43 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
     [('height', inf), ('weight', 2.032)]
     """
     query = as_query(query)
-    network, chosen, whole = _declared(model, query)
-    names = [name for name in network.attributes if name in chosen or name in network.states]
-    if not names:
-        raise NetworkError(
-            "what is told of attributes that may be any number depends on their secrets",
-            found=f"{network.kind_text} alone",
-            remedy="Pass a framework that protects one of them.",
-        )
+    subject = _subject(model)
+    network = subject.network
+    refusal = subject.without if network is None else subject.covers(query.columns)
+    if refusal is None and subject.framework is not None:
+        refusal = impossibility(subject.framework)
+    if refusal is not None and subject.framework is None:
+        assert network is not None
+        strange = min(query.columns.difference(network.attributes, network.reading.columns))
+        raise NetworkError(refusal.required, found=refusal.found, remedy=_remedy(strange, network))
+    if network is None or refusal is not None:
+        assert refusal is not None
+        raise refusal.error()
+    is_which = isinstance(model, DistributionPrivacy)
+    names = tuple(subject.secrets) if is_which else network.attributes
     columns = drivers(network, query.columns)
-    rows: list[Leak] = []
-    for name in names:
-        every = all_pairs(network.states[name]) if name in network.states else ()
-        row = _leak(network, columns, name, chosen.get(name, every))
-        some = name in chosen and set(chosen[name]) != set(every)
-        rows.append(replace(row, chosen_pairs=some, bounds_belief=name not in chosen or name in whole))
-    return Leaks(query=query, rows=tuple(sorted(rows, key=_rank)), level=network.level)
+    rows = [_leak(subject, network, columns, name) for name in names]
+    return Leaks(
+        query=query,
+        rows=tuple(sorted(rows, key=_rank)),
+        level=network.level,
+        single=_single(subject, network) if is_which else (),
+        records=model.schema.records if is_which else 1,
+    )
 
 
-def _declared(
-    model: Network | Framework, query: Query
-) -> tuple[Network, Mapping[str, tuple[Pair, ...]], frozenset[str]]:
-    """Return the network, the chosen pairs of secrets, and the attributes whose pairs bound beliefs."""
-    if isinstance(model, DistributionPrivacy):
-        raise FrameworkError(
-            "what a query tells about attributes needs a network of attributes",
-            found="pairs of distributions",
-            remedy="Use `influence_report` or `plan`, which say how far apart the laws of the answer are.",
-        )
-    if isinstance(model, (DistributionalAttributePrivacy, ValuePrivacy)):
-        evidence = influences(model)
-        refusal = evidence if isinstance(evidence, Refusal) else evidence.covers(query.columns)
-        if refusal is not None:
-            raise refusal.error()
-        whole = frozenset(secret.attribute for secret in model.protected_secrets if secret.bounds_belief)
-        return model.network, model.secrets, whole
-    network = model.network if isinstance(model, DatasetAttributePrivacy) else model
-    require_network(network)
-    impossible = impossibility(model)
-    if impossible is not None:
-        raise impossible.error()
-    strange = sorted(query.columns.difference(network.attributes, network.reading.columns))
-    if strange:
-        raise NetworkError(
-            "every queried column must be a node of the network",
-            found=listing(strange),
-            remedy=_remedy(strange[0], network),
-        )
-    return network, {}, frozenset()
+def _subject(model: Network | Framework) -> Subject:
+    if isinstance(model, Framework):
+        return subject_of(model, None)
+    require_network(model)
+    return Subject(network=model, secrets={}, protected=(), source=None)
+
+
+def _single(subject: Subject, network: Network) -> tuple[Influence, ...]:
+    """Return what each column of a record tells about which of several networks holds."""
+    ((name, pairs),) = subject.secrets.items()
+    told = [influence_of(network, {other}, name, pairs) for other in network.attributes if other != name]
+    return tuple(sorted(told, key=lambda found: (-float(found), _name(found))))
 
 
 def _remedy(name: str, network: Network) -> str:
@@ -320,18 +374,60 @@ def _remedy(name: str, network: Network) -> str:
     return "Add it, or pass a framework that declares it independent." if near is None else f"Did you mean {near!r}?"
 
 
-def _leak(network: Network, columns: frozenset[str], attribute: str, pairs: Sequence[Pair]) -> Leak:
-    if not pairs:
-        return Leak(attribute=attribute, read=attribute in columns, influence=None, nats=0.0)
-    if attribute in columns:
-        return Leak(attribute=attribute, read=True, influence=None, nats=math.inf)
+def _leak(subject: Subject, network: Network, columns: frozenset[str], attribute: str) -> Leak:
+    usual = usual_pairs(network, attribute)
+    pairs = subject.secrets.get(attribute, usual)
+    read = attribute in columns
+    influence, others = None, None
+    nats = math.inf
+    if not pairs and not read:
+        nats = 0.0 if attribute in network.states else math.nan
+    elif not pairs and attribute in network.states:
+        nats = 0.0
+    elif read:
+        others = _others(network, attribute, pairs)
+    else:
+        influence = _known(network, columns, attribute, pairs)
+    if influence is not None:
+        nats = math.nan if influence.pair is None else float(influence)
+    return Leak(
+        attribute=attribute,
+        read=read,
+        influence=influence,
+        nats=nats,
+        delta=_rarity(influence),
+        others=others,
+        stands_in=bool(pairs) and attribute not in subject.secrets and attribute not in network.states,
+        chosen_pairs=attribute in subject.secrets and set(pairs) != set(usual),
+        bounds_belief=not pairs or pairs_secret(network, attribute, attribute, pairs).bounds_belief,
+    )
+
+
+def _known(network: Network, columns: frozenset[str], attribute: str, pairs: Sequence[Pair]) -> Influence | None:
     try:
-        influence = influence_of(network, columns, attribute, pairs)
+        return influence_of(network, columns, attribute, pairs)
     except SizeError:
-        return Leak(attribute=attribute, read=False, influence=None, nats=math.inf)
-    nats = math.nan if influence.pair is None else float(influence)
-    return Leak(attribute=attribute, read=False, influence=influence, nats=nats)
+        return None
 
 
-def _rank(row: Leak) -> tuple[bool, float, bool, str]:
-    return math.isnan(row.nats), -row.nats, not row.read, row.attribute
+def _others(network: Network, attribute: str, pairs: Sequence[Pair]) -> Influence | None:
+    """Return what the other values of a column tell about one; None where records are independent."""
+    if len(network.attributes) > 1 or not pairs:
+        return None
+    try:
+        return influence_of(network, {attribute}, attribute, pairs)
+    except (NetworkError, SizeError):
+        return None
+
+
+def _rarity(influence: Influence | None) -> float | None:
+    """Return how improbable more than 1 nat is, where nothing bounds what is told and this is known."""
+    if influence is None or math.isfinite(float(influence)):
+        return None
+    delta = influence.delta(1.0)
+    return None if isinstance(delta, Refusal) else delta
+
+
+def _rank(row: Leak) -> tuple[bool, float, bool, float, str]:
+    rare = 1.0 if row.delta is None else row.delta
+    return math.isnan(row.nats), 0.0 if math.isnan(row.nats) else -row.nats, not row.read, -rare, row.attribute

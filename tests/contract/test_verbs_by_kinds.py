@@ -182,8 +182,7 @@ WORDS = {
     "delta": ("refused: what a factor does is worked out for Laplace noise and delta 0", ""),
     "other": ("refused: what a factor does is worked out for Markov quilts and for noise that needs no model", ""),
     "model": ("refused: what a factor does is worked out for parameters of columns with finitely many states", ""),
-    "attrs": ("refused: ", "needs a network of attributes"),
-    "secrets": ("refused: ", "depends on their secrets"),
+    "columns": ("refused: ", "found laws of an answer, which name no columns"),
     "covered": ("refused: ", "found not covered"),
     # broken
 }
@@ -232,10 +231,10 @@ TABLE = table_of(
     report.to_csv            works    works    works    works    works     works    works    works    works
     report.beliefs           works    works    works    works    works    works    works    works    works
     report.slider            works    works    works    works    works    works    works    works    works
-    leaks                    works    works    works    works    works    works    works    attrs    attrs
-    leaks of network         works    works    secrets  secrets  works    works    works    -        -
-    leaks.to_pandas          works    works    works    works    works    works    works    attrs    attrs
-    leaks._repr_html_        works    works    works    works    works    works    works    attrs    attrs
+    leaks                    works    works    works    works    works    works    works    columns  works
+    leaks of network         works    works    works    works    works    works    works    -        -
+    leaks.to_pandas          works    works    works    works    works    works    works    columns  works
+    leaks._repr_html_        works    works    works    works    works    works    works    columns  works
     compare                  works    works    works    works    works    works    works    works    works
     compare.to_pandas        works    works    works    works    works    works    works    works    works
     compare._repr_html_      works    works    works    works    works    works    works    works    works

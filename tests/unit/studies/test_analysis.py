@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.errors import FrameworkError, MissingExtraError, NetworkError, ParameterError, RefusedError
+from bnpriv.errors import MissingExtraError, NetworkError, ParameterError, RefusedError
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.studies.compare import compare
@@ -125,13 +125,6 @@ def test_normal_laws_are_as_far_apart_as_their_influence_says() -> None:
     assert (
         leaks(subject.framework, subject.query)["income"].reached == f"no bound: normal laws {mu:.4g} deviations apart"
     )
-
-
-@pytest.mark.parametrize("kind", [kinds.laws, kinds.networks])
-def test_distributions_are_no_attributes(kind: Callable[[], kinds.Kind]) -> None:
-    subject = kind()
-    with pytest.raises(FrameworkError, match="needs a network of attributes"):
-        leaks(subject.framework, subject.query)
 
 
 def test_what_the_model_does_not_cover_is_refused() -> None:

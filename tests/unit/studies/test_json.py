@@ -12,6 +12,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.networks import DiscreteNetwork
+from tests.kinds import networks
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"
 TALL = bp.count(bp.col("height") > 180)
@@ -70,7 +71,7 @@ def shown() -> dict[str, list[Any]]:
     weights = bp.linear({"height": 1.0, "sat": 1.0})
     return {
         "plan": [bp.plan(student, TALL, 1.0)],
-        "leaks": [bp.leaks(student, TALL)],
+        "leaks": [bp.leaks(student, TALL), networks().leaks],
         "tradeoff": [bp.tradeoff(student, TALL, [0.1, 1.0])],
         "comparison": [bp.compare(student, student, weights, 1.0)],
         "rehearsal": [bp.rehearse(calibration, 100)],
