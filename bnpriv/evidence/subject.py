@@ -53,6 +53,8 @@ class Subject:
         Structural evidence that the framework keeps, if it has any.
     without : Refusal or None
         Why there is no network whose columns could be looked at.
+    by_laws : bool
+        Whether what an answer tells follows from its laws, not from influences of the columns that it reads.
     """
 
     network: Network | None
@@ -63,11 +65,7 @@ class Subject:
     query: Query | None = None
     influences: Influences | None = field(default=None, repr=False)
     without: Refusal | None = None
-
-    @property
-    def quilts_count(self) -> bool:
-        """Whether noise may rest on quilts of the network."""
-        return self.influences is not None
+    by_laws: bool = False
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
@@ -179,6 +177,7 @@ def _(framework: DatasetAttributePrivacy, query: Query | None) -> Subject:
         source=framework.source,
         framework=framework,
         query=query,
+        by_laws=True,
     )
 
 
@@ -194,6 +193,7 @@ def _(framework: DistributionPrivacy, query: Query | None) -> Subject:
         framework=framework,
         query=framework.query if query is None else query,
         without=NO_NETWORK,
+        by_laws=True,
     )
     declared = framework.secrets[name]
     sides = {

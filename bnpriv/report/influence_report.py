@@ -294,7 +294,7 @@ def _report(
 
 def _laws(subject: Subject, made: Plan | None) -> LawDecision | Refusal | None:
     """Return the laws of the answer under the two worst secrets, where no influences say what the answer tells."""
-    if subject.influences is not None or subject.framework is None or subject.query is None:
+    if not subject.by_laws or subject.framework is None or subject.query is None:
         return None
     calibrations = () if made is None else made.calibrations
     found = [row for each in calibrations for row in each.certificate.decisions if isinstance(row, LawDecision)]

@@ -177,7 +177,8 @@ def _delta(told: Influence | None, epsilon: float) -> str:
 def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     """Yield what the queried columns tell together."""
     if row.is_queried:
-        rest = f"; besides, {influence_text(row.asked)}." if row.asked is not None and row.asked.columns else "."
+        others = row.asked is not None and bool(row.asked.columns - {row.protected})
+        rest = f"; besides, {influence_text(row.asked)}." if row.asked is not None and others else "."
         yield Paragraph(f"The query reads it, which tells everything{rest}")
     elif row.asked is not None:
         yield Paragraph(f"{influence_text(row.asked)}.")
@@ -206,7 +207,9 @@ def _explanation(asked: Influence) -> Section:
         blocks.append(Section(title=title, blocks=(Items(tuple(map(_line, rows))),), folded=True))
     elif rows:
         blocks.append(Items(tuple(map(_line, rows))))
-    title = ("How ", Names(tuple(asked.columns)), f" {verb} about ", Name(asked.protected))
+    title: Text = ("How ", Names(tuple(asked.columns)), f" {verb} about ", Name(asked.protected))
+    if asked.protected in asked.columns:
+        title = ("How the other values of ", Name(asked.protected), " tell about one of them")
     return Section(title=title, blocks=tuple(blocks))
 
 
