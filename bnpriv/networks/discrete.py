@@ -405,6 +405,11 @@ class IntervalNetwork(FiniteMethods):
         return None
 
     @property
+    def models_text(self) -> str:
+        """Which models there are, of which `models` counts one."""
+        return "any model within the declared intervals"
+
+    @property
     def kind_text(self) -> str:
         """Return what kind of network it is."""
         return "a network given by intervals"

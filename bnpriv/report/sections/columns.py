@@ -25,7 +25,7 @@ from bnpriv.render.document import (
 from bnpriv.render.heat import Cell as HeatCell
 from bnpriv.render.text import excess_text, name_text, number_text
 from bnpriv.report.values import Analysis, AttributeReport
-from bnpriv.report.words import draws_text, influence_text, node_text, witness_text
+from bnpriv.report.words import draws_text, influence_text, node_text, setting_text, witness_text
 
 FEW = 12
 """Columns of a map that are shown though they tell nothing."""
@@ -53,7 +53,7 @@ def columns_section(report: Analysis) -> Section | None:
         if report.without is None:
             return None
         return Section(title="Which columns tell what, and how", blocks=(Paragraph(str(report.without)),), id="columns")
-    blocks: list[Block] = [Paragraph(node_text(report.network))]
+    blocks: list[Block] = [Paragraph(f"The model: {setting_text(report)}. {node_text(report.network)}")]
     if report.laws is not None:
         blocks.append(Paragraph(OF_ONE_RECORD))
     blocks += _heat(report)

@@ -20,6 +20,10 @@ INTRO = (
 def edges_section(report: Analysis) -> Section | None:
     """Return what would be left without each edge; nothing where that was not worked out."""
     tables = tuple(_table(report, row) for row in report.attributes if row.edges)
+    if not tables and any(row.path for row in report.attributes) and report.network is not None:
+        kind = report.network.kind_text
+        why = Paragraph(f"What would be told of {kind} without an edge is not worked out.")
+        return Section(title="Which dependences matter", blocks=(why,), id="edges", folded=True)
     if not tables:
         return None
     return Section(title="Which dependences matter", blocks=(Paragraph(INTRO), *tables), id="edges", folded=True)

@@ -86,7 +86,7 @@ def test_what_needs_exact_tables_refuses_intervals(k: int) -> None:
 def test_reports_and_comparisons_take_intervals() -> None:
     wide = framework(0.05)
     report = bp.influence_report(wide, QUERY, 1.0)
-    assert "all models within intervals" in str(report)
+    assert "any model within the declared intervals" in str(report)
     assert "without an edge is not worked out" in str(report)
     assert all(report.to_json() and report.to_html() and report.to_markdown() for _ in range(1))
     assert float(bp.influence_report(wide.network, protect="income").attributes[0].columns[0]) > 1.79

@@ -241,11 +241,11 @@ def test_the_report_says_it_in_every_form(schools: bp.DiscreteNetwork) -> None:
         assert said in text
     for text in (report.text, report.to_html().replace("&nbsp;", " "), report.to_markdown().replace("\\", "")):
         assert f"95 % at most {points[1]:.4g}" in text
-    facts = json.loads(report.to_json())
-    assert (facts["drawn"]["draws"], facts["drawn"]["seed"]) == (1000, 3)
+    facts = json.loads(report.to_json())["data"]
+    assert (facts["network"]["drawn"]["draws"], facts["network"]["drawn"]["seed"]) == (1000, 3)
     assert facts["protected"][0]["draws"] == {"at_50": points[0], "at_95": points[1], "at_100": points[2]}
-    other = json.loads(bp.influence_report(plain_two(), protect="a").to_json())
-    assert other["drawn"] is None
+    other = json.loads(bp.influence_report(plain_two(), protect="a").to_json())["data"]
+    assert other["network"]["drawn"] is None
     assert other["protected"][0]["draws"] is None
 
 
