@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import unicodedata
+
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError
 from bnpriv.networks.base import Level, Network
@@ -11,6 +14,9 @@ MEANS: dict[Level, str] = {
     "parameters": "Declare the network of the columns' parameters.",
     "records": 'Declare the network of the columns of one record, with level="records".',
 }
+
+TRUTH = {"false": 0.0, "no": 0.0, "true": 1.0, "yes": 1.0}
+"""How tables spell what is so and what is not, as numbers."""
 
 
 def require_level(network: Network, level: Level, notion: str) -> None:
@@ -54,10 +60,20 @@ def require_stated_level(network: Network, schema: Schema) -> None:
 
 def _is_value(state: State, column: Column) -> bool:
     """Return whether a state is, or spells, a value of a column."""
+    value = _spelt(state)
     if isinstance(column, Categorical):
-        return str(state) in map(str, column.categories)
-    try:
-        value = float(state)
-    except (ValueError, OverflowError):
+        return value in map(_spelt, column.categories)
+    if isinstance(value, str):
         return False
-    return column.lower <= value <= column.upper and (value.is_integer() or not isinstance(column, Integer))
+    whole = float(value).is_integer()
+    return column.lower <= value <= column.upper and (whole or not isinstance(column, Integer))
+
+
+def _spelt(state: State) -> str | float:
+    """Return a value as a table may spell it too: a number, also for yes and no, or a text without case."""
+    text = unicodedata.normalize("NFKC", str(state)).strip().casefold()
+    try:
+        number = TRUTH[text] if text in TRUTH else float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text

@@ -146,6 +146,16 @@ def test_the_trap() -> None:
         (["1", "2"], bp.Categorical([1, 2]), True),
         ([True, False], bp.Categorical([True, False]), True),
         (["True", "False"], bp.Categorical([True, False]), True),
+        (["No", "YES "], YES_OR_NO, True),
+        (["caf\u00e9", "bar"], bp.Categorical(["cafe\u0301", "bar"]), True),
+        ([False, True], bp.Categorical(["false", "true"]), True),
+        ([False, True], YES_OR_NO, True),
+        ([0.0, 1.0], bp.Categorical(["0", "1"]), True),
+        ([0, 1], bp.Categorical(["00", "1.0"]), True),
+        (["no", "yes"], bp.Integer(0, 1), True),
+        (["False", "True"], bp.Real(0, 1), True),
+        (["nan", "inf"], bp.Categorical(["nan", "inf"]), True),
+        (["few", "most"], bp.Integer(0, 1), False),
     ],
 )
 def test_which_states_are_values(states: list[Any], column: Column, refused: bool) -> None:
