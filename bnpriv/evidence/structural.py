@@ -11,7 +11,12 @@ from bnpriv.bound import Bound
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence.columns import assumed, uncovered
-from bnpriv.frameworks import DistributionalAttributePrivacy, ValuePrivacy
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    ValuePrivacy,
+)
 from bnpriv.frameworks.digest import first_digest
 from bnpriv.influence.base import (
     Influence,
@@ -152,10 +157,19 @@ def influences(framework: object) -> Influences | Refusal:
     1.792
     """
     return Refusal(
-        required="the mechanism needs structural evidence",
-        found=f"a {type(framework).__name__}",
-        remedy="Use a framework over a network, such as DistributionalAttributePrivacy.",
+        required="a secret that columns tell about must be an attribute of a network",
+        found=_secret_text(framework),
+        remedy="Use a mechanism that compares laws of the answer, such as TightMechanism.",
     )
+
+
+def _secret_text(framework: object) -> str:
+    """Return in words what the secret of a framework is instead."""
+    if isinstance(framework, DatasetAttributePrivacy):
+        return "a property of the whole table"
+    if isinstance(framework, DistributionPrivacy):
+        return "the distribution that the table comes from"
+    return f"a {type(framework).__name__}"
 
 
 @influences.register

@@ -17,14 +17,13 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, up, weakest
 from bnpriv.errors import ParameterError, Refusal, SizeError
-from bnpriv.evidence import Influences, discrete_influences
-from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.evidence import Influences, influences
 from bnpriv.influence.base import Influence
 from bnpriv.influence.interval import interval_bounds
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.robustness import counted_tables, within_factor
-from bnpriv.networks import GaussianNetwork, Network
+from bnpriv.networks import Network
 from bnpriv.noise.continuous import Laplace, NoNoise
 from bnpriv.render import Document, Shown, number_text
 from bnpriv.render.document import Names, Paragraph, fact
@@ -194,11 +193,11 @@ def _candidates(calibration: Calibrated) -> Iterator[tuple[str, Iterator[_Candid
     refusal = _refusal(calibration, by_quilts)
     if refusal is not None:
         raise refusal.error()
-    if not isinstance(framework, DistributionalAttributePrivacy) or isinstance(framework.network, GaussianNetwork):
-        raise _OTHER_MODEL.error()
-    evidence = discrete_influences(framework)
+    evidence = influences(framework)
     if isinstance(evidence, Refusal):
         raise evidence.error()
+    if not evidence.network.states:
+        raise _OTHER_MODEL.error()
     for decision in by_quilts:
         yield decision.protected, _of_attribute(calibration, evidence, decision)
 
@@ -210,8 +209,8 @@ _NO_QUILTS = Refusal(
 )
 
 _OTHER_MODEL = Refusal(
-    required="what a factor does is worked out for parameters of columns with finitely many states",
-    found="another model",
+    required="what a factor does is worked out for attributes with finitely many states, each with a probability",
+    found="a network of densities",
     remedy="Declare a wider model class and calibrate again.",
 )
 

@@ -68,7 +68,7 @@ def require_discrete(network: Network, what: str) -> DiscreteNetwork:
         )
     if network.states:
         raise NetworkError(
-            f"{what} needs exact tables of the columns of one record",
+            f"{what} needs records that are independent draws from tables of their columns",
             found=network.kind_text,
             remedy="Declare how the columns depend on each other by DiscreteNetwork.from_tables.",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from bnpriv.mechanisms import misspecified as module
 from bnpriv.mechanisms.robustness import counted_tables, within_factor
 from bnpriv.secrets.states import SecretPairs, all_pairs
 from tests import oracles
+from tests.kinds import patients
 from tests.members import members
 
 
@@ -49,6 +51,47 @@ def test_no_wrong_model_passes_the_bound(
         if 0 < bound.epsilon < math.inf:
             shares.append(max(found) / bound.epsilon)
     assert np.median(shares) > 0.2
+
+
+HEALTH = bp.Schema(records=2, columns={name: bp.Categorical(["no", "yes"]) for name in ("ill", "smokes", "coughs")})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_wrong_model_of_single_values_passes_the_bound(seed: int) -> None:
+    """The exact law of the noisy answer over two records, each of them under another wrong model."""
+    rng = np.random.default_rng([seed, 9])
+    network = patients(float(rng.uniform(0.05, 0.5)), float(rng.uniform(0.3, 0.9)))
+    query = bp.count((bp.col("coughs") == "yes") | (bp.col("smokes") == "yes"))
+    framework = bp.ValuePrivacy(network, HEALTH, "ill", source="a test")
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=0.3)
+    factor = float(rng.uniform(1.02, 1.6))
+    bound = calibration.misspecified(factor).epsilon
+    assert calibration.misspecified(1.0).epsilon <= 0.3 * (1 + 1e-9)
+    laws = [counted(members(within_factor(network, factor), rng, [True, False] * 6), k) for k in range(12)]
+    found = 0.0
+    for (one, _), (_, other) in itertools.product(laws, laws):
+        first, second = (np.convolve(given, other) for given in one)
+        found = max(found, noisy(first, second, calibration.scale))
+    assert 0 < found <= bound * (1 + 1e-9)
+
+
+def counted(network: bp.DiscreteNetwork, model: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return the laws of what one record counts, given that it is not ill and that it is, and without that."""
+    law = np.moveaxis(
+        oracles.joint(network, model), [network.attributes.index(name) for name in HEALTH.columns], [0, 1, 2]
+    )
+    none = law[:, 0, 0]
+    both = np.stack([none, law.sum(axis=(1, 2)) - none], axis=1)
+    return [row / row.sum() for row in both], both.sum(axis=0)
+
+
+def noisy(first: np.ndarray, second: np.ndarray, scale: float) -> float:
+    """Return the largest log ratio of two laws of a count, both ways, after Laplace noise."""
+    if scale > 0:
+        answers = np.linspace(-1, len(first), 200)
+        kernel = np.exp(-np.abs(answers[:, np.newaxis] - np.arange(len(first))) / scale)
+        first, second = kernel @ first, kernel @ second
+    return float(np.abs(np.log(first) - np.log(second)).max())
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -175,13 +175,13 @@ WORDS = {
     "works": ("works", ""),
     # refused
     "exact": ("refused: ", "needs exact tables"),
+    "drawn": ("refused: ", "needs records that are independent draws"),
     "finite": ("refused: ", "needs a network whose attributes have finitely many states"),
     "notion": ("refused: ", "needs a framework of distributional attribute privacy"),
     "several": ("refused: the law of a column given a secret must be that of one value", ""),
-    "struct": ("refused: the mechanism needs structural evidence", ""),
+    "struct": ("refused: a secret that columns tell about must be an attribute of a network", ""),
     "delta": ("refused: what a factor does is worked out for Laplace noise and delta 0", ""),
     "other": ("refused: what a factor does is worked out for Markov quilts and for noise that needs no model", ""),
-    "model": ("refused: what a factor does is worked out for parameters of columns with finitely many states", ""),
     "columns": ("refused: ", "found laws of an answer, which name no columns"),
     "covered": ("refused: ", "found not covered"),
     # broken
@@ -207,7 +207,7 @@ TABLE = table_of(
     framework.secrets        works    works    works    works    works    works    works    works    works
     framework.fingerprint    works    works    works    works    works    works    works    works    works
     column_sensitivity       works    works    works    works    works    works    works    works    works
-    check_model              works    exact    finite   finite   EXACT    works    works    -        -
+    check_model              works    exact    finite   finite   drawn    works    works    -        -
     max_influence            works    works    works    works    works    works    works    -        -
     markov_quilts            works    works    works    works    -        works    works    -        -
     influence_matrix         works    works    works    works    works    works    works    -        -
@@ -255,7 +255,7 @@ TABLE = table_of(
     calibration.from_json    works    works    works    works    works    works    works    works    works
     calibration.to_html      works    works    works    works    works    works    works    works    works
     calibration._repr_html_  works    works    works    works    works    works    works    works    works
-    calibration.misspecified works    works    delta    delta    other    model    other    other    other
+    calibration.misspecified works    works    delta    delta    other    works    other    other    other
     verify                   works    covered  covered  covered  covered  works    works    works    works
     release                  works    works    works    works    works    works    works    works    works
     str(release)             works    works    works    works    works    works    works    works    works
