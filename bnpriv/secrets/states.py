@@ -15,6 +15,11 @@ from bnpriv.secrets.pair import Pair
 
 Side = State | Collection[State]
 
+BETWEEN = " against "
+
+AMBIGUOUS = frozenset("{},[]'\"")
+"""What may be part of a state's name or of the text of a pair."""
+
 
 @final
 @dataclass(frozen=True)
@@ -61,8 +66,11 @@ class SecretPair:
 
     @property
     def identity(self) -> str:
-        """The pair with all digits of its numbers, for hashes."""
-        return str(self)
+        """The pair so that no other has the same text, for hashes."""
+        states = (*self.first, *self.second)
+        if all(isinstance(state, str) and BETWEEN not in state and AMBIGUOUS.isdisjoint(state) for state in states):
+            return str(self)
+        return repr([sorted(map(repr, side)) for side in (self.first, self.second)])
 
     @property
     def reverse(self) -> SecretPair:
@@ -75,7 +83,7 @@ class SecretPair:
         return len(self.first) == len(self.second) == 1
 
     def __str__(self) -> str:
-        return " against ".join(self.sides)
+        return BETWEEN.join(self.sides)
 
 
 @final

@@ -352,6 +352,29 @@ def test_row_40_fingerprints_tell_close_distances_apart():
     assert hidden(3.0) == hidden(3.0)
 
 
+def test_row_40_fingerprints_tell_secrets_apart():
+    pairs = [
+        ("{a, b}", "c"),
+        (frozenset({"a", "b"}), "c"),
+        (1, "c"),
+        ("1", "c"),
+        ("a against b", "c"),
+        ("a", "b against c"),
+        (frozenset({"a, b", "1"}), "c"),
+        (frozenset({"a", "b, 1"}), "c"),
+        (frozenset({"['a'", "1"}), "c"),
+    ]
+    names = ["a", "b", "c", 1, "1", "{a, b}", "a against b", "b against c", "a, b", "b, 1", "['a'"]
+    table = {"s": [1 / len(names)] * len(names)}
+    network = bp.DiscreteNetwork.from_tables(table, states={"s": names}, level="parameters")
+    schema = bp.Schema(records=5, columns={"s": bp.Real(0, 1)})
+    hidden = [
+        bp.DistributionalAttributePrivacy(network, schema, {"s": bp.pairs(pair)}, source="a book").fingerprint()
+        for pair in pairs
+    ]
+    assert len(set(hidden)) == len(pairs)
+
+
 def test_digests_tell_values_apart():
     values = [0, 0.0, -0.0, False, "0", b"0", None, (), ((),), {}, set(), (1, 2), (2, 1), ((1,), 2), {1: 2}, {2: 1}]
     arrays = [np.zeros(2), np.zeros(2, dtype=np.float32), np.zeros((2, 1)), np.array([0, "a"], dtype=object)]
