@@ -86,10 +86,24 @@ def _(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | 
         return NO_LAWS
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
-    network = framework.network
-    forward = network.forward if isinstance(network, GaussianNetwork) else network
-    if isinstance(forward, DensityNetwork):
-        return drawn_laws(framework, forward, query)
+    return laws_of_network(framework.network, framework, query)
+
+
+@singledispatch
+def laws_of_network(network: object, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
+    """Return the laws that follow from the parameters of one kind of network; by default from its tables."""
+    return _too_many(query, framework.schema) or parameter_laws(framework, query)
+
+
+@laws_of_network.register
+def _(network: DensityNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
+    return drawn_laws(framework, network, query)
+
+
+@laws_of_network.register
+def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
+    if network.forward is not None:
+        return drawn_laws(framework, network.forward, query)
     return _too_many(query, framework.schema) or parameter_laws(framework, query)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from bnpriv.frameworks import (
 )
 from bnpriv.influence.base import draw_points
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, Posterior, drivers
+from bnpriv.networks import DiscreteNetwork, Posterior, drivers
 from bnpriv.queries.base import Query
 from bnpriv.render import number_text
 from bnpriv.secrets.values import ContinuousPair
@@ -35,11 +36,9 @@ def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
     networks: Iterable[object] = ()
     if isinstance(framework, DistributionPrivacy):
         networks = (side for pair in framework.pairs for side in pair)
-    elif isinstance(framework, ValuePrivacy):
-        networks = (framework.model,)
-    elif isinstance(framework, (DatasetAttributePrivacy, DistributionalAttributePrivacy)):
+    elif isinstance(framework, (DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy)):
         networks = (framework.network,)
-    found = (network.drawn for network in networks if isinstance(network, (DiscreteNetwork, GaussianNetwork)))
+    found = (cast("Posterior | None", getattr(network, "drawn", None)) for network in networks)
     return tuple(drawn for drawn in found if drawn is not None)
 
 

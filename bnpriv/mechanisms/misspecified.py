@@ -22,7 +22,7 @@ from bnpriv.influence.base import Influence
 from bnpriv.influence.interval import interval_bounds
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
-from bnpriv.mechanisms.robustness import counted_tables, within_factor
+from bnpriv.mechanisms.robustness import counted_tables, tables_of, within_factor
 from bnpriv.networks import Network
 from bnpriv.noise.continuous import Laplace, NoNoise
 from bnpriv.render import Document, Shown, number_text
@@ -196,7 +196,7 @@ def _candidates(calibration: Calibrated) -> Iterator[tuple[str, Iterator[_Candid
     evidence = influences(framework)
     if isinstance(evidence, Refusal):
         raise evidence.error()
-    if not evidence.network.states:
+    if tables_of(evidence.network) is None:
         raise _OTHER_MODEL.error()
     for decision in by_quilts:
         yield decision.protected, _of_attribute(calibration, evidence, decision)

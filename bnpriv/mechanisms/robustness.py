@@ -6,12 +6,14 @@ docs/claims/misspecified.md has the proofs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import singledispatch
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF
-from bnpriv.networks import Graph, IntervalNetwork, Network
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.errors import NetworkError
+from bnpriv.networks import DiscreteNetwork, Graph, IntervalNetwork, Network
 from bnpriv.secrets.states import SecretPair
 
 
@@ -60,7 +62,7 @@ def counted_tables(network: Network, protected: str, border: Iterable[str], pair
     count = Counter(entered)
     if chosen or upper:
         count.update(above)
-    fixed = {name for name in count if _is_deterministic(network, name)}
+    fixed = {name for name in count if is_deterministic(network, name)}
     return Counter({name: times for name, times in count.items() if name not in fixed})
 
 
@@ -82,16 +84,52 @@ def _reaches_above(graph: Graph, protected: str, seen: frozenset[str]) -> bool:
     return any(part & above and part & seen for part in graph.parts(seen, protected))
 
 
-def _is_deterministic(network: Network, name: str) -> bool:
+Ends = tuple[Mapping[str, FloatArray], Mapping[str, FloatArray]]
+"""The least and the largest probabilities of every table."""
+
+
+@singledispatch
+def tables_of(network: object, model: int = 0) -> Ends | None:
+    """Return the tables of one model of a network of probabilities; None for other kinds of networks."""
+    return None
+
+
+@tables_of.register
+def _(network: DiscreteNetwork, model: int = 0) -> Ends:
+    tables = {name: network.probabilities(name)[model] for name in network.attributes}
+    return tables, tables
+
+
+@tables_of.register
+def _(network: IntervalNetwork, model: int = 0) -> Ends:
+    return network.lower, network.upper
+
+
+@singledispatch
+def is_deterministic(network: object, name: str) -> bool:
     """Return whether a table holds zeros and ones alone: then no factor changes it."""
-    if isinstance(network, IntervalNetwork):
-        low, high = network.lower[name], network.upper[name]
-        return bool(np.all((low == high) & ((low == 0) | (low == 1))))
-    return bool(np.all((network.tables[name].values == 0) | np.isneginf(network.tables[name].values)))
+    return False
+
+
+@is_deterministic.register
+def _(network: DiscreteNetwork, name: str) -> bool:
+    logs = network.tables[name].values  # a probability below the range of doubles is no zero
+    return bool(np.all((logs == 0) | np.isneginf(logs)))
+
+
+@is_deterministic.register
+def _(network: IntervalNetwork, name: str) -> bool:
+    low, high = network.lower[name], network.upper[name]
+    return bool(np.all((low == high) & ((low == 0) | (low == 1))))
 
 
 def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNetwork:
     """Return all networks whose probabilities are within a factor of those of one model; zeros stay zero.
+
+    Raises
+    ------
+    NetworkError
+        If the network has no tables of probabilities.
 
     Examples
     --------
@@ -100,10 +138,10 @@ def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNe
     >>> within_factor(coin, 1.5).upper["coin"].round(6).tolist()
     [0.375, 0.833333]
     """
-    if isinstance(network, IntervalNetwork):
-        low, high = dict(network.lower), dict(network.upper)
-    else:
-        low = high = {name: network.probabilities(name)[model] for name in network.attributes}
+    tables = tables_of(network, model)
+    if tables is None:
+        raise NetworkError("tables of probabilities are needed", found=network.kind_text, remedy="Declare them.")
+    low, high = tables
     wide = factor * (1 + 8 * UNIT_ROUNDOFF) if factor > 1 else factor
     return IntervalNetwork.of(
         {name: table / wide for name, table in low.items()},
