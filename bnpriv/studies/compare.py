@@ -22,7 +22,7 @@ from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, Items, Paragraph, Table
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import and_text, nats_text, number_text
+from bnpriv.render.text import and_text, excess_text, nats_text, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +154,7 @@ class Comparison(Shown):
         if name not in found:
             return "not protected"
         shown = nats_text(found[name])
-        return f"{shown}, delta {number_text(rare[name])} at epsilon {self.epsilon:g}" if name in rare else shown
+        return f"{shown}, delta {excess_text(rare[name])} at epsilon {self.epsilon:g}" if name in rare else shown
 
     def _notes(self) -> tuple[str, ...]:
         named = [
