@@ -14,7 +14,9 @@ import bnpriv as bp
 from bnpriv.frameworks.odds import belief_text
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.render.text import number_text
+from bnpriv.report.slider import slider_of
 from tests import oracles
+from tests.kinds import dataset
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
@@ -135,6 +137,27 @@ def test_typing_an_epsilon(browser: Browser, cases, case: str) -> None:
         field.clear()
         field.send_keys(epsilon)
         assert_shows(browser, framework, query, float(epsilon))
+    assert browser.driver.get_log("browser") == []
+
+
+def test_a_table_of_epsilons_shows_the_next_smaller_one(browser: Browser) -> None:
+    """Never less noise than the epsilon that is shown needs, and nothing below the least one."""
+    kind = dataset()
+    report = bp.influence_report(kind.framework, kind.query, 1.0)
+    rows = {row.epsilon: row for row in slider_of(report).rows}
+    steps = sorted(rows)
+    browser.show(report.to_html())
+    field = browser.driver.find_element("id", "epsilon-number")
+    asked = {step: step for step in steps} | {1.01 * step: step for step in steps} | {50.0: steps[-1]}
+    for epsilon, step in asked.items():
+        field.clear()
+        field.send_keys(f"{epsilon:.6g}")
+        assert browser.text("out-scale") == number_text(rows[step].scale), epsilon
+        assert browser.text("out-belief") == f"at most {rows[step].guarantee.moved_text()}"
+    field.clear()
+    field.send_keys(f"{0.99 * steps[0]:.6g}")
+    assert browser.text("out-scale") == "\u2013"
+    assert "not calibrated below" in browser.text("out-reason")
     assert browser.driver.get_log("browser") == []
 
 
