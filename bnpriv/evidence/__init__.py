@@ -4,7 +4,7 @@ from bnpriv.evidence.constraints import Constraint, Drawn, Law, LawPair, Laws, R
 from bnpriv.evidence.draws import DrawnLaws
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.possible import impossibility, require_possible
-from bnpriv.evidence.structural import Influences, discrete_influences, influences
+from bnpriv.evidence.structural import Influences, influences
 
 __all__ = [
     "Constraint",
@@ -15,7 +15,6 @@ __all__ = [
     "LawPair",
     "Laws",
     "RecordPair",
-    "discrete_influences",
     "impossibility",
     "influences",
     "laws",

@@ -18,15 +18,8 @@ from bnpriv.frameworks import (
     ValuePrivacy,
 )
 from bnpriv.frameworks.digest import first_digest
-from bnpriv.influence.base import (
-    Influence,
-    Work,
-    assumptions_of,
-    frontier_of,
-    influence_of,
-    road_refusal,
-    work_of,
-)
+from bnpriv.influence.base import Influence, influence_of
+from bnpriv.influence.kinds import Work, assumptions_of, frontier_of, road_refusal, work_of
 from bnpriv.influence.maximum import impossible_secrets
 from bnpriv.networks import Network, drivers
 from bnpriv.queries.base import Query
@@ -182,18 +175,6 @@ def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
 def _(framework: ValuePrivacy) -> Influences | Refusal:
     evidence = structural_evidence(framework)
     return evidence.impossible() or evidence
-
-
-def discrete_influences(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
-    """Return the structural evidence over a network whose attributes have finitely many states, or why there is none.
-
-    Raises
-    ------
-    FrameworkError
-        If the network is continuous.
-    """
-    framework.discrete  # noqa: B018  (raises)
-    return influences(framework)
 
 
 def structural_evidence(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences:

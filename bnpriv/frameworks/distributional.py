@@ -153,23 +153,6 @@ class DistributionalAttributePrivacy(HasCard):
         return tuple(pairs_secret(self.network, name, nouns[name], pairs) for name, pairs in self.secrets.items())
 
     @property
-    def discrete(self) -> Network:
-        """Return the network, whose attributes must have finitely many states.
-
-        Raises
-        ------
-        FrameworkError
-            If it is continuous.
-        """
-        if self.network.states:
-            return self.network
-        raise FrameworkError(
-            "this needs a network whose attributes have finitely many states",
-            found=self.network.kind_text,
-            remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
-        )
-
-    @property
     def models(self) -> int:
         """Return how many models the adversary may hold; 1 for intervals, whose bounds hold for all at once."""
         return self.network.models

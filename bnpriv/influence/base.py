@@ -64,23 +64,6 @@ class Refinement:
         return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}, change {self.change:.2g}"
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """How much work an influence takes.
-
-    Parameters
-    ----------
-    cells : int
-        Of the tables behind it.
-    losses : int
-        Of its privacy losses, of all models and pairs together; 0 where none are kept.
-    """
-
-    cells: int = 0
-    losses: int = 0
-
-
 class Details(Protocol):
     """What differs between the kinds of networks behind an influence."""
 
@@ -395,30 +378,6 @@ def influence_of(network: object, columns: Iterable[str], protected: str, pairs:
         found=f"a {type(network).__name__}",
         remedy="Register it with bnpriv.influence.base.influence_of.",
     )
-
-
-@singledispatch
-def frontier_of(network: Network, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some attributes that the others do not separate from a protected one: by default by the graph."""
-    return network.graph.frontier(protected, columns)
-
-
-@singledispatch
-def assumptions_of(network: object) -> tuple[str, ...]:
-    """Return what must hold of this kind of network for its influences to be right; nothing by default."""
-    return ()
-
-
-@singledispatch
-def work_of(network: object, border: tuple[str, ...], protected: str, pairs: Sequence[Pair]) -> Work:
-    """Return what the influence of a frontier takes; nothing by default, where a kind has limits of its own."""
-    return Work()
-
-
-@singledispatch
-def road_refusal(network: object, names: Iterable[str]) -> Refusal | None:
-    """Return why nothing can be said of some attributes, or None; by default something can."""
-    return None
 
 
 def asked_columns(network: Network, columns: Iterable[str], protected: str) -> frozenset[str]:

@@ -11,10 +11,11 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.influence.base import Influence, Work, asked_columns, influence_of, plain_text, work_of, worst_place
+from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, worst_place
 from bnpriv.influence.conditionals import two_conditionals
 from bnpriv.influence.elimination import joint_size
 from bnpriv.influence.explanation import explanation
+from bnpriv.influence.kinds import Work, work_of
 from bnpriv.influence.losses import MOST_LOSSES, Losses
 from bnpriv.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
 from bnpriv.networks import DiscreteNetwork, State

@@ -16,8 +16,9 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
-from bnpriv.influence.base import Influence, asked_columns, assumptions_of, influence_of, worst_place
+from bnpriv.influence.base import Influence, asked_columns, influence_of, worst_place
 from bnpriv.influence.conditionals import overlap_text
+from bnpriv.influence.kinds import assumptions_of
 from bnpriv.influence.losses import Law, laplace_excess, private_shifts
 from bnpriv.networks import GaussianNetwork
 from bnpriv.render import number_text, set_text

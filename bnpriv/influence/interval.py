@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.influence.base import Influence, asked_columns, assumptions_of, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, worst_place
 from bnpriv.influence.choices import Choices, Part, choices_of, loosened, points_of
 from bnpriv.influence.elimination import joint_law
+from bnpriv.influence.kinds import assumptions_of
 from bnpriv.influence.ratios import independent_parts
 from bnpriv.laws.base import log_sum_exp
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork, State

@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.attacks.guesser import Answers, Guesser, KnownNoise, Settings, known_noise, settings
 from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal, RefusedError, SecretError
-from bnpriv.evidence import discrete_influences
+from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.frameworks.odds import rounded_up
 from bnpriv.mechanisms import Calibration, Decision
@@ -306,7 +306,7 @@ def _deciding(calibration: Calibration) -> tuple[str, SecretPair, int]:
     decision = next(by_quilts, None)
     if decision is not None and isinstance(decision.pair, SecretPair):
         return decision.protected, decision.pair, decision.model
-    evidence = discrete_influences(_framework(calibration))
+    evidence = influences(_framework(calibration))
     if isinstance(evidence, Refusal):
         raise evidence.error()
     columns = calibration.query.columns

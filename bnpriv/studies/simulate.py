@@ -163,7 +163,7 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
         return
     name = missing[0]
     law, key = _example(framework.schema[name]), toml_key(name)
-    states = framework.discrete.states.get(name)
+    states = framework.network.states.get(name)
     if states is None:
         keys = (
             f'laws={{"{name}": {law[0]}}} and declare it independent, or [laws.{key}] {law[1]} in a framework file, '
@@ -181,7 +181,7 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
 
 def law_given(framework: DistributionalAttributePrivacy, name: str, parameters: Mapping[str, State]) -> ColumnLaw:
     """Return the law of a column given the states of the parameters."""
-    states = framework.discrete.states
+    states = framework.network.states
     places = {above: states[above].index(parameters[above]) for above in framework.governing(name)}
     return framework.column_laws[name][framework.law_place(name, places)]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bnpriv.bound import Bound
-from bnpriv.evidence import values
+from bnpriv.evidence import structural
 from bnpriv.influence.chain import search, steps
 from bnpriv.influence.chain.factors import Factors
 from bnpriv.mechanisms import chain
@@ -56,7 +56,7 @@ def test_the_rounding_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
         found = sensitivity.column_sensitivity(query, columns, schema, norm)
         return Bound(0.0, found.upper / schema.records * (1 + 1e-15), found.kind)
 
-    for module in (values, chain, single):
+    for module in (structural, chain, single):
         monkeypatch.setattr(module, "record_sensitivity", divided)
     assert released()
 

@@ -11,9 +11,10 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import subset
 from bnpriv.errors import NetworkError, Refusal
-from bnpriv.influence.base import Influence, frontier_of, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, influence_of, plain_text, worst_place
 from bnpriv.influence.chain.search import ExactInfluence, together
 from bnpriv.influence.chain.steps import Step
+from bnpriv.influence.kinds import frontier_of
 from bnpriv.influence.losses import PureLosses
 from bnpriv.networks import MarkovChain
 from bnpriv.networks.chain import LEAST

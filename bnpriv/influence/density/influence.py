@@ -16,13 +16,14 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import BnprivError, Refusal, SizeError
-from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, road_refusal
+from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.density.curve import Curve, curve_of
 from bnpriv.influence.density.densities import without_density
 from bnpriv.influence.density.lattice import Lattice
 from bnpriv.influence.density.refine import Settled, outside, refined
 from bnpriv.influence.density.seen import seen
+from bnpriv.influence.kinds import road_refusal
 from bnpriv.influence.losses import Law, PureLosses, private_shifts
 from bnpriv.networks import DensityNetwork
 from bnpriv.render import number_text
