@@ -80,6 +80,9 @@ class Verdict:
         return "\n".join([f"{self.status}: {self.text}", *(f"  left to trust: {each}" for each in self.trusted)])
 
 
+NO_FILE = "a framework that is no file: give the path of the framework file, or leave it out"
+
+
 def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
     """Replay a calibration, apart from the code that made it, on the exact laws of the doubles that are released.
 
@@ -107,6 +110,7 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
         "that the words of the calibration (query, secrets, guarantee) say what its numbers and normal forms say"
     ]
     try:
+        require(framework is None or isinstance(framework, str | Path), NO_FILE)
         with localcontext(ARITHMETIC):
             text: Any = calibration if isinstance(calibration, str) else getattr(calibration, "to_json")()  # noqa: B009
             found = _checked(json.loads(text), None if framework is None else Path(framework), trusted)

@@ -16,6 +16,7 @@ from bnpriv.frameworks import (
     DistributionalAttributePrivacy,
     DistributionPrivacy,
     Framework,
+    ValuePrivacy,
 )
 from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.queries.base import Query
@@ -67,10 +68,17 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
 def laws_of(framework: object, query: Query | None) -> Laws | Refusal:
     """Return the laws as `laws`, computed anew; one registration per notion."""
     return Refusal(
-        required="the mechanism needs the laws of the answer",
-        found=f"a {type(framework).__name__}",
-        remedy="Use a framework from which they follow.",
+        required="the mechanism compares laws of the answer, under properties of a table or of its columns",
+        found=_secret_text(framework),
+        remedy="Use MarkovQuiltMechanism, or MarkovChainMechanism for the steps of a chain.",
     )
+
+
+def _secret_text(framework: object) -> str:
+    """Return in words what the secret of a framework is instead."""
+    if isinstance(framework, ValuePrivacy):
+        return "secrets that are values of single records"
+    return f"a {type(framework).__name__}"
 
 
 @laws_of.register

@@ -6,7 +6,7 @@ from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.usefulness import Verdict
 from bnpriv.render.document import Tone
-from bnpriv.render.text import and_text, name_text, nats_text, number_text, percent_text
+from bnpriv.render.text import and_text, excess_text, name_text, nats_text, number_text, percent_text
 
 TONES: dict[Verdict, Tone] = {
     "exact": "good",
@@ -54,6 +54,11 @@ def reason_text(calibration: Calibrated) -> str:
     protected = name_text(worst.protected)
     told = nats_text(worst.influence.upper)
     if worst.scale == 0 and not worst.queried_near:
+        if worst.excess is not None:
+            return (
+                f"The queried columns together tell more than {calibration.epsilon:g} nats about {protected} so rarely "
+                f"that delta is {excess_text(worst.excess)}, which is within the {calibration.delta:g} that is allowed."
+            )
         return (
             f"The queried columns together tell at most {told} nats about {protected}, which is within the budget of "
             f"{calibration.epsilon:g}."

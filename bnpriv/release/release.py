@@ -276,8 +276,8 @@ def _column_rule(column: Column) -> str:
     if isinstance(column, Categorical):
         return f"a missing or undeclared category counts as {column.missing!r}"
     return (
-        f"a missing value counts as {column.missing!r}, "
-        f"one outside {column.lower!r} to {column.upper!r} as the nearest bound"
+        f"a missing value counts as {_shown(float(column.missing), 0)}, "
+        f"one outside {_shown(float(column.lower), 0)} to {_shown(float(column.upper), 0)} as the nearest bound"
     )
 
 

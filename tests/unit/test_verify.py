@@ -435,3 +435,11 @@ def test_what_is_wrong_with_a_file_is_told_in_words(tmp_path: Path) -> None:
     assert bp.verify(student(), path).text == "'framework.toml', which is no regular file"
     path.write_bytes(b"PAR1\xff")
     assert bp.verify(student(), path).text == "'framework.toml', which is no TOML in UTF-8"
+
+
+def test_a_framework_that_is_no_file_is_asked_for_as_one() -> None:
+    framework = bp.example("student")
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, "count(height > 180)", epsilon=1.0)
+    verdict = bp.verify(calibration, framework)
+    assert verdict.status == "not covered"
+    assert "give the path of the framework file" in verdict.text

@@ -1,4 +1,4 @@
-"""What is said first, for every kind of model alike: the six questions that a report answers."""
+"""What is said first, for every kind of model alike: the questions that a report answers below its verdict."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from bnpriv.errors import Refusal
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.guarantee import observer_fact, protected_fact
 from bnpriv.mechanisms import Calibration, Decision
-from bnpriv.mechanisms.answer import verdict_badge
-from bnpriv.mechanisms.usefulness import LIMITS, Usefulness
 from bnpriv.mechanisms.verdict import brief_text
 from bnpriv.render.document import Fact, Name, Names, Strong, Text, fact
-from bnpriv.render.text import number_text, percent_text
+from bnpriv.render.text import number_text
 from bnpriv.report.edges import leak_path
 from bnpriv.report.sections.beliefs import belief_fact
 from bnpriv.report.sections.laws import distance_text
@@ -36,7 +34,6 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
         yield fact("What leaks most", *leaks)
     if best is not None:
         yield fact("What noise it needs, and why", _noise(best))
-        yield fact("Is the answer still useful?", (verdict_badge(best), f" {_useful(best.useful)}"))
     yield observer_fact(_observer(report), "a statistic of these columns" if report.query is None else "the answer")
     source = "not stated" if report.source is None else report.source
     yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))
@@ -48,18 +45,6 @@ def _noise(best: Calibration) -> str:
     by_quilt = any(isinstance(decision, Decision) for decision in best.certificate.decisions)
     brief = brief_text(best)
     return f"{brief} {reasons[0]}" if reasons and not by_quilt and reasons[0] not in brief else brief
-
-
-def _useful(useful: Usefulness) -> str:
-    """Return what a verdict means."""
-    if useful.verdict in ("exact", "unknown"):
-        return str(useful)
-    shares = [0.0, *(share for share, _ in LIMITS)]
-    names = [verdict for _, verdict in LIMITS]
-    if useful.verdict not in names:
-        return f"19 of 20 releases err by more than {percent_text(shares[-1])} of {useful.whole_text}."
-    most = shares[names.index(useful.verdict) + 1]
-    return f"19 of 20 releases err by no more than {percent_text(most)} of {useful.whole_text}."
 
 
 def _trusted(report: Analysis) -> str:

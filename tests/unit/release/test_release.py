@@ -226,7 +226,7 @@ def test_what_is_printed():
     )
     assert "at once" in text
     assert "the odds between the two secrets of a protected pair move by at most a factor 2.72" in text
-    assert "height: a missing value counts as 170.0, one outside 120.0 to 220.0 as the nearest bound" in text
+    assert "height: a missing value counts as 170, one outside 120 to 220 as the nearest bound" in text
     assert "age: a missing value counts as 7" in text
     assert "gender: a missing or undeclared category counts as 'f'" in text
 

@@ -124,3 +124,14 @@ def test_advice_is_what_plans_say() -> None:
     assert found is not None
     assert bp.plan(kind.framework, COUGHS, float(found[1])).best.useful.verdict in ("useful", "sharp", "exact")
     assert report.best.useful.verdict == "coarse"
+
+
+def test_a_release_without_noise_at_delta_above_0_does_not_claim_a_bound() -> None:
+    kind = KINDS["gaussian"]()
+    report = str(bp.influence_report(kind.framework, kind.query, 4.0, 0.1))
+    assert "tell at most" not in report.split("Which columns tell what")[0]
+    assert "so rarely that delta is" in report
+
+
+def test_tiny_numbers_of_a_chain_are_not_spelled_out() -> None:
+    assert re.search(r"\de-\d", str(KINDS["chain"]().report)) is None
