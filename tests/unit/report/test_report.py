@@ -27,6 +27,7 @@ from tests.kinds import KINDS
 ROOT = Path(__file__).resolve().parents[3]
 TALL = bp.count(bp.col("height") > 180)
 BOTH = bp.stack(TALL, bp.count(bp.col("sat") >= 1200))
+UNKNOWN = bp.custom(lambda table: 0.0, columns=["coughs"], sensitivity=1.0)
 TWELVE = ("age", "sex", "region", "income", "school", "smoker", "diet", "sport", "illness", "cover", "visits", "cost")
 
 
@@ -378,6 +379,7 @@ def reports_of_networks(student, twelve) -> list[bp.types.InfluenceReport]:
         bp.influence_report(drawn(), protect="ill"),
         bp.influence_report(linear.read_as(READ), protect=secrets),
         bp.influence_report(framework, bp.mean("y"), 1.0, 1e-3),
+        bp.influence_report(KINDS["dataset"]().framework, UNKNOWN),
         *(bp.influence_report(kind.framework) for kind in shown),
         *(bp.influence_report(kind.framework, kind.query) for kind in shown),
         *(bp.influence_report(kind.framework, kind.query, 1.0, kind.delta) for kind in shown),
