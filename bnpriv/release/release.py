@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 from bnpriv.errors import DataError, QueryError, RefusedError
 from bnpriv.mechanisms import Calibration
@@ -276,7 +276,7 @@ def _column_rule(column: Column) -> str:
     if isinstance(column, Categorical):
         return f"a missing or undeclared category counts as {column.missing!r}"
     return (
-        f"a missing value counts as {_shown(float(column.missing), 0)}, "
+        f"a missing value counts as {_shown(float(cast(float, column.missing)), 0)}, "
         f"one outside {_shown(float(column.lower), 0)} to {_shown(float(column.upper), 0)} as the nearest bound"
     )
 
