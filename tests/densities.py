@@ -68,6 +68,17 @@ def integral(function: Curve, *edges: float) -> float:
     return sum(integrate.quad(function, a, b, epsabs=1e-14, epsrel=1e-12, limit=200)[0] for a, b in parts)
 
 
+def smooth_integral(function: Callable[[FloatArray], FloatArray], *edges: float) -> float:
+    """Integrate a function of arrays that has no kink between the edges: 40 panels of 20 Gauss points in each part."""
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    total = 0.0
+    for low, high in itertools.pairwise(sorted(edges)):
+        half = (high - low) / 80
+        places = low + half * (2 * np.arange(40)[:, None] + 1 + nodes)
+        total += half * float(np.sum(function(places) @ weights))
+    return total
+
+
 def hockey_stick(first: Curve, second: Curve, epsilon: float, low: float, high: float, steps: int = 2000) -> float:
     """Integrate max(0, first - exp(epsilon) second) between its changes of sign."""
 

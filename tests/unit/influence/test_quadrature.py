@@ -15,7 +15,7 @@ from bnpriv.influence.density.lattice import Lattice
 from bnpriv.influence.density.refine import refined
 from bnpriv.influence.density.scales import Scale
 from bnpriv.networks import DensityNetwork
-from tests.densities import Node, density_network, integral, largest_log_ratio
+from tests.densities import Node, density_network, integral, largest_log_ratio, smooth_integral
 from tests.later import Later
 
 stats = Later("scipy.stats")
@@ -147,7 +147,7 @@ def student_given(a: float, spread: float, scale: float = 1.0):
 
     def density(q: float) -> float:
         edges = (a - 7 * spread, *([q] if abs(q - a) < 7 * spread else []), a + 7 * spread)
-        return integral(lambda h: stats.norm.pdf(h, a, spread) * stats.t.pdf(q, 3, h, scale), *edges)
+        return smooth_integral(lambda h: stats.norm.pdf(h, a, spread) * stats.t.pdf(q, 3, h, scale), *edges)
 
     return density
 
