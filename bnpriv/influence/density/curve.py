@@ -16,7 +16,7 @@ from bnpriv.influence.density.axes import Axis, steps
 from bnpriv.influence.density.lattice import Lattice
 from bnpriv.influence.density.part import FACTOR, Part
 from bnpriv.influence.density.refine import LOOSE, impossible, parts_of, points_at, vanishing
-from bnpriv.influence.losses import MOST_LOSSES, Losses
+from bnpriv.influence.losses import MOST_LOSSES, Losses, gathered
 
 FINEST = {1: 2**13, 2: 2**9, 3: 2**6}
 """Points of every axis that is seen, by the number of axes; `FEWEST` for more."""
@@ -171,7 +171,8 @@ def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int, fin
     with np.errstate(invalid="ignore", over="ignore"):
         ratios = np.where(np.isneginf(above), 0.0, above - below)
         masses = np.exp(above)
-    return Losses(ratios=ratios[np.newaxis], masses=masses[np.newaxis], possible=np.ones((1, 2), dtype=np.bool_))
+    possible = np.ones((1, 2), dtype=np.bool_)
+    return gathered(Losses(ratios=ratios[np.newaxis], masses=masses[np.newaxis], possible=possible))
 
 
 def _densities(part: Part, seen: int, finest: int) -> tuple[FloatArray, FloatArray]:
