@@ -11,8 +11,10 @@ from typing import cast
 
 from bnpriv.errors import BnprivError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
+from bnpriv.laws import Atoms
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.inverse import least_epsilon
+from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import LIMITS
 from bnpriv.queries.base import Query
@@ -42,6 +44,12 @@ STEPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 GAIN = 0.8
 """An error that is not smaller by this factor is no gain."""
+
+MUCH = 3.0
+"""Where calibrations take long, mechanisms that err so many times as much as the best one are left out."""
+
+MOST_ATOMS = 1000
+"""Laws with more atoms take long to be calibrated."""
 
 POOR = ("coarse", "useless")
 
@@ -118,14 +126,30 @@ def least_noise(made: Plan, framework: Framework, query: Query, epsilon: float, 
     """Return the calibration with the least expected error of the mechanisms that a plan found to support a query.
 
     The others are not tried, whatever else changes: to find out that they do not support it either may take long.
+    Where calibrations take long only the mechanisms that err little are.
     """
     found: list[Calibration] = []
+    most = MUCH * made.best.expected_error if is_costly(made) else math.inf
     for each in made.calibrations:
+        if each.expected_error > most:
+            continue
         try:
             found.append(each.mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
         except BnprivError:
             continue
     return min(found, key=lambda calibration: calibration.expected_error, default=None)
+
+
+def is_costly(made: Plan) -> bool:
+    """Return whether some calibration of a plan takes quadratures, many draws or laws with many atoms."""
+    return any(map(_takes_long, made.calibrations))
+
+
+def _takes_long(calibration: Calibration) -> bool:
+    certificate = calibration.certificate
+    laws = [decision.first for decision in certificate.decisions if isinstance(decision, LawDecision)]
+    large = any(isinstance(law, Atoms) and law.logs.size > MOST_ATOMS for law in laws)
+    return calibration.guarantee.kind == "estimate" or certificate.confidence is not None or large
 
 
 def _gain(made: Plan, framework: Framework, query: Query, what: str, *, delta: float) -> Iterator[str]:

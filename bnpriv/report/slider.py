@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.errors import Refusal
-from bnpriv.laws import Atoms
 from bnpriv.mechanisms import Calibration
-from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan
-from bnpriv.report.advice import least_noise
+from bnpriv.report.advice import is_costly, least_noise
 from bnpriv.report.analysis import quilt_calibration
 from bnpriv.report.curves import Curve
 from bnpriv.report.values import Analysis
@@ -20,9 +18,6 @@ STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
 """What a slider of a table goes through: every epsilon is a calibration."""
-
-MOST_ATOMS = 1000
-"""Laws with more atoms take long to be calibrated."""
 
 FEW = (0.2, 0.5, 1.0, 2.0, 5.0)
 """The same where every calibration takes quadratures or many draws."""
@@ -73,17 +68,9 @@ def slider_of(report: Analysis) -> Slider | Refusal | None:
     return Slider(best=report.best, rows=rows)
 
 
-def _is_costly(calibration: Calibration) -> bool:
-    """Return whether a calibration takes quadratures, many draws or laws with many atoms."""
-    certificate = calibration.certificate
-    laws = [decision.first for decision in certificate.decisions if isinstance(decision, LawDecision)]
-    large = any(isinstance(law, Atoms) and law.logs.size > MOST_ATOMS for law in laws)
-    return calibration.guarantee.kind == "estimate" or certificate.confidence is not None or large
-
-
 def _rows(plan: Plan, best: Calibration) -> tuple[Calibration, ...]:
     """Return the best calibration at every step; only mechanisms that support what was asked are tried."""
-    costly = any(map(_is_costly, plan.calibrations))
+    costly = is_costly(plan)
     levels = sorted({*(FEW if costly else LEVELS), best.epsilon})
     found = [
         best if level == best.epsilon else least_noise(plan, best.framework, best.query, level, best.delta)
