@@ -431,3 +431,16 @@ def test_what_needs_parameters_says_so(what: str) -> None:
     framework = dataset(bp.Secret(ILL, pairs=bp.apart(at_most=1)))
     with pytest.raises(bp.errors.FrameworkError, match=f"{what} needs a framework of distributional attribute privacy"):
         NEEDS_PARAMETERS[what](framework)
+
+
+def test_chosen_pairs_of_states_and_of_values_of_a_property_count_both_ways() -> None:
+    both = {("0", "1"), ("1", "0")}
+    chosen = bp.pairs(("0", "1"))
+    parameters = bp.DistributionalAttributePrivacy(
+        network(level="parameters"), schema(), {"ill": chosen}, source="a test"
+    )
+    values = bp.ValuePrivacy(network(), schema(), {"ill": chosen}, source="a test")
+    for framework in (parameters, values):
+        assert {pair.sides for pair in framework.secrets["ill"]} == both
+    hidden = dataset(bp.Secret(ILL, pairs=bp.pairs((3, 5), (3, frozenset({7, 8})))))
+    assert {pair.sides for pair in hidden.secrets["ill"]} == {("3", "5"), ("5", "3"), ("3", "{7, 8}"), ("{7, 8}", "3")}

@@ -112,6 +112,14 @@ def test_identity_tells_networks_apart() -> None:
     assert len({network.identity() for network in different}) == len(different)
 
 
+def test_identity_tells_both_ends_of_intervals() -> None:
+    def within(low: list[float], high: list[float]) -> IntervalNetwork:
+        return IntervalNetwork.of({"ill": low}, {"ill": high}, states={"ill": ["no", "maybe", "yes"]})
+
+    ends = [([0.1] * 3, [0.7] * 3), ([0.1] * 3, [0.6] * 3), ([0.2] * 3, [0.6] * 3)]
+    assert len({within(low, high).identity() for low, high in ends}) == len(ends)
+
+
 def test_a_framework_hash_is_that_of_its_facts_and_the_identity() -> None:
     # what is stored beside calibrations: it must not change from one release to the next
     table = np.log([[0.5, 0.5]])
