@@ -10,6 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, NetworkError
+from bnpriv.influence.base import influence_of
 from tests.later import Later, optional
 
 stats = Later("scipy.stats")
@@ -483,5 +484,7 @@ def test_a_truncated_parameter_is_told_exactly_and_secrets_outside_are_no_constr
 
     far = max(abs(np.log(density(y, 0.0) / density(y, 1.0))) for y in np.linspace(-40, 40, 81))
     assert far <= float(found) + 1e-6 <= far + 2e-3
-    outside = bp.max_influence(network, {"y"}, "a", bp.intervals((0.0, 2.5)))
+    outside = influence_of(network, {"y"}, "a", bp.intervals((0.0, 2.5)).chosen)
     assert outside.dropped
+    with pytest.raises(bp.errors.SecretError, match="positive probability"):
+        bp.max_influence(network, {"y"}, "a", bp.intervals((0.0, 2.5)))
