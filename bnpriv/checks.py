@@ -64,6 +64,13 @@ def whole(
     return int(value)
 
 
+def flag(what: str, value: object) -> bool:
+    """Return `value` if it is True or False; what merely counts as true, such as "no", is refused."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{what} must be True or False", found=type_text(value), remedy=f"Write {what}=True.")
+    return value
+
+
 def epsilon(value: object) -> float:
     """Return a privacy parameter epsilon: from `LEAST_EPSILON` to `LARGEST_EPSILON`."""
     remedy = "Choose the bound on the log odds that you accept, for example 1.0."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import ClassVar, cast, final, overload
 
@@ -49,6 +50,16 @@ class Mechanism(ABC):
 
     needs_model: ClassVar[bool] = True
     """Whether what it promises holds only if the model does."""
+
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """What options that are names may be; all others are True or False."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.options().items():
+            if name in self.choices:
+                checks.member(name, cast(str, value), self.choices[name], error=ParameterError)
+            else:
+                checks.flag(name, value)
 
     def concerns(self, framework: Framework) -> bool:
         """Return whether the mechanism is about frameworks of this kind, so that a refusal would tell something."""

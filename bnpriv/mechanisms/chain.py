@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
-from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.checks import listing
-from bnpriv.errors import ParameterError, Refusal
+from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework, ValuePrivacy
 from bnpriv.influence.chain import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal
 from bnpriv.mechanisms.base import Mechanism
@@ -59,9 +59,7 @@ class MarkovChainMechanism(Mechanism):
 
     influence: Influence = "exact"
     claim: ClassVar[str] = "markov_chain.md"
-
-    def __post_init__(self) -> None:
-        checks.member("influence", self.influence, ("exact", "spectral", "published"), error=ParameterError)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"influence": ("exact", "spectral", "published")}
 
     def concerns(self, framework: Framework) -> bool:
         """Return whether the framework is about a chain."""

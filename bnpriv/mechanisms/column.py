@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
-from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.divergences import gaussian_mu
-from bnpriv.errors import ParameterError, Refusal
+from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
@@ -61,10 +61,8 @@ class ColumnMechanism(Mechanism):
     noise: Law = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "column.md"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
     needs_model: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         if isinstance(query, GivenAnswer):

@@ -20,7 +20,7 @@ from bnpriv.frameworks import (
 )
 from bnpriv.influence.base import draw_points
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.networks import DiscreteNetwork, Posterior, drivers
+from bnpriv.networks import Posterior, drivers
 from bnpriv.queries.base import Query
 from bnpriv.render import number_text
 from bnpriv.secrets.values import ContinuousPair
@@ -49,21 +49,6 @@ def with_draws(framework: Framework, query: Query, certificate: Certificate) -> 
         return certificate
     notes = [*_facts(drawn, certificate), *_told(framework, query)]
     return replace(certificate, notes=(*certificate.notes, *notes))
-
-
-def posterior_notes(network: DiscreteNetwork, values: FloatArray) -> tuple[str, ...]:
-    """Return how many models were drawn, which decides, and what half, 95 % and all of them tell at most.
-
-    Parameters
-    ----------
-    network : DiscreteNetwork
-        Nothing is said if its models are no draws.
-    values : ndarray of shape (models, pairs)
-        Upper bounds of an influence in nats, as `Influence.values`.
-    """
-    if network.drawn is None:
-        return ()
-    return network.drawn.sentence, points_text(values)
 
 
 def points_text(values: FloatArray) -> str:

@@ -222,9 +222,15 @@ def _refusal(calibration: Calibrated, decisions: list[Decision]) -> Refusal | No
         return None
     return Refusal(
         required="what a factor does is worked out for Laplace noise and delta 0",
-        found=f"{type(calibration.noise).__name__} with delta {calibration.delta:g}",
+        found=_found(calibration),
         remedy="Calibrate with delta=0, or declare a wider model class and calibrate again.",
     )
+
+
+def _found(calibration: Calibrated) -> str:
+    """Return the noise in words, and delta."""
+    noise = "no noise" if isinstance(calibration.noise, NoNoise) else f"{type(calibration.noise).__name__} noise"
+    return f"{noise} with delta {calibration.delta:g}"
 
 
 def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decision) -> Iterator[_Candidate]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from bnpriv import checks
-from bnpriv.errors import ParameterError, Refusal
+from bnpriv.errors import Refusal
 from bnpriv.evidence import Influences, influences
 from bnpriv.frameworks import Framework
 from bnpriv.influence.losses import Law
@@ -61,9 +61,7 @@ class MarkovQuiltMechanism(Mechanism):
     noise: Law = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "markov_quilt.md"
-
-    def __post_init__(self) -> None:
-        checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         evidence = influences(framework)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import ClassVar, Literal, final
 
 import numpy as np
 
-from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
 from bnpriv.divergences import gaussian_mu
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta, too_many_atoms
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.product import MOST_PRODUCT_CELLS, grid_size, product_laplace_epsilon
-from bnpriv.errors import ParameterError, Refusal, SizeError
+from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Constraint, LawPair, Laws, RecordPair, laws
 from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
@@ -76,9 +75,7 @@ class TightMechanism(Mechanism):
     noise: Law = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "tight.md"
-
-    def __post_init__(self) -> None:
-        checks.member("noise", self.noise, tuple(_NOISE), error=ParameterError)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": tuple(_NOISE)}
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         evidence = laws(framework, query)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import numpy as np
 
-from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, up, weakest
 from bnpriv.divergences import gaussian_mu
-from bnpriv.errors import ParameterError, Refusal, SizeError
+from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
 from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
@@ -73,9 +72,7 @@ class WassersteinMechanism(Mechanism):
     noise: Law = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "wasserstein.md"
-
-    def __post_init__(self) -> None:
-        checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         evidence = laws(framework, query)

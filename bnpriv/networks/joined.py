@@ -51,7 +51,7 @@ def joined(networks: Sequence[DiscreteNetwork], name: str, labels: Sequence[str]
             {name: np.full(len(networks), 1 / len(networks))} | tables,
             states={name: tuple(labels)} | states,
             parents={a: (name, *above) for a, above in parents.items()},
-            level=first.level,
+            level=None if any(network.reading.level_assumed for network in networks) else first.level,
         )
     except BnprivError as error:
         raise NetworkError(

@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast, final
 
-from bnpriv.errors import DataError, QueryError, RefusedError
+from bnpriv import checks
+from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.released import Ends, released
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise
+from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
@@ -184,6 +187,8 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
     ------
     RefusedError
         If the calibration, or anything in it, was changed after it was calibrated.
+    ParameterError
+        If `sampler` draws no noise.
     QueryError
         If the query does not fit the schema, or a custom query moves by more than it declares on made-up tables.
     DataError, FileError
@@ -200,6 +205,7 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
     """
     _check_order(calibration, data)
     query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
+    _check_sampler(sampler, noise)
     _check(calibration)
     refuse_learned(calibration.framework, schema, data)
     answer = evaluate(query, schema, data)
@@ -229,6 +235,22 @@ def _check_order(calibration: object, data: object) -> None:
         remedy = "Release one of the calibrations of the plan, for example plan.best."
     found = f"a {type(calibration).__name__}{' before it' if isinstance(data, Calibration) else ''}"
     raise DataError("a calibration is needed first, then the table", found=found, remedy=remedy)
+
+
+_DRAWS: dict[type[Noise], str] = {Laplace: "laplace", Gaussian: "gaussian", DiscreteLaplace: "discrete_laplace"}
+"""The method of a sampler that each noise calls."""
+
+
+def _check_sampler(sampler: object, noise: Noise) -> None:
+    """Refuse what draws no noise of the kind that is needed, before any data are touched."""
+    method = _DRAWS.get(type(noise), "laplace")
+    if sampler is None or (not isinstance(sampler, type) and callable(getattr(sampler, method, None))):
+        return
+    raise ParameterError(
+        f"a sampler draws this noise by its method {method}",
+        found=checks.type_text(sampler),
+        remedy="Leave it out; noise is then drawn from the random numbers of the operating system.",
+    )
 
 
 def _check(calibration: Calibration) -> None:

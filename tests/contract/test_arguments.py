@@ -10,6 +10,7 @@ import networkx as nx
 import pytest
 
 import bnpriv as bp
+from bnpriv.noise.sampling import SecureSampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -343,3 +344,25 @@ def test_a_column_named_almost_like_a_node_is_no_independent_column() -> None:
     other = MARKOV().supports(framework, "mean(shoes)", 1.0)
     assert slip.remedy == "Is 'height' in the network the same column? Give both one name."
     assert "independent" in other.remedy
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: ANY.MarkovQuiltMechanism(common_quilt="yes"), "common_quilt must be True or False; found a str."),
+        (lambda: ANY.MarkovQuiltMechanism(large_delta=1), "large_delta must be True or False; found an int."),
+        (lambda: ANY.ColumnMechanism(large_delta=None), "large_delta must be True or False"),
+        (lambda: ANY.TightMechanism(large_delta="no"), "large_delta must be True or False; found a str."),
+        (lambda: ANY.WassersteinMechanism(noise=True), "noise must be one of laplace, gaussian"),
+        (lambda: ANY.MarkovChainMechanism(influence="spectal"), "Did you mean 'spectral'?"),
+    ],
+)
+def test_options_of_mechanisms_that_merely_count_as_true_are_refused(build: Callable[[], object], says: str) -> None:
+    assert says in refusal(build)
+
+
+@pytest.mark.parametrize("sampler", [3, "secure", object(), 0, SecureSampler], ids=str)
+def test_what_draws_no_noise_is_refused_before_any_data_are_read(sampler: object) -> None:
+    calibration = bp.plan(STUDENT, "mean(height)", 1.0).best
+    found = refusal(lambda: ANY.release(calibration, "no such file.csv", sampler=sampler))
+    assert found.startswith("a sampler draws this noise by its method laplace")

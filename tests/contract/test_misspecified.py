@@ -191,6 +191,13 @@ def test_what_is_not_worked_out_is_refused(delta: float) -> None:
         calibration.misspecified(1.1)
 
 
+def test_delta_without_noise_is_refused_in_words() -> None:
+    calibration = bp.plan(bp.example("student"), bp.count(bp.col("height") > 180), 1.0, 1e-6).best
+    assert calibration.scale == 0
+    with pytest.raises(bp.errors.RefusedError, match="found no noise with delta 1e-06"):
+        calibration.misspecified(1.1)
+
+
 @pytest.mark.parametrize("factor", [0.9, float("nan"), float("inf"), "much", True])
 def test_factors_that_are_none_are_refused(factor: object) -> None:
     calibration = bp.ColumnMechanism().calibrate(bp.example("student"), bp.linear({"height": 1.0}), epsilon=1.0)

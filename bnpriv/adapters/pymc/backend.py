@@ -149,9 +149,6 @@ def of_parameters(op: Any, parameters: list[Any]) -> Any:
     return cast(Any, type(op)).rv_op(*parameters, rng=rng)
 
 
-_ENDS = {"LogTransform": (0.0, math.inf), "LogOddsTransform": (0.0, 1.0), "CircularTransform": (-math.pi, math.pi)}
-
-
 def support(rv: Any, fixed: Callable[[Any], FloatArray | None]) -> tuple[float, float]:
     """Return the ends of the support of a variable's law, as its usual transformation tells; infinite if unknown.
 

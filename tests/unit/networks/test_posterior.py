@@ -14,7 +14,6 @@ import pytest
 import bnpriv as bp
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.influence.base import draw_points
-from bnpriv.mechanisms.drawn import posterior_notes
 from bnpriv.networks import parameters_by_group
 from bnpriv.networks.learning.network import log_gamma_draws
 from bnpriv.networks.learning.table import fingerprint_of
@@ -142,10 +141,6 @@ def test_points_over_draws() -> None:
     values = np.linspace(0.01, 1, 100)[:, np.newaxis] * np.array([[1.0, 0.5]])
     assert draw_points(values) == pytest.approx((0.5, 0.95, 1.0))
     assert draw_points(np.array([[-np.inf], [0.3]])) == (0.0, 0.3, 0.3)
-    network = learned(20)
-    notes = posterior_notes(network, bp.max_influence(network, {"smokes"}, "ill").values)
-    assert len(notes) == 2
-    assert posterior_notes(bp.model_class([plain()]), np.zeros((1, 1))) == ()
 
 
 def plain() -> bp.DiscreteNetwork:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -63,6 +64,15 @@ def test_pairs_of_record_networks_say_what_each_column_tells_about_which_holds()
         (name,) = told.columns
         laws = [np.exp(joint_law(network, (name,)).values[0]) for network in (first, second)]
         assert float(told) == pytest.approx(np.abs(np.log(laws[0] / laws[1])).max(), rel=1e-9)
+
+
+def test_joined_networks_of_which_nobody_said_the_level_still_have_none() -> None:
+    def of(level: Literal["parameters", "records"] | None) -> bp.DiscreteNetwork:
+        return bp.DiscreteNetwork.from_tables({"ill": [0.5, 0.5]}, states={"ill": ["no", "yes"]}, level=level)
+
+    assert joined([of(None), of("parameters")], "which", ["one", "two"]).reading.level_assumed
+    assert not joined([of("records"), of("records")], "which", ["one", "two"]).reading.level_assumed
+    assert joined([of("records"), of("records")], "which", ["one", "two"]).level == "records"
 
 
 def test_networks_with_opposite_edges_are_not_joined() -> None:
