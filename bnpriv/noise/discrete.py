@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+import numpy as np
+
 from bnpriv import checks
-from bnpriv.bound import Bound, down, up
+from bnpriv.bound import Bound, FloatArray, down, up
 from bnpriv.errors import ParameterError
 from bnpriv.noise.continuous import Laplace
+from bnpriv.noise.lengths import norm_of
+from bnpriv.noise.weights import Weights, drawn, powers_of_two, scales_of, tail_of_one
 
 if TYPE_CHECKING:
     from bnpriv.noise.sampling import Sampler
@@ -27,11 +31,15 @@ class DiscreteLaplace:
         The probability of k is proportional to ``exp(-|k| / scale)``.
     dimension : int
         Number of coordinates.
+    weights : tuple of float
+        Coordinate j has scale ``scale / weights[j]``; empty if all weights are 1. Powers of two, so that the division
+        is exact: any other positive number counts as the power of two that is nearest by ratio.
 
     Raises
     ------
     ParameterError
-        If the scale is not a finite number above 0, or the dimension is not a whole number of at least 1.
+        If the scale is not a finite number above 0, the dimension is not a whole number of at least 1, or the weights
+        are not positive numbers, one for each coordinate.
 
     Examples
     --------
@@ -42,11 +50,24 @@ class DiscreteLaplace:
 
     scale: float
     dimension: int = 1
+    weights: Weights = ()
 
     def __post_init__(self) -> None:
         remedy = "Use NoNoise where a certificate says that none is needed."
         object.__setattr__(self, "scale", checks.positive("the scale of the noise", self.scale, remedy=remedy))
         object.__setattr__(self, "dimension", checks.whole("dimension", self.dimension))
+        object.__setattr__(self, "weights", powers_of_two(self.weights, self.dimension))
+        scales_of(self.scale, self.weights, self.dimension)
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Return the scale of the noise of each coordinate, in its unit."""
+        return scales_of(self.scale, self.weights, self.dimension)
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Return the covariance of the noise, shape (d, d)."""
+        return np.diag([_moments(scale)[1] for scale in self.scales])
 
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
         """Return `value`, whole numbers of length `dimension`, plus noise.
@@ -62,40 +83,58 @@ class DiscreteLaplace:
                 found="another number of values, or a fraction",
                 remedy="Use Laplace noise for answers that are not whole.",
             )
-        return sampler.discrete_laplace(value, self.scale)
+        return drawn(sampler.discrete_laplace, value, self.scales)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean 1-norm, 2-norm or largest coordinate (``math.inf``) of the noise vector.
 
         With r = exp(-1/scale) one coordinate has mean size 2 r / (1 - r^2) and mean square 2 r / (1 - r)^2.
         """
-        if isinstance(norm, bool) or norm not in (1, 2, math.inf):
-            raise ParameterError("norm must be 1, 2 or math.inf", found=repr(norm), remedy="Choose one of them.")
-        r, gap = math.exp(-1 / self.scale), -math.expm1(-1 / self.scale)
-        one = 2 * r / (gap * (1 + r))
+        norm_of(norm)
+        moments = [_moments(scale) for scale in self.scales]
+        sizes, squares = [size for size, _ in moments], [square for _, square in moments]
         if norm == 1 or self.dimension == 1:
-            return Bound(down(one * self.dimension, 16), up(one * self.dimension, 16))
-        square = 2 * r / gap**2
-        if norm == 2:
-            return Bound(one * math.sqrt(self.dimension), up(math.sqrt(self.dimension * square), 16), "certified")
-        return Bound(one, up(min(one * self.dimension, math.sqrt(self.dimension * square)), 16), "certified")
+            return Bound(down(math.fsum(sizes), 16), up(math.fsum(sizes), 16))
+        root = up(math.sqrt(math.fsum(squares)), 16)
+        if norm == 2:  # a length is convex, and its mean at most the root of the mean square
+            return Bound(down(math.hypot(*sizes), 16), root, "certified")
+        return Bound(down(max(sizes), 16), min(up(math.fsum(sizes), 16), root), "certified")
 
     def quantile(self, p: float) -> float:
         """Return the whole-number error that no coordinate exceeds with probability `p`.
+
+        With several scales it is the largest of `quantiles`.
 
         Raises
         ------
         ParameterError
             If `p` is not above 0 and below 1.
         """
-        p = checks.number("p", p, remedy="Pass a probability, for example 0.95.")
-        if not 0 < p < 1:
-            raise ParameterError("p must be above 0 and below 1", found=f"{p:g}", remedy="Pass for example 0.95.")
-        tail = -math.expm1(math.log(p) / self.dimension)
-        # P(|X| > m) = 2 r^(m + 1) / (1 + r)
-        needed = -self.scale * (math.log(tail) + math.log1p(math.exp(-1 / self.scale)) - math.log(2)) - 1
-        return float(max(0, math.ceil(needed - 1e-9)))
+        return max(self.quantiles(p))
+
+    def quantiles(self, p: float) -> tuple[float, ...]:
+        """Return the whole-number errors that no coordinate exceeds, each its own, with probability `p`.
+
+        Raises
+        ------
+        ParameterError
+            If `p` is not above 0 and below 1.
+        """
+        tail = tail_of_one(p, self.dimension)
+        return tuple(_quantile(tail, scale) for scale in self.scales)
 
     def spend(self) -> Laplace:
         """Return what an accountant charges for: as for continuous noise of the same scale."""
-        return Laplace(self.scale, self.dimension)
+        return Laplace(self.scale, self.dimension, self.weights)
+
+
+def _moments(scale: float) -> tuple[float, float]:
+    """Return the mean size and the mean square of noise of a scale."""
+    r, gap = math.exp(-1 / scale), -math.expm1(-1 / scale)
+    return 2 * r / (gap * (1 + r)), 2 * r / gap**2
+
+
+def _quantile(tail: float, scale: float) -> float:
+    """Return the least m with P(|X| > m) = 2 r^(m + 1) / (1 + r) at most `tail`."""
+    needed = -scale * (math.log(tail) + math.log1p(math.exp(-1 / scale)) - math.log(2)) - 1
+    return float(max(0, math.ceil(needed - 1e-9)))
