@@ -62,7 +62,7 @@ from bnpriv.verify import verify
 
 # refusals, and what stands behind the rest
 from bnpriv.errors import BnprivError
-from bnpriv import errors, laws, noise, types
+from bnpriv import errors, laws, mechanisms, noise, types
 
 __version__ = "0.1.0"
 
@@ -107,6 +107,7 @@ __all__ = [
     "markov_quilts",
     "max_influence",
     "mean",
+    "mechanisms",
     "model_class",
     "moments",
     "noise",

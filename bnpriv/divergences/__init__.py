@@ -1,5 +1,21 @@
 """Privacy curves in closed form."""
 
-from bnpriv.divergences.gaussian import gaussian_delta, gaussian_mu
+from bnpriv.divergences.gaussian import (
+    CONSTANTS,
+    Constant,
+    constant_refusal,
+    delta_of_constant,
+    gaussian_delta,
+    gaussian_mu,
+    gaussian_ratio,
+)
 
-__all__ = ["gaussian_delta", "gaussian_mu"]
+__all__ = [
+    "CONSTANTS",
+    "Constant",
+    "constant_refusal",
+    "delta_of_constant",
+    "gaussian_delta",
+    "gaussian_mu",
+    "gaussian_ratio",
+]

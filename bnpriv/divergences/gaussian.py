@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Literal, get_args
 
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.errors import ParameterError
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
+from bnpriv.errors import ParameterError, Refusal
+
+Constant = Literal["analytic", "textbook", "lecture"]
+"""How Gaussian noise is fitted: by the exact curve, or by the square root of 2 log(1.25/delta) or of 2 log(2/delta)."""
+
+CONSTANTS: tuple[Constant, ...] = get_args(Constant)
+
+_PARTS: dict[Constant, float] = {"textbook": 1.25, "lecture": 2.0}
+
+PROVED_EPSILON = 1.0
+"""Largest epsilon for which the textbook and the lecture constant are proved."""
 
 NORMAL_LOG_ERROR = 16 * UNIT_ROUNDOFF
 """Bound on the relative error of the logs of the normal distribution function, with the operations around them."""
@@ -101,6 +112,85 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return low
 
 
+def gaussian_ratio(epsilon: float, delta: float, constant: Constant = "analytic") -> float:
+    """Return the largest gap of means, in standard deviations, that one of three constants calls private.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        Above 0 and below 1.
+    constant : {"analytic", "textbook", "lecture"}
+        The exact curve (`gaussian_mu`); ``epsilon / sqrt(2 log(1.25 / delta))``; ``epsilon / sqrt(2 log(2 / delta))``.
+        The last two hold for epsilon of at most 1, see `constant_refusal`, and need more noise.
+
+    Returns
+    -------
+    float
+        Rounded down, so that noise ``gap / ratio`` is enough.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    docs/claims/attribute_gaussian.md.
+
+    Examples
+    --------
+    >>> [round(1 / gaussian_ratio(1.0, 1e-3, constant), 3) for constant in ("analytic", "textbook", "lecture")]
+    [2.575, 3.776, 3.899]
+    """
+    checks.member("constant", constant, CONSTANTS, error=ParameterError)
+    analytic = gaussian_mu(epsilon, delta)
+    if constant == "analytic":
+        return analytic
+    # log(part / delta) overflows nowhere, where part / delta would for the smallest delta
+    return down(epsilon / math.sqrt(2 * (math.log(_PARTS[constant]) - math.log(delta))), 16)
+
+
+def constant_refusal(constant: Constant, epsilon: float, *, beyond_proof: bool) -> Refusal | None:
+    """Return why a constant is not used at this epsilon, or None if it is proved there or the refusal is waived.
+
+    Parameters
+    ----------
+    constant : {"analytic", "textbook", "lecture"}
+    epsilon : float
+    beyond_proof : bool
+        Waive the refusal; the guarantee then names the delta that does hold, see `delta_of_constant`.
+
+    Returns
+    -------
+    Refusal or None
+
+    Examples
+    --------
+    >>> constant_refusal("textbook", 0.5, beyond_proof=False) is None
+    True
+    """
+    if constant == "analytic" or epsilon <= PROVED_EPSILON or beyond_proof:
+        return None
+    return Refusal(
+        required=f"the {constant} constant is proved for epsilon of at most 1",
+        found=f"{epsilon:g}",
+        remedy='Use constant="analytic", which holds for every epsilon, or pass beyond_proof=True if you mean it.',
+    )
+
+
+def delta_of_constant(epsilon: float, delta: float, constant: Constant) -> float:
+    """Return the delta that holds for noise fitted by a constant: the one asked for, or more beyond its proof.
+
+    Examples
+    --------
+    >>> delta_of_constant(5.0, 1e-3, "textbook"), round(delta_of_constant(10.0, 1e-3, "textbook"), 4)
+    (0.001, 0.0034)
+    """
+    return max(delta, gaussian_delta(gaussian_ratio(epsilon, delta, constant), epsilon))
+
+
 def gaussian_excess(mu: FloatArray, epsilon: FloatArray) -> FloatArray:
     """Return the privacy curve of many pairs of normal laws at levels of either sign, rounded up.
 
@@ -131,6 +221,6 @@ def gaussian_excess(mu: FloatArray, epsilon: FloatArray) -> FloatArray:
     error = NORMAL_LOG_ERROR * (np.abs(first) + np.abs(second) + np.abs(level))
     with np.errstate(over="ignore", invalid="ignore"):
         curve = -np.exp(first + error) * np.expm1(np.minimum(0.0, level + second - first) - error)
-    curve = np.where(np.isneginf(first), 0.0, curve)
+    curve = np.where(first == -np.inf, 0.0, curve)
     flat = np.where(level < 0, -np.expm1(np.minimum(level, 0.0)) * (1 + NORMAL_LOG_ERROR), 0.0)
     return np.minimum(1.0, np.where(certain, 1.0, np.where(mu == 0, flat, curve)))

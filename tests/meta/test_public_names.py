@@ -43,7 +43,7 @@ PROMISED_BELOW = frozenset(
 )  # fmt: skip
 """The names one floor below that users may rely on."""
 
-ROOMS = ("errors", "laws", "noise", "types")
+ROOMS = ("errors", "laws", "mechanisms", "noise", "types")
 """The modules on top, on purpose."""
 
 MOST = 60

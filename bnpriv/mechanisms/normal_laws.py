@@ -1,0 +1,229 @@
+"""What mechanisms for normal laws read: pairs of normal laws with one covariance, and how far apart their means are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
+from bnpriv.divergences import Constant, gaussian_ratio
+from bnpriv.errors import Refusal
+from bnpriv.evidence import LawPair, Laws
+from bnpriv.laws import Normal
+
+SAME_COVARIANCE = 1e-12
+"""How far two covariances may be apart, relative to themselves, and still be called one; what it costs is paid."""
+
+SINGULAR = 1e-12
+"""Least eigenvalue, per dimension, of the correlations of an answer that is told from a singular one."""
+
+NOT_NORMAL = Refusal(
+    required="the answer must have a normal law under each secret",
+    found="a law with atoms, from which every normal law is infinitely far without noise",
+    remedy="Use TightMechanism or WassersteinMechanism.",
+)
+
+
+class NormalPair(NamedTuple):
+    """Two normal laws of one answer, of one protected attribute under one model; both directions count.
+
+    Parameters
+    ----------
+    pair : LawPair
+        Holds two `Normal` laws with one covariance.
+    protected : str
+        The protected attribute.
+    model : int
+        The index in Theta.
+    """
+
+    pair: LawPair
+    protected: str
+    model: int
+
+    @property
+    def first(self) -> Normal:
+        """The law under the first secret."""
+        return _normal(self.pair.first)
+
+    @property
+    def second(self) -> Normal:
+        """The law under the second secret."""
+        return _normal(self.pair.second)
+
+    @property
+    def gap(self) -> FloatArray:
+        """The difference of the means, shape (d,), each entry correctly rounded."""
+        return self.first.mean - self.second.mean
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance of both laws, shape (d, d)."""
+        return self.first.covariance
+
+    @property
+    def departure(self) -> float:
+        """How far apart in total variation the laws may be because their covariances differ, rounded up."""
+        return covariance_departure(self.first, self.second) / 2
+
+
+def normal_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
+    """Return all pairs of laws, or why they are not normal laws with one covariance in each pair.
+
+    Parameters
+    ----------
+    evidence : Laws
+        As `bnpriv.evidence.laws` returns them.
+
+    Returns
+    -------
+    list of NormalPair, or Refusal
+        Over all protected attributes and models.
+    """
+    found = law_pairs(evidence)
+    if isinstance(found, Refusal):
+        return found
+    for each in found:
+        refusal = _refusal(each)
+        if refusal is not None:
+            return refusal
+    return found
+
+
+def law_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
+    """Return all pairs of laws, of whatever law, or why some are not known."""
+    found: list[NormalPair] = []
+    for constraint in evidence.constraints():
+        if isinstance(constraint.pairs, Refusal):
+            return constraint.pairs
+        found += [NormalPair(pair, constraint.protected, constraint.model) for pair in constraint.pairs]
+    return found
+
+
+def _refusal(each: NormalPair) -> Refusal | None:
+    if not (isinstance(each.pair.first, Normal) and isinstance(each.pair.second, Normal)):
+        return NOT_NORMAL
+    refusal = singular_refusal(each.first) or singular_refusal(each.second)
+    apart = 0.0 if refusal else covariance_departure(each.first, each.second)
+    if apart > SAME_COVARIANCE:
+        return Refusal(
+            required="the two normal laws of a pair must have the same covariance",
+            found=f"covariances that differ by {apart:.3g} of themselves ({each.protected}, {each.pair.pair})",
+            remedy="Use AttributeGaussianMechanism(relaxation=...), or WassersteinMechanism.",
+        )
+    return refusal
+
+
+def singular_refusal(law: Normal) -> Refusal | None:
+    """Return why a covariance cannot be told from a singular one, or None if it can."""
+    least = _least_eigenvalue(law.covariance)
+    if least > 0:
+        return None
+    return Refusal(
+        required="the covariance of the answer must have an inverse",
+        found="a covariance that is singular to within rounding",
+        remedy="Leave out the parts of the answer that follow from the others, or use ColumnMechanism.",
+    )
+
+
+def covariance_departure(first: Normal, second: Normal) -> float:
+    """Return how far apart two covariances are, relative to the smaller one: 0 if they are the same, rounded up.
+
+    It is the Frobenius norm of their difference, in units of the standard deviations of the answer's parts, over the
+    least eigenvalue of the correlations; half of it bounds the total variation of two such laws with one mean.
+    """
+    if np.array_equal(first.covariance, second.covariance):
+        return 0.0
+    least = min(_least_eigenvalue(first.covariance), _least_eigenvalue(second.covariance))
+    if least <= 0:
+        return math.inf
+    units = np.sqrt(np.minimum(np.diag(first.covariance), np.diag(second.covariance)))
+    apart = (first.covariance - second.covariance) / np.outer(units, units)
+    return float(np.linalg.norm(apart)) / least * (1 + 1e-9)
+
+
+def _least_eigenvalue(covariance: FloatArray) -> float:
+    """Return a lower bound of the least eigenvalue of the correlations, 0 if it cannot be told from 0."""
+    variances = np.diag(covariance)
+    if not np.all(variances > 0):
+        return 0.0
+    units = np.sqrt(variances)
+    least = float(np.linalg.eigvalsh(covariance / units / units[:, None])[0])
+    least -= 16 * len(units) ** 2 * UNIT_ROUNDOFF
+    return least if least > SINGULAR * len(units) else 0.0
+
+
+def mahalanobis(gap: FloatArray, covariance: FloatArray) -> float:
+    """Return the length of a gap in standard deviations, sqrt(gap' covariance^-1 gap), rounded up.
+
+    Parameters
+    ----------
+    gap : ndarray of shape (d,)
+    covariance : ndarray of shape (d, d)
+        Symmetric.
+
+    Returns
+    -------
+    float
+        Infinite if the covariance is singular to within rounding.
+
+    Notes
+    -----
+    docs/claims/attribute_gaussian.md: the factors that are computed are exact for a matrix whose entries differ by at
+    most a share of the standard deviations, so the diagonal is made smaller by that share before.
+
+    Examples
+    --------
+    >>> round(mahalanobis(np.array([3.0, 4.0]), np.diag([1.0, 4.0])), 9)
+    3.605551275
+    """
+    d = len(gap)
+    if not np.any(gap):
+        return 0.0
+    smaller = covariance - np.diag(np.diag(covariance)) * (8 * d * (d + 2) * UNIT_ROUNDOFF)
+    try:
+        factor = np.linalg.cholesky(smaller)
+    except np.linalg.LinAlgError:
+        return math.inf
+    solved = np.zeros(d)
+    for k in range(d):
+        solved[k] = (gap[k] - factor[k, :k] @ solved[:k]) / factor[k, k]
+    length = float(np.linalg.norm(solved)) * (1 + 4 * (d + 4) * UNIT_ROUNDOFF)
+    return length if math.isfinite(length) else math.inf
+
+
+def normal_ratio(
+    pairs: Sequence[NormalPair], epsilon: float, delta: float, constant: Constant = "analytic"
+) -> float | Refusal:
+    """Return the largest gap in standard deviations that is private, once what differs in covariances is paid for.
+
+    Parameters
+    ----------
+    pairs : sequence of NormalPair
+    epsilon, delta : float
+        Above 0.
+    constant : {"analytic", "textbook", "lecture"}
+
+    Returns
+    -------
+    float or Refusal
+        Rounded down; a refusal where delta does not cover that the covariances of a pair differ by rounding.
+    """
+    departure = max((each.departure for each in pairs), default=0.0)
+    # both laws of a pair are moved to one covariance: docs/claims/attribute_gaussian.md
+    left = delta if departure == 0 else down(delta - math.exp(min(epsilon, 700.0)) * departure)
+    if left > 0:
+        return gaussian_ratio(epsilon, left, constant)
+    return Refusal(
+        required="delta must cover that the covariances of a pair differ by rounding",
+        found=f"delta {delta:g} for a difference of {departure:.3g} in total variation",
+        remedy="Declare one covariance for both laws of a pair, or ask for a larger delta.",
+    )
+
+
+def _normal(law: object) -> Normal:
+    assert isinstance(law, Normal)
+    return law
