@@ -80,9 +80,6 @@ class Verdict:
         return "\n".join([f"{self.status}: {self.text}", *(f"  left to trust: {each}" for each in self.trusted)])
 
 
-NO_FILE = "a framework that is no file: give the path of the framework file, or leave it out"
-
-
 def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
     """Replay a calibration, apart from the code that made it, on the exact laws of the doubles that are released.
 
@@ -106,11 +103,11 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
     >>> verify(calibration).status
     'holds'
     """
-    trusted = [
-        "that the words of the calibration (query, secrets, guarantee) say what its numbers and normal forms say"
-    ]
+    trusted = ["that the words of the calibration (query, secrets, guarantee) say what its numbers and forms say"]
     try:
-        require(framework is None or isinstance(framework, str | Path), NO_FILE)
+        require(
+            framework is None or isinstance(framework, str | Path), "a framework that is no file: give its file's path"
+        )
         with localcontext(ARITHMETIC):
             text: Any = calibration if isinstance(calibration, str) else getattr(calibration, "to_json")()  # noqa: B009
             found = _checked(json.loads(text), None if framework is None else Path(framework), trusted)
@@ -122,8 +119,7 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
 
 
 def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
-    if record["format"] == "bnpriv release 1":
-        record = record["calibration"]
+    record = record["calibration"] if record["format"] == "bnpriv release 1" else record
     require(record["format"] == "bnpriv calibration 1", "a text that is neither a calibration nor a release in JSON")
     model = record["model"]
     if path is None:

@@ -9,6 +9,7 @@ from bnpriv.errors import Refusal, RefusedError, SizeError
 from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
+from bnpriv.mechanisms.base import own_query
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Json, Shown
@@ -86,15 +87,15 @@ class Plan(Shown):
         return f"Plan({names or 'no mechanism'})"
 
 
-def plan(framework: Framework, query: Query | str, epsilon: float, delta: float = 0.0) -> Plan:
+def plan(framework: Framework, query: Query | str | None, epsilon: float, delta: float = 0.0) -> Plan:
     """Calibrate every mechanism that supports a question and rank them.
 
     Parameters
     ----------
     framework : Framework
         Network, schema and secrets.
-    query : Query or str
-        What is to be released.
+    query : Query or str or None
+        What is to be released; None where the framework has a query of its own.
     epsilon, delta : float
         The guarantee that is asked for.
 
@@ -117,13 +118,14 @@ def plan(framework: Framework, query: Query | str, epsilon: float, delta: float 
     ('MarkovQuiltMechanism()', 0.0)
     """
     require_framework(framework, query)
-    query = as_query(query)
+    own = own_query(framework) if query is None else None
+    asked = as_query(query) if own is None else own
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
     for mechanism in (each for each in STANDARD if each.concerns(framework)):
         try:
             # calibrate refuses what supports refuses, and what only the search for noise finds out
-            calibrations.append(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
+            calibrations.append(mechanism.calibrate(framework, asked, epsilon=epsilon, delta=delta))
         except (RefusedError, SizeError) as refused:
             refusals.append((mechanism, Refusal.of(refused)))
     calibrations.sort(key=lambda calibration: calibration.expected_error)

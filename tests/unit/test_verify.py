@@ -442,4 +442,4 @@ def test_a_framework_that_is_no_file_is_asked_for_as_one() -> None:
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, "count(height > 180)", epsilon=1.0)
     verdict = bp.verify(calibration, framework)
     assert verdict.status == "not covered"
-    assert "give the path of the framework file" in verdict.text
+    assert "give its file's path" in verdict.text

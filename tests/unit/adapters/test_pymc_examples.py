@@ -98,7 +98,7 @@ def test_every_variable_says_how_it_is_reckoned_with(case) -> None:
     framework, column = case
     report = bp.influence_report(framework)
     values = json.loads(report.to_json())
-    told = {row["name"].split("[")[0]: row for row in values["reading"]["variables"]}
+    told = {row["name"].split("[")[0]: row for row in values["data"]["network"]["reading"]["variables"]}
     assert {row["treatment"] for row in told.values()} <= {"exact", "quadrature", "draws", "refused"}
     assert told[column]["role"] == "column"
     assert all(row["reason"] for row in told.values())

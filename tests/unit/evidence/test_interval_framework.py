@@ -92,8 +92,8 @@ def test_reports_and_comparisons_take_intervals() -> None:
     assert float(bp.influence_report(wide.network, protect="income").attributes[0].columns[0]) > 1.79
     assert bp.leaks(wide, QUERY).rows[0].attribute == "height"
     assert len(list(bp.markov_quilts(wide.network, "income"))) == len(list(bp.markov_quilts(STUDENT.network, "income")))
-    assert "other numbers" in str(bp.compare(STUDENT, wide, QUERY, epsilon=1.0))
-    assert "other numbers" not in str(bp.compare(wide, framework(0.05), QUERY, epsilon=1.0))
+    assert "a network given by intervals in B" in str(bp.compare(STUDENT, wide, QUERY, epsilon=1.0))
+    assert "They differ in nothing" in str(bp.compare(wide, framework(0.05), QUERY, epsilon=1.0))
 
 
 def test_a_framework_file_may_widen_its_network(tmp_path: Path) -> None:

@@ -109,14 +109,16 @@ def test_values_of_one_record_leak_as_their_network_says(kind: Callable[[], kind
     assert of_framework["ill"].nats == pytest.approx(float(bp.max_influence(subject.network, ["coughs"], "ill")))
 
 
-@pytest.mark.parametrize("kind", [kinds.gaussian, kinds.density])
-def test_of_numbers_only_what_is_protected_is_told(kind: Callable[[], kinds.Kind]) -> None:
+@pytest.mark.parametrize(("kind", "school"), [(kinds.gaussian, math.inf), (kinds.density, math.nan)])
+def test_of_numbers_what_is_told_depends_on_the_secrets(kind: Callable[[], kinds.Kind], school: float) -> None:
+    """Where nothing is declared of an attribute, two values of a normal law that are near are meant, or nothing."""
     subject = kind()
     found = leaks(subject.framework, subject.query)
-    assert [row.attribute for row in found.rows] == ["income"]
+    assert {row.attribute for row in found.rows} == {"sat", "income", "school"}
     assert (found["income"].nats, found["income"].belief, found["income"].chosen_pairs) == (math.inf, None, True)
-    with pytest.raises(NetworkError, match="depends on their secrets"):
-        leaks(subject.network, subject.query)
+    for each in (found, leaks(subject.network, subject.query)):
+        assert each["school"].nats == school or (math.isnan(each["school"].nats) and math.isnan(school))
+        assert not each["school"].chosen_pairs
 
 
 def test_normal_laws_are_as_far_apart_as_their_influence_says() -> None:

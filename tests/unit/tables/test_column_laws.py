@@ -229,6 +229,7 @@ notion = "distributional"
 source = "invented"
 [network]
 file = "n.bif"
+level = "parameters"
 [records]
 count = 100
 [columns.height]
