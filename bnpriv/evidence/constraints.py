@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, final
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bnpriv.bound import Kind
 from bnpriv.errors import Refusal
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws import Atoms, Normal, WholeLaw, nearest_doubles, summed
 
 Law = Atoms | Normal
 
@@ -75,21 +79,73 @@ class RecordPair:
     ----------
     pair : str
         The secrets that are furthest apart, in words.
-    first, second : Atoms
-        In the unit of the answer, rounded to doubles.
-    distance : int
-        At least 1.
-    distinct : bool
-        Whether different exact numbers are different atoms; only then may there be no noise.
+    numerators : tuple of WholeLaw
+        The two laws, of numerators over `denominators`.
+    denominators : tuple of int
+        One for each number of the answer, at least 1.
+    distances : sequence of int
+        How many records may change: positive, increasing.
     kind : {"exact", "certified", "estimate"}
     """
 
     pair: str
-    first: Atoms
-    second: Atoms
-    distance: int
-    distinct: bool
+    numerators: tuple[WholeLaw, WholeLaw]
+    denominators: tuple[int, ...]
+    distances: Sequence[int]
     kind: Kind
+
+    @property
+    def distance(self) -> int:
+        """Return the largest number of records that change."""
+        return self.distances[-1]
+
+    @cached_property
+    def first(self) -> Atoms:
+        """Return the first law in the unit of the answer, rounded to doubles."""
+        return self._rounded(self.numerators[0])
+
+    @cached_property
+    def second(self) -> Atoms:
+        """Return the second law in the unit of the answer, rounded to doubles."""
+        return self._rounded(self.numerators[1])
+
+    @cached_property
+    def distinct(self) -> bool:
+        """Return whether different exact numbers are different doubles; only then may there be no noise."""
+        both = [np.concatenate(parts) for parts in zip(*(law.columns for law in self.numerators), strict=True)]
+        exact = WholeLaw.of(both, np.zeros(len(both[0])), 0.0).size
+        doubles = np.concatenate([self.first.points, self.second.points])
+        return len(np.unique(doubles, axis=0)) == exact
+
+    def sums(self, records: int) -> RecordPair:
+        """Return the pair of the laws of what so many records add together, which change as one.
+
+        Raises
+        ------
+        SizeError
+            If there are too many sums; found out before they are allocated.
+        """
+        first, second = (summed((law, records)) for law in self.numerators)
+        return replace(self, numerators=(first, second), distances=(1,))
+
+    def scaled(self, weights: Sequence[int]) -> RecordPair:
+        """Return the pair with every number of the answer multiplied by a power of two, given by its exponent."""
+        laws = [
+            replace(law, columns=tuple(_doubled(column, w) for column, w in zip(law.columns, weights, strict=True)))
+            for law in self.numerators
+        ]
+        below = tuple(d << max(0, -w) for d, w in zip(self.denominators, weights, strict=True))
+        return replace(self, numerators=(laws[0], laws[1]), denominators=below)
+
+    def _rounded(self, law: WholeLaw) -> Atoms:
+        pairs = zip(law.columns, self.denominators, strict=True)
+        columns = [nearest_doubles(column, denominator) for column, denominator in pairs]
+        return Atoms.from_logs(np.stack(columns, axis=1), law.logs, law.error)
+
+
+def _doubled(column: NDArray[Any], times: int) -> NDArray[Any]:
+    """Return whole numbers doubled so many times, with as many digits as that takes."""
+    return column if times <= 0 else np.array([int(value) << times for value in column.tolist()], dtype=object)
 
 
 @final

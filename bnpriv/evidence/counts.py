@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -16,6 +16,9 @@ from bnpriv.secrets.states import side_text
 
 MOST_PAIRS = 2000
 """Pairs of secrets whose exact laws are compared; more of them are served by the per-record rule."""
+
+MOST_GAPS = 10**6
+"""Pairs of counts that are looked at one by one."""
 
 NEAR = Fraction(1, 10**9)
 """How far, relative to itself, a number may be from the value of a property for which it was written."""
@@ -106,8 +109,8 @@ class Counts:
             raise impossible(str(secret.pairs.chosen[0]))
         return served
 
-    def furthest(self, secret: Secret, pairs: CountPairs | None) -> tuple[int, str]:
-        """Return the largest number of records between two secrets of a pair, with the pair in words."""
+    def apart(self, secret: Secret, pairs: CountPairs | None) -> tuple[Sequence[int], str]:
+        """Return how many records may lie between two secrets of a pair, with the furthest pair in words."""
         if isinstance(secret.pairs, Apart):
             steps = min(self.n, math.floor(reach(secret.pairs.at_most) / self.unit))
             if steps < 1:
@@ -116,19 +119,19 @@ class Counts:
                     found=f"at_most {secret.pairs.at_most:g}",
                     remedy="Choose a larger distance.",
                 )
-            return steps, f"values {float(steps * self.unit):g} apart"
+            return range(1, steps + 1), f"values {float(steps * self.unit):g} apart"
         if pairs is None or secret.pairs is None:
-            return self.n, f"values up to {float(self.n * self.unit):g} apart"
-        gaps = {k: max(abs(a - b) for a in first for b in second) for k, (first, second) in pairs.items()}
-        worst = max(gaps, key=gaps.__getitem__)
+            return range(1, self.n + 1), f"values up to {float(self.n * self.unit):g} apart"
+        gaps = {k: _gaps(first, second) for k, (first, second) in pairs.items()}
+        worst = max(gaps, key=lambda k: max(gaps[k]))
         chosen = secret.pairs.chosen[worst]
-        return gaps[worst], f"{side_text(chosen.first)} against {side_text(chosen.second)}"
+        return sorted(set[int]().union(*gaps.values())), f"{side_text(chosen.first)} against {side_text(chosen.second)}"
 
     def listed(self, secret: Secret, pairs: CountPairs | None) -> list[tuple[frozenset[int], frozenset[int]]] | int:
         """Return all pairs, one direction each, or their number if there are too many."""
         if pairs is not None:
             return list(pairs.values()) if len(pairs) <= MOST_PAIRS else len(pairs)
-        steps, _ = self.furthest(secret, pairs)
+        steps = self.apart(secret, pairs)[0][-1]
         number = sum(self.n + 1 - k for k in range(1, steps + 1)) if steps <= MOST_PAIRS else self.n * steps
         if number > MOST_PAIRS:
             return number
@@ -137,3 +140,10 @@ class Counts:
     def text(self, members: frozenset[int]) -> str:
         """Return a set of counts as values of the property."""
         return side_text(frozenset(f"{float(self.low + self.unit * s):g}" for s in members))
+
+
+def _gaps(first: frozenset[int], second: frozenset[int]) -> set[int]:
+    """Return how far apart two counts of two sets may be, for many counts all up to the largest distance."""
+    if len(first) * len(second) > MOST_GAPS:
+        return set(range(1, max(max(first) - min(second), max(second) - min(first)) + 1))
+    return {max(1, abs(a - b)) for a in first for b in second}

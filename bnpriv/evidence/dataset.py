@@ -230,12 +230,12 @@ def _of_count(task: _Task) -> Constraint:
     low, high = (int(value) for value in np.unique(task.both.columns[0]))
     counts = Counts.of(task.scale, task.records, low, high)
     pairs = counts.pairs(task.secret)
-    distance, label = counts.furthest(task.secret, pairs)
+    distances, label = counts.apart(task.secret, pairs)
     sides = _given(task.both, high), _given(task.both, low)
     return Constraint(
         protected=task.name,
         model=task.model,
-        record=record_pair(task.form, label, sides, distance, task.kind),
+        record=record_pair(task.form, label, sides, distances, task.kind),
         pairs=_exact_pairs(task, counts, pairs, *sides),
         served=None if pairs is None else frozenset(pairs),
     )

@@ -76,7 +76,7 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
             )
         laws = [network_record_law(network, framework.schema, query) for network in (first, second)]
         label = f"pair {k}"
-        record = record_pair(form, label, (laws[0], laws[1]), framework.schema.records, "exact")
+        record = record_pair(form, label, (laws[0], laws[1]), (framework.schema.records,), "exact")
         exact = _exact(label, laws, form)
         found.append(Constraint(protected="the distribution", model=k, record=record, pairs=exact))
     return GivenLaws(tuple(found), len(form.rows), rounding_of(form), (INDEPENDENT_RECORDS,))

@@ -40,21 +40,12 @@ def _shifted(numerators: NDArray[Any], shift: int) -> NDArray[Any]:
     return (numerators if fits else numerators.astype(object)) + shift
 
 
-def record_pair(form: NormalForm, pair: str, laws: tuple[WholeLaw, WholeLaw], distance: int, kind: Kind) -> RecordPair:
-    """Return two laws of what one record adds, in the unit of the answer."""
-    sides = [_unshifted(form, law) for law in laws]
-    both = [np.concatenate(parts) for parts in zip(*(law.columns for law in laws), strict=True)]
-    exact = WholeLaw.of(both, np.zeros(len(both[0])), 0.0).size
-    doubles = len(np.unique(np.concatenate([law.points for law in sides]), axis=0))
-    return RecordPair(
-        pair=pair, first=sides[0], second=sides[1], distance=distance, kind=kind, distinct=doubles == exact
-    )
-
-
-def _unshifted(form: NormalForm, one: WholeLaw) -> Atoms:
-    pairs = zip(one.columns, form.wholes(), strict=True)
-    columns = [nearest_doubles(column, whole.denominator) for column, whole in pairs]
-    return Atoms.from_logs(np.stack(columns, axis=1), one.logs, one.error)
+def record_pair(
+    form: NormalForm, pair: str, laws: tuple[WholeLaw, WholeLaw], distances: Sequence[int], kind: Kind
+) -> RecordPair:
+    """Return two laws of what one record adds to the numerators of an answer, and how many records change."""
+    below = tuple(whole.denominator for whole in form.wholes())
+    return RecordPair(pair=pair, numerators=laws, denominators=below, distances=distances, kind=kind)
 
 
 def mixture_of(log_weights: FloatArray, error: float, laws: Sequence[Atoms]) -> Atoms:

@@ -85,13 +85,13 @@ def test_one_direction_only_of_a_vector(monkeypatch) -> None:
 
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN], ids=str)
 def test_one_record_too_few(monkeypatch, mechanism: bp.types.Mechanism) -> None:
-    real = dataset_module.Counts.furthest
+    real = dataset_module.Counts.apart
 
     def fewer(self, *args):
-        distance, label = real(self, *args)
-        return max(0, distance - 1), label
+        distances, label = real(self, *args)
+        return [each - 1 for each in distances if each > 1] or [1], label
 
-    monkeypatch.setattr(dataset_module.Counts, "furthest", fewer)
+    monkeypatch.setattr(dataset_module.Counts, "apart", fewer)
     monkeypatch.setattr(
         dataset_module.Counts, "listed", lambda self, *args: 10**9
     )  # leave the per-record rule alone: the exact laws do not use the distance
