@@ -135,7 +135,7 @@ def simulate(
         raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
     with outputs(output, reading=[framework]) as out:
         with _working("drawing records"):
-            table = make_up(of_parameters(read_framework(framework), "a made-up table"), records, seed=seed)
+            table = make_up(read_framework(framework), records, seed=seed)
             out.fill(output, lambda path: _save(table, path, output.suffix))
         _print(f"{len(table):,} made-up records written to {output}")
 

@@ -138,7 +138,7 @@ def drawn_laws(framework: DistributionalAttributePrivacy, network: DensityNetwor
     known: dict[Query, DrawnLaws] = framework.kept.table("drawn laws")
     if query not in known:
         first_digest(framework)  # what is kept is about the framework as it is now
-        refusal = _refusal(framework, network, query)
+        refusal = draws_refusal(framework, network, query.columns)
         if refusal is not None:
             return refusal
         columns = sorted(query.columns)
@@ -161,9 +161,12 @@ def drawn_laws(framework: DistributionalAttributePrivacy, network: DensityNetwor
     return known[query]
 
 
-def _refusal(framework: DistributionalAttributePrivacy, network: DensityNetwork, query: Query) -> Refusal | None:
+def draws_refusal(
+    framework: DistributionalAttributePrivacy, network: DensityNetwork, asked: frozenset[str]
+) -> Refusal | None:
+    """Return why columns cannot be drawn forward, or None if they can."""
     drawn, independent = network.reading.columns, frozenset(framework.independent)
-    missing = sorted(query.columns.difference(drawn, independent))
+    missing = sorted(asked.difference(drawn, independent))
     if missing:
         alone = [name for name in missing if name in network.attributes]
         return Refusal(
@@ -171,17 +174,17 @@ def _refusal(framework: DistributionalAttributePrivacy, network: DensityNetwork,
             found=listing(alone) + ", a parameter without a column" if alone else listing(missing),
             remedy="Add to the model an observed variable, or a prediction, of that name, with one value per record.",
         )
-    refusal = network.refusal(sorted(drivers(network, query.columns).union(framework.secrets)))
+    refusal = network.refusal(sorted(drivers(network, asked).union(framework.secrets)))
     if refusal is not None:
         return refusal
-    lawless = sorted(query.columns.intersection(independent).difference(framework.column_laws))
+    lawless = sorted(asked.intersection(independent).difference(framework.column_laws))
     if lawless:
         return Refusal(
             required="draws need the law of every queried independent column",
             found=f"none for {listing(lawless)}",
             remedy="Pass laws={column: scipy.stats.norm(mean, sd)}.",
         )
-    named = [name for name in sorted(query.columns.intersection(drawn)) if _in_words(framework.schema, name)]
+    named = [name for name in sorted(asked.intersection(drawn)) if _in_words(framework.schema, name)]
     if named:
         return Refusal(
             required="the columns of the model are drawn as numbers",

@@ -24,7 +24,7 @@ from bnpriv.render.document import Code, Paragraph, Table, fact
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.text import number_text, percent_text
 from bnpriv.secrets.states import SecretPair, side_text
-from bnpriv.studies.simulate import require_laws
+from bnpriv.studies.parameters import require_laws
 
 if TYPE_CHECKING:
     import pandas as pd

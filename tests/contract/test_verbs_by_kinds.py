@@ -177,6 +177,9 @@ WORDS = {
     "exact": ("refused: ", "needs exact tables"),
     "drawn": ("refused: ", "needs records that are independent draws"),
     "finite": ("refused: ", "needs a network whose attributes have finitely many states"),
+    "spread": ("refused: ", "found parameters alone"),
+    "undrawn": ("refused: draws need every queried column", "a parameter without a column"),
+    "answers": ("refused: a made-up table needs the law of its records", "laws of the answer alone"),
     "notion": ("refused: ", "needs a framework of distributional attribute privacy"),
     "several": ("refused: the law of a column given a secret must be that of one value", ""),
     "struct": ("refused: a secret that columns tell about must be an attribute of a network", ""),
@@ -241,7 +244,7 @@ TABLE = table_of(
     tradeoff                 works    works    works    works    works    works    works    works    works
     tradeoff.to_pandas       works    works    works    works    works    works    works    works    works
     tradeoff._repr_html_     works    works    works    works    works    works    works    works    works
-    simulate                 works    exact    FINITE   FINITE   NOTION   NOTION   NOTION   notion   NOTION
+    simulate                 works    exact    spread   undrawn  works    works    works    answers  works
     rehearse                 works    exact    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
     rehearse.to_pandas       works    exact    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION
     rehearse._repr_html_     works    exact    FINITE   FINITE   NOTION   NOTION   NOTION   NOTION   NOTION

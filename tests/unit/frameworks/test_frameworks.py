@@ -421,18 +421,6 @@ def test_exact_laws_of_a_count_over_two_thousand_records() -> None:
     assert bp.TightMechanism(noise="gaussian").supports(framework, COUGH, epsilon=1, delta=1e-6) is None
 
 
-NEEDS_PARAMETERS = {
-    "a made-up table": bp.simulate,
-}
-
-
-@pytest.mark.parametrize("what", NEEDS_PARAMETERS)
-def test_what_needs_parameters_says_so(what: str) -> None:
-    framework = dataset(bp.Secret(ILL, pairs=bp.apart(at_most=1)))
-    with pytest.raises(bp.errors.FrameworkError, match=f"{what} needs a framework of distributional attribute privacy"):
-        NEEDS_PARAMETERS[what](framework)
-
-
 def test_chosen_pairs_of_states_and_of_values_of_a_property_count_both_ways() -> None:
     both = {("0", "1"), ("1", "0")}
     chosen = bp.pairs(("0", "1"))

@@ -21,8 +21,9 @@ from bnpriv.mechanisms import Calibration
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.release.evaluate import evaluate
+from bnpriv.studies.parameters import draw_parameters
 from bnpriv.studies.rehearse import Rehearsal, rehearse
-from bnpriv.studies.simulate import draw_parameters, simulate
+from bnpriv.studies.simulate import simulate
 from bnpriv.tables.column_laws import NormalDistribution
 from tests import oracles
 from tests.later import Later

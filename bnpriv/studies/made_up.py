@@ -1,0 +1,363 @@
+"""What a made-up table is drawn from: one registration for each notion, and for each kind of network of parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.checks import listing
+from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError
+from bnpriv.evidence.draws import draws_refusal
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+    ValuePrivacy,
+)
+from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, State, require_discrete
+from bnpriv.queries.arrays import cleaned
+from bnpriv.studies.parameters import Assumed, draw_parameters, law_given, model_index, require_laws, secret_probability
+from bnpriv.studies.records import (
+    Property,
+    draw_chain,
+    draw_places,
+    draw_with_property,
+    record_columns,
+    require_nodes,
+    state_values,
+    step_laws,
+)
+from bnpriv.tables.schema import Categorical, Column, Integer, Schema
+
+Columns = Mapping[str, NDArray[Any]]
+
+TRIED = 20_000
+"""Draws of parameters that tell how often numbers lie where a secret wants them."""
+
+MOST_AT_ONCE = 2**22
+"""Numbers in the tables that are held at once."""
+
+MOST_NUMBERS = 2**34
+"""Numbers in all tables that are drawn until one fits."""
+
+NO_RECORDS = Refusal(
+    required="a made-up table needs the law of its records",
+    found="laws of the answer alone, which say of no table how probable it is",
+    remedy="Declare two record networks instead; answers alone are made up when a calibration is rehearsed.",
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """What a made-up table is to be like.
+
+    Parameters
+    ----------
+    records : int
+    secret : mapping from str to what is true of an attribute
+    model : int
+        Index of the model in Theta.
+    random : numpy.random.Generator
+    """
+
+    records: int
+    secret: Assumed
+    model: int
+    random: np.random.Generator
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MadeUp:
+    """A made-up table.
+
+    Parameters
+    ----------
+    columns : mapping from str to ndarray of shape (records,)
+    probability : float, optional
+        How probable what was assumed is under the model; None where no model says it.
+    """
+
+    columns: Columns
+    probability: float | None = None
+
+
+@singledispatch
+def made_up(framework: Framework, asked: Asked) -> MadeUp:
+    """Return a table drawn as a framework describes it; one registration for each notion.
+
+    Raises
+    ------
+    FrameworkError
+        If the law of a column is not declared.
+    SecretError
+        If the secret is unknown or has probability zero.
+    """
+    raise NotImplementedError(type(framework).__name__)
+
+
+@made_up.register
+def _(framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
+    return of_parameters(framework.network, framework, asked)
+
+
+@singledispatch
+def of_parameters(network: object, framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
+    """Draw parameters given the secret, then every column by its own law; by default from tables of states."""
+    exact = require_discrete(framework.network, "a made-up table")
+    require_laws(framework, framework.schema.columns)
+    model_index(framework.models, asked.model)
+    drawn = draw_parameters(exact, asked.random, secret=asked.secret, model=asked.model)
+    columns = {
+        name: law_given(framework, name, drawn).sample(asked.records, asked.random) for name in framework.schema.columns
+    }
+    return MadeUp(columns=columns, probability=secret_probability(exact, asked.secret, asked.model))
+
+
+@of_parameters.register
+def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
+    return _forward(framework, require_forward(network), asked)
+
+
+@of_parameters.register
+def _(network: DensityNetwork, framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
+    return _forward(framework, network, asked)
+
+
+def require_forward(network: GaussianNetwork) -> DensityNetwork:
+    """Return the forward draws of a network.
+
+    Raises
+    ------
+    FrameworkError
+        If it has none.
+    """
+    if network.forward is None:
+        raise FrameworkError(
+            "made-up records need the law of every column given the number that its parameter is",
+            found="parameters alone: how records spread around them is not declared",
+            remedy="Read a model with columns by bnpriv.from_pymc, or declare parameters in steps and laws of columns.",
+        )
+    return network.forward
+
+
+def _forward(framework: DistributionalAttributePrivacy, network: DensityNetwork, asked: Asked) -> MadeUp:
+    """Draw parameters and columns together until the parameters lie where the secret wants them."""
+    schema = framework.schema
+    refusal = draws_refusal(framework, network, frozenset(schema.columns))
+    if refusal is not None:
+        raise refusal.error()
+    model_index(1, asked.model)
+    given, sides = _numbers(network, asked.secret)
+    drawn = [name for name in schema.columns if name in network.reading.columns]
+    share = _share(network, given, sides, asked)
+    width = asked.records * (len(drawn) + 1)
+    if width / share > MOST_NUMBERS:
+        raise RefusedError(
+            f"the tables that are drawn until one fits may hold {MOST_NUMBERS:.3g} numbers",
+            found=f"about {width / share:.3g}, as one table of {1 / share:,.0f} fits",
+            remedy="Choose wider or more probable intervals, or ask for fewer records.",
+        )
+    count = 1 if not sides else min(math.ceil(2 / share), max(1, MOST_AT_ONCE // width))
+    while True:
+        seed = _seed(asked.random)
+        found = network.simulator((*sides, *drawn), count, seed=seed, given=given, records=asked.records)
+        met = np.flatnonzero(_inside(found, sides, count)).tolist()
+        if met:
+            break
+    columns = {name: _held(schema[name], found[name][met[0]]) for name in drawn}
+    for name in framework.independent:
+        columns[name] = framework.column_laws[name][0].sample(asked.records, asked.random)
+    return MadeUp(columns={name: columns[name] for name in schema.columns}, probability=share)
+
+
+def _numbers(network: DensityNetwork, secret: Assumed) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    """Return the parameters that are set to a value, and those that lie between two numbers."""
+    given: dict[str, float] = {}
+    sides: dict[str, tuple[float, float]] = {}
+    for name, known in secret.items():
+        checks.member("an attribute of the secret", name, network.parameters, error=SecretError)
+        ends = (known, known) if isinstance(known, (str, int, float)) else tuple(known)
+        numbers = [checks.number(f"the secret about {name!r}", end, error=SecretError) for end in ends]
+        if len(numbers) != 2 or not numbers[0] <= numbers[1]:
+            raise SecretError(
+                f"the secret about {name!r} must be a number, or the two ends of an interval",
+                found=listing(numbers),
+                remedy=f'Write secret={{"{name}": (30, 40)}}.',
+            )
+        parameter = network.parameters[name]
+        if numbers[0] == numbers[1] and parameter.states is None:
+            if parameter.parents:
+                raise SecretError(
+                    "a single value of a parameter that depends on others cannot be drawn exactly",
+                    found=f"{name} = {numbers[0]:g}",
+                    remedy=f'Write a narrow interval around it: secret={{"{name}": ({numbers[0]:g}, ...)}}.',
+                )
+            given[name] = numbers[0]
+        else:
+            sides[name] = (numbers[0], numbers[1])
+    return given, sides
+
+
+def _share(
+    network: DensityNetwork, given: Mapping[str, float], sides: Mapping[str, tuple[float, float]], asked: Asked
+) -> float:
+    """Return how often parameters lie where the secret wants them, which must not be hardly ever."""
+    if not sides:
+        return 1.0
+    seed = _seed(asked.random)
+    found = network.simulator(tuple(sides), TRIED, seed=seed, given=given, records=asked.records)
+    met = int(np.count_nonzero(_inside(found, sides, TRIED)))
+    if met < 2:
+        raise RefusedError(
+            f"a secret must come up in at least 2 of {TRIED:,} draws of its parameters",
+            found=str(met),
+            remedy="Choose wider or more probable intervals.",
+        )
+    return met / TRIED
+
+
+def _seed(random: np.random.Generator) -> int:
+    return int(random.integers(2**62))
+
+
+def _inside(
+    found: Mapping[str, NDArray[np.float64]], sides: Mapping[str, tuple[float, float]], count: int
+) -> NDArray[np.bool_]:
+    inside = np.full(count, True)
+    for name, (low, high) in sides.items():
+        inside &= (found[name] >= low) & (found[name] <= high)
+    return inside
+
+
+def _held(column: Column, values: NDArray[Any]) -> NDArray[Any]:
+    """Return values as a column holds them: inside its bounds, whole, or a category."""
+    held = cleaned(column, values)
+    if isinstance(column, Categorical):
+        return np.array(column.categories)[held]
+    return held.astype(np.int64) if isinstance(column, Integer) else held
+
+
+@made_up.register
+def _(framework: ValuePrivacy, asked: Asked) -> MadeUp:
+    model_index(framework.models, asked.model)
+    return of_values(framework.network, framework.schema, asked)
+
+
+@singledispatch
+def of_values(network: object, schema: Schema, asked: Asked) -> MadeUp:
+    """Draw records of which the one in the middle is as the secret says; one registration for each kind of model."""
+    raise NotImplementedError(type(network).__name__)
+
+
+@of_values.register
+def _(network: DiscreteNetwork, schema: Schema, asked: Asked) -> MadeUp:
+    require_nodes(network, schema)
+    places = dict(draw_places(network, asked.records, asked.random, asked.model))
+    if asked.secret:
+        one = draw_parameters(network, asked.random, secret=asked.secret, model=asked.model)
+        for name, state in one.items():
+            places[name][asked.records // 2] = network.states[name].index(state)
+    return MadeUp(
+        columns=record_columns(network, schema, {}, places, asked.random),
+        probability=secret_probability(network, asked.secret, asked.model),
+    )
+
+
+@of_values.register
+def _(network: MarkovChain, schema: Schema, asked: Asked) -> MadeUp:
+    other = [name for name in schema.columns if name != network.column]
+    if other:
+        raise FrameworkError(
+            "every simulated column needs a law, and the chain is the law of one column",
+            found=f"none for {listing(other)}",
+            remedy="Leave the other columns out of the schema.",
+        )
+    for name in asked.secret:
+        checks.member("the column of the chain", name, (network.column,), error=SecretError)
+    inside = _states(asked.secret.get(network.column), network.state_space)
+    lengths = network.length if asked.records == network.steps else (asked.records,)
+    middle, parts, share = asked.records // 2, list[NDArray[np.int64]](), 1.0
+    for length in lengths:
+        begins = sum(map(len, parts))
+        here = bool(inside) and begins <= middle < begins + length
+        step = middle - begins if here else 0
+        one = MarkovChain(network.transition, network.initial, length, states=network.state_space)
+        drawn = draw_chain(one, 1, asked.random, model=asked.model, step=step, inside=inside if here else ())
+        parts.append(drawn[0])
+        if here:
+            law = step_laws(one, step, asked.model)[-1]
+            share = float(sum(law[network.state_space.index(state)] for state in inside))
+    values = state_values(schema, network.column, network.state_space)
+    return MadeUp(columns={network.column: values[np.concatenate(parts)]}, probability=min(1.0, share))
+
+
+def _states(known: State | Collection[State] | None, states: Sequence[State]) -> tuple[State, ...]:
+    """Return the states that a secret names, which must be some of `states`."""
+    named: Iterable[State] = () if known is None else (known,) if isinstance(known, (str, int, float)) else known
+    listed = tuple(named)
+    unknown = [state for state in listed if state not in states]
+    if unknown or (known is not None and not listed):
+        raise SecretError(
+            f"the secret must name states of {listing(states)}",
+            found=listing(map(repr, unknown)),
+            remedy=checks.spelling(next(iter(unknown), None), states),
+        )
+    return listed
+
+
+@made_up.register
+def _(framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
+    network, schema = framework.network, framework.schema
+    require_nodes(network, schema)
+    model_index(framework.models, asked.model)
+    for name in asked.secret:
+        checks.member("a protected column", name, framework.protect, error=SecretError)
+    if not asked.secret:
+        places = draw_places(network, asked.records, asked.random, asked.model)
+        columns = record_columns(network, schema, framework.column_laws, places, asked.random)
+        return MadeUp(columns=columns)
+    if len(asked.secret) > 1:
+        raise SecretError(
+            "a table is made up with one property given",
+            found=f"the properties of {listing(asked.secret)}",
+            remedy="Assume the value of one of them.",
+        )
+    ((name, known),) = asked.secret.items()
+    held = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
+    numerators = held.numerators((known,) if isinstance(known, (str, int, float)) else known)
+    columns = draw_with_property(held, numerators, asked.random)
+    return MadeUp(columns=columns, probability=min(1.0, math.exp(held.log_mass(numerators))))
+
+
+@made_up.register
+def _(framework: DistributionPrivacy, asked: Asked) -> MadeUp:
+    if not framework.of_records:
+        raise NO_RECORDS.error()
+    model_index(framework.models, asked.model)
+    ((name, pairs),) = framework.secrets.items()
+    for given in asked.secret:
+        checks.member("what is protected", given, (name,), error=SecretError)
+    sides = {
+        text: cast(DiscreteNetwork, side)
+        for pair in (pairs[asked.model], *pairs)
+        for text, side in zip(pair.sides, (pair.first, pair.second), strict=True)
+    }
+    inside = _states(asked.secret.get(name), tuple(sides))
+    if len(inside) > 1:
+        raise SecretError(
+            "a table comes from one distribution", found=listing(inside), remedy=f'Write secret={{"{name}": ...}}.'
+        )
+    network = sides[str(inside[0])] if inside else next(iter(sides.values()))
+    require_nodes(network, framework.schema)
+    places = draw_places(network, asked.records, asked.random)
+    return MadeUp(columns=record_columns(network, framework.schema, {}, places, asked.random))

@@ -1,0 +1,172 @@
+"""Parameters drawn from their exact joint law given a secret, and the laws of columns that hang on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.checks import listing
+from bnpriv.errors import FrameworkError, ParameterError, SecretError
+from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.networks import DiscreteNetwork, State, require_discrete
+from bnpriv.networks.factors import LogTable, marginal
+from bnpriv.render.text import toml_key
+from bnpriv.tables.column_laws import ColumnLaw
+from bnpriv.tables.schema import Column, Integer, Real
+
+Assumed = Mapping[str, State | Collection[State]]
+"""What is true of some attributes: a state, a number, or several of which one holds."""
+
+
+def draw_parameters(
+    network: DiscreteNetwork, random: np.random.Generator, *, secret: Assumed | None = None, model: int = 0
+) -> dict[str, State]:
+    """Draw one state for every attribute from the exact joint law given a secret.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    random : numpy.random.Generator
+    secret : mapping from str to state or collection of states, optional
+        What is true of some attributes.
+    model : int
+        Index of the model in Theta.
+
+    Returns
+    -------
+    dict from str to state
+        Parents before children.
+
+    Raises
+    ------
+    SecretError
+        If the secret is no state of the network, or has probability zero.
+    ParameterError
+        If there is no such model.
+    SizeError
+        If a table on the way would be too large.
+    """
+    tables = _model_tables(require_discrete(network, "a made-up table"), model)
+    evidence = [_evidence(network, name, known) for name, known in (secret or {}).items()]
+    graph, drawn = network.graph, dict[str, int]()
+    for name in network.attributes:
+        # what matters for this state: the evidence below it, and all that lies above either
+        needed = graph.ancestral([name, *(table.axes[0] for table in evidence)])
+        relevant = [*evidence, *(tables[other] for other in network.attributes if other in needed)]
+        law = np.exp(marginal([_fixed(table, drawn) for table in relevant], (name,)).values[0])
+        if not law.sum() > 0:
+            raise SecretError(
+                "the secret must have positive probability",
+                found=f"probability zero in model {model}",
+                remedy="Choose states that the model allows together.",
+            )
+        drawn[name] = int(random.choice(len(law), p=law / law.sum()))
+    return {name: network.states[name][place] for name, place in drawn.items()}
+
+
+def secret_probability(network: DiscreteNetwork, secret: Assumed, model: int) -> float:
+    """Return how probable a secret is under a model."""
+    tables = _model_tables(network, model)
+    evidence = [_evidence(network, name, known) for name, known in secret.items()]
+    needed = network.graph.ancestral([table.axes[0] for table in evidence])
+    if not evidence:
+        return 1.0
+    relevant = [*evidence, *(tables[name] for name in network.attributes if name in needed)]
+    return min(1.0, math.exp(float(marginal(relevant, ()).values[0])))
+
+
+def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[str]) -> None:
+    """Refuse columns whose law is not declared.
+
+    Raises
+    ------
+    FrameworkError
+        It names the keys to add.
+    """
+    missing = [name for name in columns if name not in framework.column_laws]
+    if not missing:
+        return
+    name = missing[0]
+    law, key = _example(framework.schema[name]), toml_key(name)
+    states = framework.network.states.get(name)
+    if states is None:
+        keys = (
+            f'laws={{"{name}": {law[0]}}} and declare it independent, or [laws.{key}] {law[1]} in a framework file, '
+            f"with independent = true in [columns.{key}]"
+        )
+    else:
+        keys = (
+            f'laws={{"{name}": {{{states[0]!r}: {law[0]}, ...}}}} with every state of its node, or '
+            f"[laws.{key}.{toml_key(str(states[0]))}] {law[1]} in a framework file"
+        )
+    raise FrameworkError(
+        "every simulated column needs a law", found=f"none for {listing(missing)}", remedy=f"Add {keys}."
+    )
+
+
+def law_given(framework: DistributionalAttributePrivacy, name: str, parameters: Mapping[str, State]) -> ColumnLaw:
+    """Return the law of a column given the states of the parameters."""
+    states = framework.network.states
+    places = {above: states[above].index(parameters[above]) for above in framework.governing(name)}
+    return framework.column_laws[name][framework.law_place(name, places)]
+
+
+def model_index(models: int, model: int) -> int:
+    """Return `model` if it is the index of one of so many models.
+
+    Raises
+    ------
+    ParameterError
+        If it is not.
+    """
+    index = checks.whole("model", model, least=0)
+    if index >= models:
+        raise ParameterError(
+            f"model must be below the number of models, {models}",
+            found=checks.shown(index),
+            remedy="Count models from 0.",
+        )
+    return index
+
+
+def _model_tables(network: DiscreteNetwork, model: int) -> dict[str, LogTable]:
+    index = model_index(network.models, model)
+    return {
+        name: LogTable(axes=table.axes, values=table.values[[min(index, len(table.values) - 1)]], error=table.error)
+        for name, table in network.tables.items()
+    }
+
+
+def _evidence(network: DiscreteNetwork, name: str, known: State | Collection[State]) -> LogTable:
+    checks.member("an attribute of the secret", name, network.attributes, error=SecretError)
+    allowed = (known,) if isinstance(known, (str, int, float, bool)) else tuple(known)
+    states = network.states[name]
+    unknown = [state for state in allowed if state not in states]
+    if unknown or not allowed:
+        raise SecretError(
+            f"the secret about {name!r} must name its states {listing(states)}",
+            found=listing(map(repr, unknown)),
+            remedy=checks.spelling(next(iter(unknown), None), states),
+        )
+    values: NDArray[np.float64] = np.array([[0.0 if state in allowed else -np.inf for state in states]])
+    return LogTable(axes=(name,), values=values)
+
+
+def _fixed(table: LogTable, drawn: Mapping[str, int]) -> LogTable:
+    """Return the table with the attributes that are drawn at their states."""
+    index = tuple(drawn.get(axis, slice(None)) for axis in table.axes)
+    kept = tuple(axis for axis in table.axes if axis not in drawn)
+    return LogTable(axes=kept, values=np.array(table.values[:, *index]), error=table.error)
+
+
+def _example(column: Column) -> tuple[str, str]:
+    """Return how a law of such a column is written in Python and in a framework file."""
+    if isinstance(column, Real) or (isinstance(column, Integer) and (column.lower, column.upper) != (0, 1)):
+        return "scipy.stats.norm(mean, sd)", "normal = [mean, sd]"
+    if isinstance(column, Integer):
+        return "p", "bernoulli = p"
+    return "{category: probability, ...}", "categorical = {category = probability, ...}"
