@@ -21,7 +21,7 @@ from bnpriv.release import Release
 from bnpriv.report import InfluenceReport
 from bnpriv.secrets.states import SecretPair
 from bnpriv.studies.check_model import ModelCheck
-from bnpriv.studies.compare import Comparison
+from bnpriv.studies.compare import FrameworkComparison
 from bnpriv.studies.leaks import Leaks
 from bnpriv.studies.rehearse import Rehearsal
 from bnpriv.studies.tradeoff import Tradeoff
@@ -30,10 +30,10 @@ __all__ = [
     "Bound",
     "Calibration",
     "Certificate",
-    "Comparison",
     "DensityNetwork",
     "DiscreteNetwork",
     "Framework",
+    "FrameworkComparison",
     "GaussianNetwork",
     "Guarantee",
     "Influence",

@@ -28,7 +28,7 @@ from bnpriv.verify_files import (
     ZERO,
     Form,
     Law,
-    Network,
+    Nodes,
     StopError,
     decimal,
     declared,
@@ -141,7 +141,7 @@ class _Check:
     def __init__(self, record: Any, model: Any) -> None:
         self.model, self.work, self.worst, self.query = model, 0, ZERO, record["form"]
         self.n: int = model["records"]
-        self.network = Network(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
+        self.network = Nodes(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
         self.mechanism, self.noise, self.seen = record["mechanism"]["name"], record["noise"]["law"], 0
         self.decays, self.joints = dict[Any, Decimal](), dict[Any, Law]()
         self.epsilon, self.delta = Decimal(record["guarantee"]["epsilon"]), Decimal(record["guarantee"]["delta"])
@@ -337,7 +337,7 @@ class _Check:
         facts = {"terms": own["terms"] + query["terms"], "matrix": own["matrix"] + rows}
         return Form({**facts, "offset": own["offset"] + query["offset"]}, self.model["columns"])
 
-    def records(self, network: Network, theta: int, form: Form, name: str = "") -> Iterator[tuple[Any, int, Decimal]]:
+    def records(self, network: Nodes, theta: int, form: Form, name: str = "") -> Iterator[tuple[Any, int, Decimal]]:
         """Yield records that stand for all, the state of `name` in each, and their masses."""
         nodes = [*form.reads, *([name] if name and name not in form.reads else [])]
         options: Any = [[self.option(form, n, *s) for s in enumerate(network.states[n])] for n in form.reads]
@@ -359,7 +359,7 @@ class _Check:
         return [(value, ONE)]
 
     def one_record(self, side: Any) -> Law:
-        return summed((self.form.key(r), p) for r, _, p in self.records(Network(side["network"]), 0, self.form))
+        return summed((self.form.key(r), p) for r, _, p in self.records(Nodes(side["network"]), 0, self.form))
 
     def side(self, facts: Any) -> Law:
         """Return the law of the answer that one side of a pair of distributions declares."""

@@ -76,7 +76,7 @@ def merged(laws: Sequence[Law]) -> Law:
     return {key: mass / total for key, mass in found.items() if mass}
 
 
-class Network:
+class Nodes:
     """States, parents and tables: for every node and model a dict from (own state, *parents' states) to a mass."""
 
     def __init__(self, facts: Any) -> None:
@@ -344,7 +344,7 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
         merged = {n: {**node, "logs": [model[n]["logs"][0] for model in models]} for n, node in models[0].items()}
         require(all(m[n]["parents"] == merged[n]["parents"] for m in models for n in merged), "parents in two orders")
         found["network"] = {"models": len(models), "nodes": merged, "driven": {}}
-        stored, read = Network(facts["network"]), Network(found["network"])
+        stored, read = Nodes(facts["network"]), Nodes(found["network"])
         for name, theta in product(stored.states, range(len(models))):
             _same(_alike(stored.labelled(name, theta), read.labelled(name, theta)), f"tables of {name!r}")
     else:

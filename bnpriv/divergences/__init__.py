@@ -2,7 +2,7 @@
 
 from bnpriv.divergences.gaussian import (
     CONSTANTS,
-    Constant,
+    GaussianConstant,
     constant_refusal,
     delta_of_constant,
     gaussian_delta,
@@ -12,7 +12,7 @@ from bnpriv.divergences.gaussian import (
 
 __all__ = [
     "CONSTANTS",
-    "Constant",
+    "GaussianConstant",
     "constant_refusal",
     "delta_of_constant",
     "gaussian_delta",

@@ -11,12 +11,12 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
 from bnpriv.errors import ParameterError, Refusal
 
-Constant = Literal["analytic", "textbook", "lecture"]
+GaussianConstant = Literal["analytic", "textbook", "lecture"]
 """How Gaussian noise is fitted: by the exact curve, or by the square root of 2 log(1.25/delta) or of 2 log(2/delta)."""
 
-CONSTANTS: tuple[Constant, ...] = get_args(Constant)
+CONSTANTS: tuple[GaussianConstant, ...] = get_args(GaussianConstant)
 
-_PARTS: dict[Constant, float] = {"textbook": 1.25, "lecture": 2.0}
+_PARTS: dict[GaussianConstant, float] = {"textbook": 1.25, "lecture": 2.0}
 
 PROVED_EPSILON = 1.0
 """Largest epsilon for which the textbook and the lecture constant are proved."""
@@ -112,7 +112,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return low
 
 
-def gaussian_ratio(epsilon: float, delta: float, constant: Constant = "analytic") -> float:
+def gaussian_ratio(epsilon: float, delta: float, constant: GaussianConstant = "analytic") -> float:
     """Return the largest gap of means, in standard deviations, that one of three constants calls private.
 
     Parameters
@@ -152,7 +152,7 @@ def gaussian_ratio(epsilon: float, delta: float, constant: Constant = "analytic"
     return down(epsilon / math.sqrt(2 * (math.log(_PARTS[constant]) - math.log(delta))), 16)
 
 
-def constant_refusal(constant: Constant, epsilon: float, *, beyond_proof: bool) -> Refusal | None:
+def constant_refusal(constant: GaussianConstant, epsilon: float, *, beyond_proof: bool) -> Refusal | None:
     """Return why a constant is not used at this epsilon, or None if it is proved there or the refusal is waived.
 
     Parameters
@@ -180,7 +180,7 @@ def constant_refusal(constant: Constant, epsilon: float, *, beyond_proof: bool) 
     )
 
 
-def delta_of_constant(epsilon: float, delta: float, constant: Constant) -> float:
+def delta_of_constant(epsilon: float, delta: float, constant: GaussianConstant) -> float:
     """Return the delta that holds for noise fitted by a constant: the one asked for, or more beyond its proof.
 
     Examples

@@ -1,17 +1,17 @@
 """What mechanisms ask of a framework: influences or laws, never the notion itself."""
 
-from bnpriv.evidence.constraints import Constraint, Drawn, Law, LawPair, Laws, RecordPair
+from bnpriv.evidence.constraints import AnswerLaw, Constraint, DrawFacts, LawPair, Laws, RecordPair
 from bnpriv.evidence.draws import DrawnLaws
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.possible import impossibility, require_possible
 from bnpriv.evidence.structural import Influences, influences
 
 __all__ = [
+    "AnswerLaw",
     "Constraint",
-    "Drawn",
+    "DrawFacts",
     "DrawnLaws",
     "Influences",
-    "Law",
     "LawPair",
     "Laws",
     "RecordPair",

@@ -14,12 +14,12 @@ from bnpriv.bound import Kind
 from bnpriv.errors import Refusal
 from bnpriv.laws import Atoms, Normal, WholeLaw, nearest_doubles, summed
 
-Law = Atoms | Normal
+AnswerLaw = Atoms | Normal
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class DrawFacts:
     """How two laws were learned from independent draws (docs/claims/draws.md).
 
     Parameters
@@ -63,11 +63,11 @@ class LawPair:
     """
 
     pair: str
-    first: Law
-    second: Law
+    first: AnswerLaw
+    second: AnswerLaw
     rounding: float
     kind: Kind = "exact"
-    drawn: Drawn | None = None
+    drawn: DrawFacts | None = None
 
 
 @final

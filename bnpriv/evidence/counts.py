@@ -14,7 +14,7 @@ from bnpriv.queries.normal_form import Wholes
 from bnpriv.secrets.properties import Apart, Secret
 from bnpriv.secrets.states import side_text
 
-MOST_PAIRS = 2000
+MOST_EXACT_PAIRS = 2000
 """Pairs of secrets whose exact laws are compared; more of them are served by the per-record rule."""
 
 MOST_GAPS = 10**6
@@ -130,10 +130,10 @@ class Counts:
     def listed(self, secret: Secret, pairs: CountPairs | None) -> list[tuple[frozenset[int], frozenset[int]]] | int:
         """Return all pairs, one direction each, or their number if there are too many."""
         if pairs is not None:
-            return list(pairs.values()) if len(pairs) <= MOST_PAIRS else len(pairs)
+            return list(pairs.values()) if len(pairs) <= MOST_EXACT_PAIRS else len(pairs)
         steps = self.apart(secret, pairs)[0][-1]
-        number = sum(self.n + 1 - k for k in range(1, steps + 1)) if steps <= MOST_PAIRS else self.n * steps
-        if number > MOST_PAIRS:
+        number = sum(self.n + 1 - k for k in range(1, steps + 1)) if steps <= MOST_EXACT_PAIRS else self.n * steps
+        if number > MOST_EXACT_PAIRS:
             return number
         return [(frozenset({s}), frozenset({s + k})) for k in range(1, steps + 1) for s in range(self.n + 1 - k)]
 

@@ -15,7 +15,7 @@ from bnpriv.bound import Kind
 from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
 from bnpriv.evidence.constraints import Constraint, LawPair
-from bnpriv.evidence.counts import MOST_PAIRS, CountPairs, Counts, impossible, meant, reach
+from bnpriv.evidence.counts import MOST_EXACT_PAIRS, CountPairs, Counts, impossible, meant, reach
 from bnpriv.evidence.records import MOST_STEPS, law_cells, record_law, state_cells, summed_exactly
 from bnpriv.evidence.sums import mixture_of, normalized, record_pair, released, rounding_of, too_large
 from bnpriv.frameworks import DatasetAttributePrivacy
@@ -32,7 +32,7 @@ from bnpriv.secrets.states import SecretPairs, side_text
 from bnpriv.tables.column_laws import ColumnLaw, law_kind
 from bnpriv.tables.schema import Schema
 
-INDEPENDENT_RECORDS = "The records are independent draws from the declared model."
+RECORDS_FROM_MODEL = "The records are independent draws from the declared model."
 
 
 @final
@@ -56,7 +56,7 @@ class DatasetLaws:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Return what must hold outside the library."""
-        return (INDEPENDENT_RECORDS,)
+        return (RECORDS_FROM_MODEL,)
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -253,7 +253,7 @@ def _exact_pairs(
     listed = counts.listed(task.secret, pairs)
     if isinstance(listed, int):
         return Refusal(
-            required=f"exact laws are compared for at most {MOST_PAIRS:,} pairs of secrets",
+            required=f"exact laws are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
             found=f"{listed:,}",
             remedy="Use Laplace noise, which needs the laws of one record only, or choose fewer pairs.",
         )
@@ -308,18 +308,18 @@ def _of_sum(task: _Task) -> Constraint:
     return Constraint(protected=task.name, model=task.model, record=None, pairs=pairs, served=served)
 
 
-Side = frozenset[int]
+PropertyValues = frozenset[int]
 """Values of a property, by their numerators."""
 
 
-def _chosen(task: _Task, numerators: Sequence[int]) -> dict[int, tuple[Side, Side]]:
+def _chosen(task: _Task, numerators: Sequence[int]) -> dict[int, tuple[PropertyValues, PropertyValues]]:
     """Return the pairs of sets of possible values that are compared, the chosen ones by their place."""
-    listed: list[tuple[Side, Side]]
+    listed: list[tuple[PropertyValues, PropertyValues]]
     secret = task.secret
     if isinstance(secret.pairs, SecretPairs):
         values = {task.value(numerator): numerator for numerator in numerators}
 
-        def side(states: frozenset[State]) -> Side:
+        def side(states: frozenset[State]) -> PropertyValues:
             return frozenset(values[value] for value in meant(states, values))
 
         listed = [(side(pair.first), side(pair.second)) for pair in secret.pairs.chosen]
@@ -333,11 +333,13 @@ def _chosen(task: _Task, numerators: Sequence[int]) -> dict[int, tuple[Side, Sid
     return found
 
 
-def _cut(task: _Task, total: WholeLaw, chosen: Sequence[tuple[Side, Side]]) -> Sequence[LawPair] | Refusal:
+def _cut(
+    task: _Task, total: WholeLaw, chosen: Sequence[tuple[PropertyValues, PropertyValues]]
+) -> Sequence[LawPair] | Refusal:
     """Return the laws of the answer given the two sides of every pair."""
-    if len(chosen) > MOST_PAIRS:
+    if len(chosen) > MOST_EXACT_PAIRS:
         return Refusal(
-            required=f"at most {MOST_PAIRS:,} pairs of secrets are compared",
+            required=f"at most {MOST_EXACT_PAIRS:,} pairs of secrets are compared",
             found=f"{len(chosen):,}",
             remedy="Choose pairs with bnpriv.pairs or bnpriv.apart.",
         )
@@ -354,6 +356,6 @@ def _cut(task: _Task, total: WholeLaw, chosen: Sequence[tuple[Side, Side]]) -> S
     )
 
 
-def _given_any(total: WholeLaw, side: Side) -> WholeLaw:
+def _given_any(total: WholeLaw, side: PropertyValues) -> WholeLaw:
     """Return the law of the answer given that the property has one of several values."""
     return total.given(side)

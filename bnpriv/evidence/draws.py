@@ -9,8 +9,8 @@ from typing import final
 
 from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, Refusal
-from bnpriv.evidence.constraints import Constraint, Drawn, LawPair
-from bnpriv.evidence.forward import Forward
+from bnpriv.evidence.constraints import Constraint, DrawFacts, LawPair
+from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sums import rounding_of
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.frameworks.digest import first_digest
@@ -45,7 +45,7 @@ class DrawnLaws:
     secrets : mapping from str to sequence of pairs
     """
 
-    forward: Forward
+    forward: AnswerSampler
     secrets: Mapping[str, Sequence[ContinuousPair]]
 
     @property
@@ -112,7 +112,7 @@ class DrawnLaws:
             second=laws.second,
             rounding=0.0,  # answers are drawn as the doubles that are released
             kind="estimate" if known.confidence is None else "certified",
-            drawn=Drawn(
+            drawn=DrawFacts(
                 draws=known.draws,
                 confidence=known.confidence,
                 moved=laws.moved,
@@ -143,7 +143,7 @@ def drawn_laws(framework: DistributionalAttributePrivacy, network: DensityNetwor
             return refusal
         columns = sorted(query.columns)
         evidence = DrawnLaws(
-            forward=Forward(
+            forward=AnswerSampler(
                 network=network,
                 form=normal_form(query, framework.schema),
                 columns=tuple(name for name in columns if name in network.reading.columns),

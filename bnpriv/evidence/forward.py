@@ -24,16 +24,16 @@ TRIED = 20_000
 LEAST_MET = 2
 """In how many of them it must: a secret that is rarer than 1 in 10,000 takes too long."""
 
-MOST_AT_ONCE = 2**23
+MOST_NUMBERS_AT_ONCE = 2**23
 """Numbers in the tables that are held at once."""
 
-MOST_NUMBERS = 2**36
+MOST_SAMPLED_NUMBERS = 2**36
 """Numbers in all tables that are drawn for one protected attribute."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Forward:
+class AnswerSampler:
     """Draws answers to one query.
 
     Parameters
@@ -95,7 +95,7 @@ class Forward:
         batches: list[NDArray[np.float64]] = []
         left = self.network.sampling.draws
         while left:
-            count = min(left, max(1, MOST_AT_ONCE // self.width))
+            count = min(left, max(1, MOST_NUMBERS_AT_ONCE // self.width))
             batches.append(self._batch((), count, (*path, len(batches)), {name: side.low})[1])
             left -= count
         return Draws(np.concatenate(batches), seed=self.network.sampling.seed)
@@ -110,7 +110,7 @@ class Forward:
         number = 0
         while min(have.values()) < wanted:
             needed = math.ceil(1.05 * (wanted - min(have.values())) / rarest) + 16
-            count = min(needed, max(1, MOST_AT_ONCE // self.width))
+            count = min(needed, max(1, MOST_NUMBERS_AT_ONCE // self.width))
             drawn, batch = self._batch((name,), count, (*path, number), {})
             for side in sides:
                 inside = (drawn[name] >= side.low) & (drawn[name] <= side.high)
@@ -158,9 +158,9 @@ class Forward:
 
     def _check_work(self, share: float) -> None:
         numbers = self.network.sampling.draws / share * self.width
-        if numbers > MOST_NUMBERS:
+        if numbers > MOST_SAMPLED_NUMBERS:
             raise RefusedError(
-                f"the tables that are drawn for one attribute may hold {MOST_NUMBERS:.3g} numbers",
+                f"the tables that are drawn for one attribute may hold {MOST_SAMPLED_NUMBERS:.3g} numbers",
                 found=f"about {numbers:.3g}" + ("" if share == 1 else f", as 1 table of {1 / share:,.0f} is kept"),
                 remedy="Take fewer draws, or more probable intervals.",
             )

@@ -8,7 +8,7 @@ from typing import final
 
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
-from bnpriv.evidence.dataset import INDEPENDENT_RECORDS, network_record_law
+from bnpriv.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
 from bnpriv.evidence.sums import record_pair, released, rounding_of, too_large
 from bnpriv.frameworks import DistributionPrivacy
 from bnpriv.laws import Atoms, Normal, WholeLaw, summed
@@ -79,7 +79,7 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
         record = record_pair(form, label, (laws[0], laws[1]), (framework.schema.records,), "exact")
         exact = _exact(label, laws, form)
         found.append(Constraint(protected="the distribution", model=k, record=record, pairs=exact))
-    return GivenLaws(tuple(found), len(form.rows), rounding_of(form), (INDEPENDENT_RECORDS,))
+    return GivenLaws(tuple(found), len(form.rows), rounding_of(form), (RECORDS_FROM_MODEL,))
 
 
 def _exact(label: str, sides: Sequence[WholeLaw], form: NormalForm) -> tuple[LawPair, ...] | Refusal:

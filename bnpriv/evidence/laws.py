@@ -28,7 +28,7 @@ CUSTOM = Refusal(
     found="a custom query",
     remedy="Use a built-in query, or ColumnMechanism.",
 )
-MOST_NUMBERS = 128
+MOST_ANSWER_NUMBERS = 128
 """Numbers of an answer whose law is worked out: each is tabulated over all values of a record."""
 
 NO_QUERY = Refusal(required="a query is needed", found="none", remedy="Pass the query to be released.")
@@ -125,10 +125,10 @@ def _(framework: DistributionPrivacy, query: Query | None) -> Laws | Refusal:
 
 def _too_many(query: Query, schema: Schema | None) -> Refusal | None:
     numbers = 0 if schema is None else query.dimension(schema)
-    if numbers <= MOST_NUMBERS:
+    if numbers <= MOST_ANSWER_NUMBERS:
         return None
     return Refusal(
-        required=f"the law of an answer is worked out for at most {MOST_NUMBERS} numbers",
+        required=f"the law of an answer is worked out for at most {MOST_ANSWER_NUMBERS} numbers",
         found=f"{numbers:,}",
         remedy="Use MarkovQuiltMechanism or ColumnMechanism, or ask for fewer numbers at once.",
     )

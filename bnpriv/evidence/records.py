@@ -26,7 +26,7 @@ from bnpriv.queries.predicates import Comparison, IsIn, truth
 from bnpriv.tables.column_laws import ColumnLaw, NumberLaw
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
-MOST_CELLS = 10**7
+MOST_RECORD_COMBINATIONS = 10**7
 """Combinations of column values that are tabulated for one record."""
 
 
@@ -184,9 +184,9 @@ def record_law(form: NormalForm, cells: Mapping[str, Cells], states: LogTable) -
         If there are too many combinations of values; found out before they are tabulated.
     """
     size = math.prod(len(cell.values) for cell in cells.values())
-    if size > MOST_CELLS:
+    if size > MOST_RECORD_COMBINATIONS:
         raise SizeError(
-            f"a record may have at most {MOST_CELLS:,} combinations of values",
+            f"a record may have at most {MOST_RECORD_COMBINATIONS:,} combinations of values",
             found=f"{size:,} in the columns {listing(cells)}",
             remedy="Query fewer columns at once, or declare fewer states.",
         )

@@ -33,7 +33,7 @@ OF_STEPS = Refusal(
     remedy="Use MarkovChainMechanism.",
 )
 
-INDEPENDENT_RECORDS = "Records are independent draws from the network."
+RECORDS_FROM_NETWORK = "Records are independent draws from the network."
 
 Moved = Callable[[Query, frozenset[str], Schema, Literal[1, 2]], Bound]
 """How far what a secret may change in some columns can move the answer."""
@@ -41,7 +41,7 @@ Moved = Callable[[Query, frozenset[str], Schema, Literal[1, 2]], Bound]
 Outside = Callable[[frozenset[str]], Refusal | None]
 """Why the model says nothing about one of some columns."""
 
-MOST_KEPT = 2**13
+MOST_INFLUENCES_KEPT = 2**13
 """Influences that are kept."""
 
 
@@ -104,7 +104,7 @@ class Influences:
         if key in self._known:
             return self._known[key]
         found = influence_of(self.network, key[1], attribute, self.secrets[attribute])
-        if len(self._known) < MOST_KEPT:
+        if len(self._known) < MOST_INFLUENCES_KEPT:
             self._known[key] = found
         return found
 
@@ -213,7 +213,7 @@ def _of_values(framework: ValuePrivacy) -> Influences:
         network=network,
         secrets=framework.secrets,
         schema=framework.schema,
-        assumptions=(INDEPENDENT_RECORDS, *assumptions_of(network)),
+        assumptions=(RECORDS_FROM_NETWORK, *assumptions_of(network)),
         outside=lambda columns: _no_nodes(network, columns),
         moved=record_sensitivity,
     )

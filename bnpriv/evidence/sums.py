@@ -19,7 +19,7 @@ from bnpriv.laws.whole import LARGEST_WHOLE
 from bnpriv.queries.normal_form import NormalForm, Steps, numeric
 from bnpriv.render.text import rough_text
 
-MOST_ATOMS = 2**20
+MOST_ANSWER_ATOMS = 2**20
 """Atoms of the law of an answer; beyond that it is refused."""
 
 MOST_TOTAL = 2**24
@@ -63,10 +63,10 @@ def normalized(logs: FloatArray, error: float) -> tuple[FloatArray, float]:
 def too_large(parts: Sequence[WholeLaw], n: int, laws: int = 1) -> Refusal | None:
     """Return why so many laws of sums of `n` draws, each from one of `parts`, would have too many atoms, if they do."""
     size = sums_bound(parts, n)
-    if size <= MOST_ATOMS and size * laws <= MOST_TOTAL:
+    if size <= MOST_ANSWER_ATOMS and size * laws <= MOST_TOTAL:
         return None
     return Refusal(
-        required=f"the law of the answer may have at most {rough_text(MOST_ATOMS)} atoms",
+        required=f"the law of the answer may have at most {rough_text(MOST_ANSWER_ATOMS)} atoms",
         found=f"up to {rough_text(size)} over {n:,} records" + (f", for {laws:,} secrets" if laws > 1 else ""),
         remedy="Ask for one count, or declare the summed column with fewer grid steps: Real(lower, upper, steps=20).",
     )

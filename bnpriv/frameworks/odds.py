@@ -17,7 +17,7 @@ PRIORS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
 
 DIGITS = 3
 
-SLACK = 1e-12
+ODDS_ROUNDING = 1e-12
 """Relative excess over a number of few digits that is rounding error, not part of the number."""
 
 
@@ -74,4 +74,4 @@ def rounded_up(value: float, digits: int = DIGITS) -> float:
     step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
     if step == 0:
         return value
-    return float(f"{math.ceil(value / step * (1 - SLACK)) * step:.{digits}g}")
+    return float(f"{math.ceil(value / step * (1 - ODDS_ROUNDING)) * step:.{digits}g}")

@@ -21,7 +21,7 @@ from bnpriv.render import Document, HasCard
 from bnpriv.secrets.pair import Pair
 from bnpriv.tables.schema import Categorical, Schema, require_schema
 
-Side = Atoms | Normal | DiscreteNetwork
+PairLaw = Atoms | Normal | DiscreteNetwork
 
 NO_TABLE = Schema(records=1, columns={"answer": Categorical(["known by its laws alone"])})
 """Stands for the table where laws of an answer are declared without one."""
@@ -39,8 +39,8 @@ class DistributionPair:
         Which of the declared distributions they are, counted from 1.
     """
 
-    first: Side
-    second: Side
+    first: PairLaw
+    second: PairLaw
     places: tuple[int, int]
 
     is_point = True
@@ -103,7 +103,7 @@ class DistributionPrivacy(HasCard):
     1
     """
 
-    pairs: Sequence[tuple[Side, Side]]
+    pairs: Sequence[tuple[PairLaw, PairLaw]]
     query: Query | None = None
     schema: Schema = NO_TABLE
     source: str = field(kw_only=True)
@@ -210,7 +210,7 @@ class DistributionPrivacy(HasCard):
         return hash(self.fingerprint())
 
 
-def _sides(pairs: object) -> tuple[tuple[Side, Side], ...]:
+def _sides(pairs: object) -> tuple[tuple[PairLaw, PairLaw], ...]:
     """Return the declared pairs, once each has two sides."""
     listed = list(cast("Iterable[object]", pairs)) if isinstance(pairs, (list, tuple)) else [pairs]
     for pair in listed:
@@ -220,10 +220,10 @@ def _sides(pairs: object) -> tuple[tuple[Side, Side], ...]:
                 found=f"{checks.type_text(cast(object, pair))} for a pair",
                 remedy="Write DistributionPrivacy([(first, second)], ...).",
             )
-    return tuple((first, second) for first, second in cast("Sequence[tuple[Side, Side]]", listed))
+    return tuple((first, second) for first, second in cast("Sequence[tuple[PairLaw, PairLaw]]", listed))
 
 
-def _identity(side: Side) -> str:
+def _identity(side: PairLaw) -> str:
     """Return what tells two distributions apart."""
     if isinstance(side, DiscreteNetwork):
         return fingerprint((), (side,))
@@ -236,12 +236,12 @@ def _facts(law: Atoms | Normal) -> object:
     return ("normal", law.mean.tolist(), law.covariance.tolist())
 
 
-def _dimension(side: Side) -> int | None:
+def _dimension(side: PairLaw) -> int | None:
     """Return how many numbers a law is about; None for a network."""
     return None if isinstance(side, DiscreteNetwork) else side.dimension
 
 
-def _check_pair(first: Side, second: Side) -> None:
+def _check_pair(first: PairLaw, second: PairLaw) -> None:
     alike = type(first) is type(second) and isinstance(first, (Atoms, Normal, DiscreteNetwork))
     if not alike:
         raise FrameworkError(

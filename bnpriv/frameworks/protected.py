@@ -21,12 +21,12 @@ from bnpriv.secrets.states import SecretPair, of_states
 from bnpriv.secrets.values import ContinuousPair, ValuesApart, of_values
 from bnpriv.tables.schema import Categorical, Schema
 
-MOST_PAIRS = 6
+MOST_NAMED_PAIRS = 6
 """Pairs of secrets that are named."""
 
 ALL_PAIRS = "all pairs"
 
-MOST_STATES = 6
+MOST_NAMED_VALUES = 6
 """Values that are named."""
 
 
@@ -97,7 +97,7 @@ def state_secret(attribute: str, secret: str, pairs: Sequence[SecretPair], state
 
 
 def _all_text(states: Sequence[object]) -> str:
-    if len(states) > MOST_STATES:
+    if len(states) > MOST_NAMED_VALUES:
         return f"{ALL_PAIRS} of its {len(states)} values"
     shown = [name_text(str(state)) for state in states]
     return " against ".join(shown) if len(shown) == 2 else f"{ALL_PAIRS} of {and_text(shown)}"
@@ -111,8 +111,8 @@ def chosen_text(pairs: Iterable[Pair]) -> str:
         if pair not in reverse:
             named.append(visible(str(pair)))
             reverse.add(pair.reverse)
-    more = [f"{len(named) - MOST_PAIRS} more pairs"] if len(named) > MOST_PAIRS else []
-    return and_text([*named[:MOST_PAIRS], *more])
+    more = [f"{len(named) - MOST_NAMED_PAIRS} more pairs"] if len(named) > MOST_NAMED_PAIRS else []
+    return and_text([*named[:MOST_NAMED_PAIRS], *more])
 
 
 def bounds_belief(pairs: Iterable[SecretPair], states: Iterable[object]) -> bool:

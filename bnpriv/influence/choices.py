@@ -16,19 +16,19 @@ from bnpriv.networks import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.factors import FUNCTION_ERROR
 from bnpriv.networks.interval import SAME_VERTEX, vertices
 
-Role = Literal["joint", "apart", "lossy"]
+ChoiceRole = Literal["joint", "apart", "lossy"]
 """How a table's choices enter a ratio of two probabilities.
 
 "joint": one choice for both. "apart": each choice touches one of the two only, so that they are chosen apart without
 loss. "lossy": they touch both, and are chosen apart nevertheless, which gives an upper bound.
 """
 
-Place = tuple[int, ...]
+TableIndex = tuple[int, ...]
 
-Column = tuple[float, ...]
+ColumnEnds = tuple[float, ...]
 """Lower or upper ends of a column of a table."""
 
-MOST_KEPT = 2**14
+MOST_COLUMNS_KEPT = 2**14
 """Columns whose vertices are kept with a network."""
 
 
@@ -54,14 +54,14 @@ class Choices:
     name: str
     logs: FloatArray
     error: float
-    role: Role
+    role: ChoiceRole
     sizes: tuple[int, ...]
     in_pieces: tuple[bool, ...]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class IntervalPart:
     """Attributes that are seen, with what of the network their law given the secrets depends on.
 
     Parameters
@@ -112,13 +112,13 @@ class Part:
         parts = self.network.graph.parts(self.seen, self.protected)
         return next(part for part in parts if start in part)
 
-    def role(self, name: str) -> Role:
+    def role(self, name: str) -> ChoiceRole:
         """Return how the tables of an attribute enter a ratio."""
         if name in self.above:
             return "lossy"
         return "apart" if self.protected in self.network.graph.parents[name] else "joint"
 
-    def columns(self, name: str) -> dict[Place, list[tuple[Place, FloatArray]]]:
+    def columns(self, name: str) -> dict[TableIndex, list[tuple[TableIndex, FloatArray]]]:
         """Return the columns of a table in groups; each column with its place and the values that it may have.
 
         Columns of one group belong to different cells of the result (other values of what is seen, or another single
@@ -126,7 +126,7 @@ class Part:
         """
         low, high = self.network.lower[name], self.network.upper[name]
         listed = _ends if self.by_entry(name) else _vertices
-        groups: dict[Place, list[tuple[Place, FloatArray]]] = {}
+        groups: dict[TableIndex, list[tuple[TableIndex, FloatArray]]] = {}
         for place in np.ndindex(low.shape[1:]):
             column = (slice(None), *place)
             values = listed(self.network, tuple(low[column].tolist()), tuple(high[column].tolist()))
@@ -143,7 +143,7 @@ class Part:
         """Return whether the values of a column are the ends of a segment that is worth cutting."""
         return self.role(name) == "lossy" and not self.by_entry(name) and len(values) == 2
 
-    def _key(self, name: str, place: Place) -> Place:
+    def _key(self, name: str, place: TableIndex) -> TableIndex:
         """Return the states of those parents whose columns are chosen each by itself."""
         if name in self.above:
             return place
@@ -156,7 +156,7 @@ MOST_PIECES = 32
 """Pieces into which a segment is cut at most."""
 
 
-def loosened(part: Part) -> Part | None:
+def loosened(part: IntervalPart) -> IntervalPart | None:
     """Return the part with as few attributes loose as keep the combinations to `part.most`; None if none do.
 
     The protected attribute and its ancestors are never loose.
@@ -171,11 +171,11 @@ def loosened(part: Part) -> Part | None:
     return replace(part, loose=loose) if _fits(part, counts) else None
 
 
-def _fits(part: Part, counts: Mapping[str, float]) -> bool:
+def _fits(part: IntervalPart, counts: Mapping[str, float]) -> bool:
     return part.most > 0 and sum(counts.values()) <= math.log(part.most) + 1e-9
 
 
-def _log_count(part: Part, name: str) -> float:
+def _log_count(part: IntervalPart, name: str) -> float:
     """Return the log of the number of tables of an attribute; there may be very many."""
     try:
         return sum(math.log(_most(rows)) for rows in part.columns(name).values())
@@ -183,11 +183,11 @@ def _log_count(part: Part, name: str) -> float:
         return math.inf
 
 
-def _most(rows: Sequence[tuple[Place, FloatArray]]) -> int:
+def _most(rows: Sequence[tuple[TableIndex, FloatArray]]) -> int:
     return max(len(values) for _, values in rows)
 
 
-def points_of(part: Part, most: int) -> int:
+def points_of(part: IntervalPart, most: int) -> int:
     """Return into how many points segments may be cut, so that there are at most `most` combinations, or two."""
     segments = sum(part.in_pieces(name, rows[0][1]) for name in part.listed for rows in part.columns(name).values())
     if not segments:
@@ -196,7 +196,7 @@ def points_of(part: Part, most: int) -> int:
     return max(2, min(MOST_PIECES + 1, int(2 * math.exp(left / segments))))
 
 
-def choices_of(part: Part, name: str, points: int) -> Choices:
+def choices_of(part: IntervalPart, name: str, points: int) -> Choices:
     """Return the tables that an attribute may have; segments that enter with a loss are cut at `points` points."""
     shape, role = part.network.upper[name].shape, part.role(name)
     groups = list(part.columns(name).values())
@@ -226,16 +226,16 @@ def _cut(values: FloatArray, points: int) -> FloatArray:
     return (1 - share) * values[0] + share * values[1]
 
 
-def _vertices(network: IntervalNetwork, lower: Column, upper: Column) -> FloatArray:
+def _vertices(network: IntervalNetwork, lower: ColumnEnds, upper: ColumnEnds) -> FloatArray:
     """Return the vertices of a column; the network keeps them, as many parts share them."""
-    kept: dict[tuple[Column, Column], FloatArray] = network.kept.table("vertices")
+    kept: dict[tuple[ColumnEnds, ColumnEnds], FloatArray] = network.kept.table("vertices")
     if (lower, upper) in kept:
         return kept[lower, upper]
     found = vertices(np.array(lower), np.array(upper))
-    if len(kept) < MOST_KEPT:
+    if len(kept) < MOST_COLUMNS_KEPT:
         kept[lower, upper] = found
     return found
 
 
-def _ends(network: IntervalNetwork, lower: Column, upper: Column) -> FloatArray:
+def _ends(network: IntervalNetwork, lower: ColumnEnds, upper: ColumnEnds) -> FloatArray:
     return np.array([lower] if lower == upper else [lower, upper])

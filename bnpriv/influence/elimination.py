@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bnpriv.networks import DiscreteNetwork
-from bnpriv.networks.factors import MOST_CELLS, LogTable, Size, elimination, marginal
+from bnpriv.networks.factors import MOST_TABLE_CELLS, LogTable, Size, elimination, marginal
 
-MOST_KEPT = 2**14
+MOST_CELLS_KEPT = 2**14
 """Cells of a joint law that is kept with its network: parts of many questions share it."""
 
 MOST_LAWS = 1024
@@ -17,7 +17,7 @@ MOST_SIZES = 2**14
 """Sizes of joint laws that are kept with a network."""
 
 
-def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells: int = MOST_CELLS) -> LogTable:
+def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells: int = MOST_TABLE_CELLS) -> LogTable:
     """Return log P(attributes), with the axes in the order given.
 
     Attributes that are no ancestor of `attributes` sum to one and are left out.
@@ -29,11 +29,11 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
     """
     kept: dict[tuple[str, ...], LogTable] = network.kept.table("joint laws")
     names = tuple(attributes)
-    if most_cells != MOST_CELLS:  # what is kept was made under the usual limit, and another one may refuse it
+    if most_cells != MOST_TABLE_CELLS:  # what is kept was made under the usual limit, and another one may refuse it
         return marginal(_needed(network, names), names, most_cells=most_cells)
     if names not in kept:
         found = marginal(_needed(network, names), names)
-        if found.values.size > MOST_KEPT or len(kept) >= MOST_LAWS:
+        if found.values.size > MOST_CELLS_KEPT or len(kept) >= MOST_LAWS:
             return found
         kept[names] = found
     return kept[names]

@@ -19,7 +19,7 @@ from bnpriv.influence.kinds import Work, work_of
 from bnpriv.influence.losses import MOST_LOSSES, Losses
 from bnpriv.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
 from bnpriv.networks import DiscreteNetwork, State
-from bnpriv.networks.factors import MOST_WORK
+from bnpriv.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.render.text import rough_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.states import SecretPair
@@ -78,7 +78,7 @@ def finite_influence(
     protected: str,
     pairs: Sequence[SecretPair],
     *,
-    most_work: int = MOST_WORK,
+    most_work: int = MOST_ELIMINATION_CELLS,
 ) -> Influence:
     """Return the influence for ordered `pairs`, from tables of at most `most_work` cells each; see `max_influence`."""
     asked = asked_columns(network, columns, protected)
@@ -125,7 +125,7 @@ def influence_cells(
     border: tuple[str, ...],
     protected: str,
     pairs: Sequence[SecretPair],
-    most_work: int = MOST_WORK,
+    most_work: int = MOST_ELIMINATION_CELLS,
 ) -> int:
     """Return how many cells the tables behind the influence of a frontier have, and what their ratios take.
 

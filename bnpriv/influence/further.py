@@ -18,7 +18,7 @@ DISTANCES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 FORGOTTEN = 1e-6
 """Influences of more distant values than the first that tells less are not shown."""
 
-EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+NOISE_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Budgets for which the noise is shown."""
 
 
@@ -96,7 +96,7 @@ def _at(told: ExactInfluence | SpectralBound, length: int, place: int, distance:
 def _noises(chain: MarkovChain, exact: list[ExactInfluence]) -> FurtherTable:
     spectral, published = (_bounds(chain, published=form) for form in (False, True))
     rows: list[tuple[str | int | float, ...]] = []
-    for epsilon in EPSILONS:
+    for epsilon in NOISE_EPSILONS:
         quilts = [quilt for told in exact if (quilt := chain_scale(chain.length, epsilon, told)) is not None]
         if not quilts:
             continue

@@ -19,14 +19,15 @@ from bnpriv.divergences.laplace_normal import laplace_normal_excess
 from bnpriv.influence.base import Influence, asked_columns, influence_of, worst_place
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.kinds import assumptions_of
-from bnpriv.influence.losses import Law, laplace_excess, private_shifts
+from bnpriv.influence.losses import laplace_excess, private_shifts
 from bnpriv.networks import GaussianNetwork
+from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.render import number_text, set_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.values import ContinuousPair, IntervalPair
 
-POINTS = 241
-REACH = 4.0
+CONDITIONAL_POINTS = 241
+PLOTTED_DEVIATIONS = 4.0
 """Standard deviations beyond the means that are drawn."""
 
 
@@ -43,7 +44,7 @@ class GaussianLosses:
 
     mahalanobis: FloatArray
 
-    def excess(self, epsilon: float, law: Law = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
+    def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
         """Return the hockey-stick divergence at `epsilon` of the columns together with a noisy number.
 
         Parameters
@@ -75,7 +76,7 @@ class GaussianLosses:
             laplace_excess(moved, level),
         )
 
-    def shifts(self, epsilon: float, delta: float, law: Law) -> FloatArray:
+    def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
         """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
 
         Returns
@@ -172,7 +173,9 @@ def two_normals(network: GaussianNetwork, protected: str, name: str, pair: Conti
     spread = float(np.sqrt(max(covariance[j, j] - slope * covariance[i, j], 0.0)))
     secrets = farthest_values(pair, float(mean[i]))
     centres = [float(mean[j] + slope * (value - mean[i])) for value in secrets]
-    values = np.linspace(min(centres) - REACH * spread, max(centres) + REACH * spread, POINTS)
+    values = np.linspace(
+        min(centres) - PLOTTED_DEVIATIONS * spread, max(centres) + PLOTTED_DEVIATIONS * spread, CONDITIONAL_POINTS
+    )
     first, second = (
         (np.exp(-(((values - centre) / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))).tolist()
         for centre in centres

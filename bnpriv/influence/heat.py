@@ -6,24 +6,29 @@ import math
 from collections.abc import Collection
 
 from bnpriv.frameworks import odds
-from bnpriv.render.heat import Cell
+from bnpriv.render.heat import HeatCell
 from bnpriv.render.text import nats_text, some_text
 
-LEVELS = ((0.1, "1"), (0.5, "2"), (1.0, "3"), (2.0, "4"), (4.0, "5"))
+HEAT_LEVELS = ((0.1, "1"), (0.5, "2"), (1.0, "3"), (2.0, "4"), (4.0, "5"))
 """Colours of a heat map: up to so many nats."""
 
-DASH, INFINITE = "\u2013", "\u221e"
+DASH, INFINITY_SIGN = "\u2013", "\u221e"
 
 LEGEND: tuple[tuple[str, str], ...] = (
     ("zero", "0: tells nothing"),
-    *((level, f"{low:g} to {most:g}") for (most, level), low in zip(LEVELS, (0.0, *dict(LEVELS)), strict=False)),
-    ("6", f"over {LEVELS[-1][0]:g}"),
-    ("top", f"{INFINITE}: no factor bounds the odds"),
+    *(
+        (level, f"{low:g} to {most:g}")
+        for (most, level), low in zip(HEAT_LEVELS, (0.0, *dict(HEAT_LEVELS)), strict=False)
+    ),
+    ("6", f"over {HEAT_LEVELS[-1][0]:g}"),
+    ("top", f"{INFINITY_SIGN}: no factor bounds the odds"),
 )
 """What the colours mean."""
 
 
-def heat_cell(nats: float | None, columns: Collection[str], *, epsilon: float | None = None, note: str = "") -> Cell:
+def heat_cell(
+    nats: float | None, columns: Collection[str], *, epsilon: float | None = None, note: str = ""
+) -> HeatCell:
     """Return the cell of an influence; None stands for an attribute that meets itself.
 
     Parameters
@@ -37,12 +42,12 @@ def heat_cell(nats: float | None, columns: Collection[str], *, epsilon: float | 
         More for whoever points at the cell.
     """
     if nats is None:
-        return Cell(text=DASH, level="none", title="the attribute itself")
+        return HeatCell(text=DASH, level="none", title="the attribute itself")
     if math.isnan(nats):
-        return Cell(text=DASH, level="none", title="not looked at")
-    level = "zero" if nats == 0 else next((level for most, level in LEVELS if nats <= most), "6")
+        return HeatCell(text=DASH, level="none", title="not looked at")
+    level = "zero" if nats == 0 else next((level for most, level in HEAT_LEVELS if nats <= most), "6")
     factor = odds.factor_text(nats)
-    return Cell(
+    return HeatCell(
         text=_short(nats),
         level="top" if math.isinf(nats) else level,
         title=f"{some_text(columns)}: {nats_text(nats)} nats, at most a factor {factor} on the odds{note}",
@@ -53,5 +58,5 @@ def heat_cell(nats: float | None, columns: Collection[str], *, epsilon: float | 
 def _short(nats: float) -> str:
     """Return a number for a cell: two decimals tell the colours apart."""
     if nats == 0 or nats >= 10:
-        return INFINITE if math.isinf(nats) else f"{nats:,.0f}"
+        return INFINITY_SIGN if math.isinf(nats) else f"{nats:,.0f}"
     return f"{nats:.2f}" if nats >= 0.005 else "<0.01"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, worst_place
-from bnpriv.influence.choices import Choices, Part, choices_of, loosened, points_of
+from bnpriv.influence.choices import Choices, IntervalPart, choices_of, loosened, points_of
 from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.kinds import assumptions_of
 from bnpriv.influence.ratios import independent_parts
@@ -31,7 +31,7 @@ MOST_COMBINATIONS = 2**18
 MOST_POINTS = 2**16
 """Combinations that cutting segments into pieces may lead to."""
 
-MOST_AT_ONCE = 2**13
+MOST_COMBINATIONS_AT_ONCE = 2**13
 """Combinations in one table, if those that belong together are fewer."""
 
 MOST_TABLE = 2**24
@@ -43,7 +43,7 @@ NO_LOSSES = Refusal(
     found="an interval for every probability",
     remedy="Ask for delta=0, or declare the models one by one.",
 )
-NO_CONDITIONALS = Refusal(
+NO_INTERVAL_CONDITIONALS = Refusal(
     required="the law of a column given a secret needs exact tables",
     found="an interval for every probability",
     remedy="Choose one model within the intervals, for example network.middle().",
@@ -90,7 +90,7 @@ class IntervalDetails:
 
     def conditional(self, influence: Influence, column: str) -> Refusal:
         """Return why there are no laws to compare."""
-        return NO_CONDITIONALS
+        return NO_INTERVAL_CONDITIONALS
 
 
 @influence_of.register
@@ -141,7 +141,7 @@ def interval_bounds(
     """
     most = MOST_COMBINATIONS if most_combinations is None else most_combinations
     middle = network.middle()
-    whole = Part(network=network, middle=middle, protected=protected, seen=border, points=False, most=most)
+    whole = IntervalPart(network=network, middle=middle, protected=protected, seen=border, points=False, most=most)
     found = _of_pairs(whole, pairs) if border else IntervalBounds(values=np.zeros(len(pairs)), error=0.0, exact=True)
     values = np.where(_possible(middle, protected, pairs), found.values, -np.inf)
     return IntervalBounds(values=values, error=found.error, exact=found.exact)
@@ -160,7 +160,7 @@ def _singles(pairs: Sequence[SecretPair]) -> tuple[SecretPair, ...]:
     return tuple(dict.fromkeys(every))
 
 
-def _points(whole: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
+def _points(whole: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds for pairs of single states: those of the independent parts add."""
     split = independent_parts(whole.network.graph, whole.protected, whole.seen)
     parts = [replace(whole, seen=part, points=True) for part in split]
@@ -174,7 +174,7 @@ def _points(whole: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
     )
 
 
-def _of_pairs(whole: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
+def _of_pairs(whole: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds for any pairs: a set of states tells no more than its most telling member."""
     singles = _singles(pairs)
     told = _points(whole, singles)
@@ -190,7 +190,7 @@ def _of_pairs(whole: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
     return IntervalBounds(values=values, error=max(told.error, mixed.error), exact=told.exact and mixed.exact)
 
 
-def _bounded(part: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
+def _bounded(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds over combinations if they are not too many, and never more than sums of ends give."""
     found = _enumerated(part, pairs)
     if found is not None and found.exact:
@@ -202,7 +202,7 @@ def _bounded(part: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
     return IntervalBounds(values=values, error=max(found.error, summed.error), exact=False)
 
 
-def _enumerated(part: Part, pairs: Sequence[SecretPair]) -> IntervalBounds | None:
+def _enumerated(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds | None:
     """Return the bounds over all combinations of vertices, or None if they are too many."""
     fitting = loosened(part)
     if fitting is None:
@@ -224,7 +224,7 @@ def _joint_first(choices: Choices) -> bool:
     return choices.role != "joint"
 
 
-def _tables(part: Part, choices: Sequence[Choices]) -> Iterator[tuple[LogTable, LogTable, LogTable]]:
+def _tables(part: IntervalPart, choices: Sequence[Choices]) -> Iterator[tuple[LogTable, LogTable, LogTable]]:
     """Yield log P(protected, seen), from above and from below, and log P(protected) over combinations.
 
     They come in blocks of the same joint choice; the two bounds differ if tables are loose.
@@ -232,7 +232,7 @@ def _tables(part: Part, choices: Sequence[Choices]) -> Iterator[tuple[LogTable, 
     sizes = tuple(len(each.logs) for each in choices)
     block = math.prod(len(each.logs) for each in choices if _joint_first(each))
     total = math.prod(sizes)
-    step = block * max(1, MOST_AT_ONCE // block)
+    step = block * max(1, MOST_COMBINATIONS_AT_ONCE // block)
     loose = [{name: _ends_table(part, name, ends) for name in part.loose} for ends in ("upper", "lower")]
     for start in range(0, total, step):
         numbers = np.arange(start, min(start + step, total))
@@ -245,7 +245,7 @@ def _tables(part: Part, choices: Sequence[Choices]) -> Iterator[tuple[LogTable, 
         yield both[0], both[-1], _joint(part, tables, len(numbers), ())
 
 
-def _joint(part: Part, tables: Mapping[str, LogTable], models: int, seen: tuple[str, ...]) -> LogTable:
+def _joint(part: IntervalPart, tables: Mapping[str, LogTable], models: int, seen: tuple[str, ...]) -> LogTable:
     """Return log P(protected, seen) for every combination."""
     graph, states, level = part.network.graph, part.network.states, part.network.level
     network = DiscreteNetwork(graph=graph, states=states, tables=tables, level=level, models=models)
@@ -255,7 +255,7 @@ def _joint(part: Part, tables: Mapping[str, LogTable], models: int, seen: tuple[
 
 
 def _largest(
-    part: Part,
+    part: IntervalPart,
     pairs: Sequence[SecretPair],
     upper: LogTable,
     lower: LogTable,
@@ -306,7 +306,7 @@ def _error(table: LogTable, prior: LogTable) -> float:
     return 2 * (table.error + prior.error) + UNIT_ROUNDOFF * (8 * largest + 8 * table.values.shape[1] + 64)
 
 
-def _summed(part: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
+def _summed(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return bounds from sums of lower and of upper ends, which need no combinations."""
     lower, upper = _joint_of_ends(part, "lower"), _joint_of_ends(part, "upper")
     size = math.prod(lower.values.shape[2:])
@@ -328,7 +328,7 @@ def _summed(part: Part, pairs: Sequence[SecretPair]) -> IntervalBounds:
     return IntervalBounds(values=np.array(values), error=2 * error, exact=False)
 
 
-def _joint_of_ends(part: Part, ends: Literal["lower", "upper"]) -> LogTable:
+def _joint_of_ends(part: IntervalPart, ends: Literal["lower", "upper"]) -> LogTable:
     """Return log sums of products of lower, or of upper, ends."""
     network = part.network
     tables = dict(part.middle.tables) | {name: _ends_table(part, name, ends) for name in part.varied}
@@ -336,7 +336,7 @@ def _joint_of_ends(part: Part, ends: Literal["lower", "upper"]) -> LogTable:
     return joint_law(whole, (part.protected, *part.seen))
 
 
-def _ends_table(part: Part, name: str, ends: str) -> LogTable:
+def _ends_table(part: IntervalPart, name: str, ends: str) -> LogTable:
     network = part.network
     with np.errstate(divide="ignore"):
         logs = np.log((network.upper if ends == "upper" else network.lower)[name])[np.newaxis]

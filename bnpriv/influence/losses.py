@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Protocol, final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
+from bnpriv.noise.continuous import ContinuousNoise
 
-Law = Literal["laplace", "gaussian"]
+LEAST_MARGIN = 1e-9
+"""A quilt whose influence comes closer than this to epsilon is not used."""
 
 MOST_LOSSES = 2**20
 """Cells of all pairs and models together whose losses are kept."""
@@ -20,14 +22,14 @@ MOST_LOSSES = 2**20
 GATHERED_WIDTH = 2.0**-11
 """Distance of the ratios on which cells are gathered, near 0; it grows in proportion to larger ones."""
 
-STEPS = 60
+SHIFT_HALVINGS = 60
 """Halvings of the interval of shifts; the private end is taken."""
 
 
 class PrivacyLosses(Protocol):
     """The whole law of what a set of columns tells about a protected attribute."""
 
-    def excess(self, epsilon: float, law: Law = ..., shift: FloatArray | float = ...) -> FloatArray:
+    def excess(self, epsilon: float, law: ContinuousNoise = ..., shift: FloatArray | float = ...) -> FloatArray:
         """Return the hockey-stick divergence together with a noisy number, of shape (models, pairs).
 
         Parameters
@@ -40,7 +42,7 @@ class PrivacyLosses(Protocol):
         """
         ...
 
-    def shifts(self, epsilon: float, delta: float, law: Law) -> FloatArray:
+    def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
         """Return the largest private shift in scales of the noise, of shape (models, pairs); -inf where none is."""
         ...
 
@@ -64,7 +66,7 @@ class Losses:
     masses: FloatArray
     possible: NDArray[np.bool_]
 
-    def excess(self, epsilon: float, law: Law = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
+    def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
         """Return the hockey-stick divergence at `epsilon` of the cells together with a noisy number.
 
         Parameters
@@ -88,7 +90,7 @@ class Losses:
         total = (self.masses * curve).sum(axis=2) * (1 + (self.ratios.shape[2] + 64) * UNIT_ROUNDOFF)
         return np.where(self.possible, np.minimum(total, 1.0), 0.0)
 
-    def shifts(self, epsilon: float, delta: float, law: Law) -> FloatArray:
+    def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
         """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
 
         Parameters
@@ -178,7 +180,7 @@ class PureLosses:
 
     values: FloatArray
 
-    def excess(self, epsilon: float, law: Law = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
+    def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
         """Return a bound of the hockey-stick divergence at `epsilon` of the columns together with a noisy number.
 
         Parameters
@@ -200,7 +202,7 @@ class PureLosses:
         told = alone(moved, np.where(np.isneginf(self.values), epsilon, epsilon - self.values))
         return np.where(np.isneginf(self.values), 0.0, told)
 
-    def shifts(self, epsilon: float, delta: float, law: Law) -> FloatArray:
+    def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
         """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
 
         Returns
@@ -215,22 +217,24 @@ class PureLosses:
 class Excess(Protocol):
     """The hockey-stick divergence of what is told together with a noisy number, as `Losses.excess`."""
 
-    def __call__(self, epsilon: float, law: Law = ..., shift: FloatArray | float = ...) -> FloatArray:
+    def __call__(self, epsilon: float, law: ContinuousNoise = ..., shift: FloatArray | float = ...) -> FloatArray:
         """Return it for every model and pair."""
         ...
 
 
-def private_shifts(excess: Excess, shape: tuple[int, ...], epsilon: float, delta: float, law: Law) -> FloatArray:
+def private_shifts(
+    excess: Excess, shape: tuple[int, ...], epsilon: float, delta: float, law: ContinuousNoise
+) -> FloatArray:
     """Return the largest shifts whose excess is at most `delta`, rounded down; -inf where there is none."""
     low, high = np.zeros(shape), np.full(shape, largest_shift(epsilon, delta, law))
-    for _ in range(STEPS):
+    for _ in range(SHIFT_HALVINGS):
         middle = (low + high) / 2
         private = excess(epsilon, law, middle) <= delta
         low, high = np.where(private, middle, low), np.where(private, high, middle)
     return np.where(excess(epsilon, law) <= delta, low, -np.inf)
 
 
-def largest_shift(epsilon: float, delta: float, law: Law) -> float:
+def largest_shift(epsilon: float, delta: float, law: ContinuousNoise) -> float:
     """Return the shift that is private where the cells tell nothing: no quilt allows a larger one."""
     if law == "gaussian":
         return gaussian_mu(epsilon, delta)

@@ -19,7 +19,7 @@ from bnpriv.networks.base import Network
 from bnpriv.networks.foreign import require_network
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import HeatMap, Items
-from bnpriv.render.heat import Cell
+from bnpriv.render.heat import HeatCell
 from bnpriv.secrets.declared import Declared, pairs_of
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class InfluenceMatrix(Shown):
             },
         )
 
-    def _cell(self, row: int, column: int) -> Cell:
+    def _cell(self, row: int, column: int) -> HeatCell:
         itself = self.protected[row] == self.columns[column]
         return heat_cell(None if itself else float(self.values[row, column]), (self.columns[column],))
 

@@ -36,7 +36,7 @@ class HasGraph(Protocol):
 
 
 if TYPE_CHECKING:
-    Declared = HasGraph | Graph | nx.DiGraph[str] | Mapping[str, Sequence[str]]
+    DeclaredGraph = HasGraph | Graph | nx.DiGraph[str] | Mapping[str, Sequence[str]]
 
 
 @final
@@ -164,7 +164,7 @@ class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
 
 
 def markov_quilt(
-    network: Declared, protected: str, quilt: Iterable[str], remote: Iterable[str] | None = None
+    network: DeclaredGraph, protected: str, quilt: Iterable[str], remote: Iterable[str] | None = None
 ) -> MarkovQuilt:
     """Return the Markov quilt with these attributes and everything remote that they separate from `protected`.
 
@@ -216,7 +216,7 @@ Leave 'b' out of remote.
     return _quilt(graph, protected, chosen)
 
 
-def markov_quilts(network: Declared, protected: str, limit: int | None = None) -> MarkovQuilts:
+def markov_quilts(network: DeclaredGraph, protected: str, limit: int | None = None) -> MarkovQuilts:
     """Return the Markov quilts of `protected`, a sequence that is worked out as far as it is read.
 
     These are all sets Q such that, for some attribute r, Q separates r from `protected` while no proper subset of Q

@@ -17,7 +17,7 @@ from bnpriv.influence.elimination import joint_law, joint_size
 from bnpriv.influence.quilts import separators_of
 from bnpriv.laws.base import log_sum_exp
 from bnpriv.networks import DiscreteNetwork, Graph, State
-from bnpriv.networks.factors import MOST_WORK, LogTable
+from bnpriv.networks.factors import MOST_ELIMINATION_CELLS, LogTable
 from bnpriv.secrets.states import SecretPair
 
 MOST_SEPARATORS = 10
@@ -64,7 +64,7 @@ class PartBound:
 
     @classmethod
     def of(
-        cls, network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int = MOST_WORK
+        cls, network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int = MOST_ELIMINATION_CELLS
     ) -> PartBound:
         """Collect the bounds of a part whose tables would have more than `most_work` cells."""
         graph = network.graph
@@ -146,7 +146,7 @@ class RatioTables:
         protected: str,
         border: tuple[str, ...],
         pairs: Sequence[SecretPair],
-        most_work: int = MOST_WORK,
+        most_work: int = MOST_ELIMINATION_CELLS,
     ) -> RatioTables:
         """Compute the tables of a frontier `border`, each from tables of at most `most_work` cells.
 
@@ -246,7 +246,7 @@ def _table(network: DiscreteNetwork, names: tuple[str, ...], most_work: int) -> 
     SizeError
         If it takes tables of more than `most_work` cells, or more than the usual limits.
     """
-    if most_work < MOST_WORK:
+    if most_work < MOST_ELIMINATION_CELLS:
         joint_size(network, names).check(names, most_work=most_work)
     return joint_law(network, names)
 

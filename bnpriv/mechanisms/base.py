@@ -39,7 +39,7 @@ from bnpriv.queries.parser import parse_query
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Document, Json, Shown
 
-FORMAT = "bnpriv calibration 1"
+CALIBRATION_FORMAT = "bnpriv calibration 1"
 
 
 class Mechanism(ABC):
@@ -369,7 +369,7 @@ class Calibration(Shown):
     def to_dict(self) -> Json:
         """Return everything as plain values."""
         return {
-            "format": FORMAT,
+            "format": CALIBRATION_FORMAT,
             "mechanism": {"name": type(self.mechanism).__name__, "options": self.mechanism.options()},
             "framework": self.framework.fingerprint(),
             "query": str(self.query),
@@ -415,7 +415,7 @@ class Calibration(Shown):
         CertificateError
             If the text is not a calibration, or anything in it differs from what the framework yields.
         """
-        stored = read_record(text, FORMAT)
+        stored = read_record(text, CALIBRATION_FORMAT)
         mechanism = _mechanism(stored)
         asked = field_of(stored, "query", str)
         if query is None or str(query) != asked:

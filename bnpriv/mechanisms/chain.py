@@ -19,10 +19,10 @@ from bnpriv.noise.continuous import Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import record_sensitivity
 
-MOST_ERROR = 1e-9
+MOST_EXACT_ERROR = 1e-9
 """Influences that are known less exactly, in nats, are called certified."""
 
-Influence = Literal["exact", "spectral", "published"]
+InfluenceMethod = Literal["exact", "spectral", "published"]
 
 
 @final
@@ -57,7 +57,7 @@ class MarkovChainMechanism(Mechanism):
     3.571792
     """
 
-    influence: Influence = "exact"
+    influence: InfluenceMethod = "exact"
     claim: ClassVar[str] = "markov_chain.md"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"influence": ("exact", "spectral", "published")}
 
@@ -96,7 +96,7 @@ class MarkovChainMechanism(Mechanism):
                 model=model,
                 quilt=quilt,
                 scale=sensitivity.upper * quilt.score * (1 + 4 * UNIT_ROUNDOFF),
-                kind="exact" if self.influence == "exact" and quilt.error <= MOST_ERROR else "certified",
+                kind="exact" if self.influence == "exact" and quilt.error <= MOST_EXACT_ERROR else "certified",
             )
             for model, quilt in found
             if quilt is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import ClassVar, final
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.divergences import gaussian_mu
@@ -12,14 +12,12 @@ from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import column_sensitivity
 
-Law = Literal["laplace", "gaussian"]
-
-NO_QUERY = Refusal(
+NO_QUERY_FOR_COLUMNS = Refusal(
     required="column sensitivity needs a query",
     found="laws of an answer alone",
     remedy="Pass query=... and schema=... to the framework, or use WassersteinMechanism or TightMechanism.",
@@ -58,7 +56,7 @@ class ColumnMechanism(Mechanism):
     10000
     """
 
-    noise: Law = "laplace"
+    noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "column.md"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
@@ -66,7 +64,7 @@ class ColumnMechanism(Mechanism):
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         if isinstance(query, GivenAnswer):
-            return NO_QUERY
+            return NO_QUERY_FOR_COLUMNS
         if self.noise == "laplace":
             return None
         if delta == 0:

@@ -28,7 +28,7 @@ from bnpriv.secrets.states import SecretPair, of_states
 from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw
 from bnpriv.tables.schema import Categorical, Column, Real, Schema
 
-MOST_NUMBERS = 2**13
+MOST_STORED_NUMBERS = 2**13
 """Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""
 
 
@@ -38,8 +38,8 @@ def query_facts(query: Query, schema: Schema) -> Json:
         return {"left_out": "not covered: a query that is no built-in one"}
     form = normal_form(query, schema)
     weights = sum(len(row) for row in form.rows)
-    if weights + len(form.terms) > MOST_NUMBERS:
-        return {"left_out": f"too large: {weights + len(form.terms):,} weights and terms of {MOST_NUMBERS:,}"}
+    if weights + len(form.terms) > MOST_STORED_NUMBERS:
+        return {"left_out": f"too large: {weights + len(form.terms):,} weights and terms of {MOST_STORED_NUMBERS:,}"}
     return {
         "terms": [_term(term) for term in form.terms],
         "matrix": [[[k, str(row[k])] for k in sorted(row)] for row in form.rows],
@@ -54,8 +54,8 @@ def model_facts(framework: Framework, query: Query) -> Json:
         names |= frozenset(framework.protected)
     declared = _declared(framework, query, names)
     size = _size(declared)
-    if size > MOST_NUMBERS:
-        declared = {"left_out": f"too large: {size:,} numbers and names of {MOST_NUMBERS:,}"}
+    if size > MOST_STORED_NUMBERS:
+        declared = {"left_out": f"too large: {size:,} numbers and names of {MOST_STORED_NUMBERS:,}"}
     columns: Json = {name: _column(schema.columns[name]) for name in sorted(names) if name in schema.columns}
     return {"notion": framework.notion, "records": schema.records, "columns": columns, **declared}
 
@@ -111,7 +111,7 @@ def _network(network: DiscreteNetwork, names: Iterable[str]) -> Json:
     nodes: dict[str, object] = {}
     size = sum(network.tables[name].values.size for name in kept)
     for name in network.attributes:
-        if name in kept and size <= MOST_NUMBERS:
+        if name in kept and size <= MOST_STORED_NUMBERS:
             nodes[name] = {
                 "states": list(network.states[name]),
                 "parents": list(network.graph.parents[name]),
@@ -153,7 +153,7 @@ def _side(side: Atoms | Normal | DiscreteNetwork, query: Query) -> Json:
         return {"network": _network(side, query.columns)}
     if isinstance(side, Normal):
         return {"left_out": "not covered: a normal law"}
-    if side.points.size > MOST_NUMBERS:
+    if side.points.size > MOST_STORED_NUMBERS:
         return {"size": int(side.points.size)}
     points = [[float(x).hex() for x in point] for point in side.points]
     return {"points": points, "logs": [float(log).hex() for log in side.logs]}

@@ -19,7 +19,7 @@ CALIBRATIONS = 3
 A plan chooses among them, so the confidence is made to hold for all of them at once.
 """
 
-MARGIN = 1e-6
+DELTA_MARGIN = 1e-6
 """Delta must pass what draws may have missed by this share of it, which is far above what rounding costs."""
 
 
@@ -78,13 +78,13 @@ def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal
     share = (1 - sampling.confidence) / CALIBRATIONS
     ratio = math.exp(epsilon)
     error = missed(sampling.draws, share, ratio)
-    if error * (1 + MARGIN) < delta:
+    if error * (1 + DELTA_MARGIN) < delta:
         return None
     return Refusal(
         required=f"what {sampling.draws:,} draws may miss with confidence {100 * sampling.confidence:g} % must be "
         f"below delta, {delta:.3g}",
         found=_found(error, evidence),
-        remedy=_more_draws(draws_needed(delta / (1 + MARGIN), share, ratio)),
+        remedy=_more_draws(draws_needed(delta / (1 + DELTA_MARGIN), share, ratio)),
     )
 
 

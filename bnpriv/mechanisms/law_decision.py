@@ -9,7 +9,7 @@ import numpy as np
 
 from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import LawError
-from bnpriv.evidence import Law
+from bnpriv.evidence import AnswerLaw
 from bnpriv.laws import Atoms
 from bnpriv.render import Json, number_text
 from bnpriv.render.plotting import axes
@@ -17,7 +17,7 @@ from bnpriv.render.plotting import axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POINTS = 400
+LAW_POINTS = 400
 """Points of a drawn density."""
 
 
@@ -56,8 +56,8 @@ class LawDecision:
     kind: Kind
     scale: float
     noise: str
-    first: Law
-    second: Law
+    first: AnswerLaw
+    second: AnswerLaw
     draws: int = 0
 
     @property
@@ -122,7 +122,7 @@ class LawDecision:
 
 def _noisy_density(law: Atoms, scale: float, noise: str) -> tuple[FloatArray, FloatArray]:
     """Return the density of a law with noise on a grid around its atoms."""
-    grid = np.linspace(float(law.support[0]) - 3 * scale, float(law.support[-1]) + 3 * scale, POINTS)
+    grid = np.linspace(float(law.support[0]) - 3 * scale, float(law.support[-1]) + 3 * scale, LAW_POINTS)
     z = (grid[:, None] - law.support[None, :]) / scale
     kernel = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) if noise == "gaussian" else 0.5 * np.exp(-np.abs(z))
     return grid, kernel / scale @ law.probabilities

@@ -14,7 +14,7 @@ from bnpriv.render.two_laws import TwoLaws, two_laws
 COLUMNS = 300
 """Places at which masses are drawn; atoms between two of them are added up."""
 
-REACH = 4.0
+PLOTTED_SCALES = 4.0
 """The axis goes so many scales of the noise beyond the atoms that are drawn."""
 
 UNSEEN = 1e-4
@@ -28,7 +28,7 @@ def law_drawing(decision: LawDecision) -> Figure | None:
         return None
     spans = [_span(first), _span(second)]
     low, high = min(a for a, _ in spans), max(b for _, b in spans)
-    margin = REACH * decision.scale or 0.05 * (high - low) or 1.0
+    margin = PLOTTED_SCALES * decision.scale or 0.05 * (high - low) or 1.0
     places = np.linspace(low - margin, high + margin, COLUMNS + 1)
     binned = [_binned(law, places) for law in (first, second)]
     noisy = [_noisy(masses, places, decision) for masses in binned] if decision.scale > 0 else []

@@ -30,7 +30,7 @@ from bnpriv.render.document import Names, Paragraph, fact
 from bnpriv.render.text import name_text
 from bnpriv.secrets.states import SecretPair
 
-MOST_SETS = 2**8
+MOST_NEAR_SETS = 2**8
 """Near sets that are tried; beyond that only those of the decisions and the whole query."""
 
 MOST_BOUNDS = 16
@@ -39,16 +39,16 @@ MOST_BOUNDS = 16
 Beyond it only the near set of the decision is looked at in this way.
 """
 
-MOST_CELLS = 10_000
+MOST_NETWORK_CELLS = 10_000
 """Cells of all tables of the network for which they are looked at."""
 
-MOST_COMBINATIONS = 2**18
+MOST_FACTOR_COMBINATIONS = 2**18
 """Combinations of vertices that are tried for epsilon at one factor."""
 
 MOST_WHILE_DOUBLING = 2**14
 """The same for each of the many factors that are tried in search of the one that doubles it."""
 
-STEPS = 8
+FACTOR_HALVINGS = 8
 """Halvings of the interval of log factors in which epsilon doubles; the lower end is taken."""
 
 STEPS_BY_COUNTS = 50
@@ -236,7 +236,7 @@ def _found(calibration: Calibrated) -> str:
 def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decision) -> Iterator[_Candidate]:
     name, query, network = decision.protected, calibration.query, evidence.network
     sets = list(_near_sets(evidence, query.columns, decision))
-    small = _cells(network) <= MOST_CELLS
+    small = _cells(network) <= MOST_NETWORK_CELLS
     # where there are too many sets, the one of the decision is worth the most
     close = sets if network.models * len(sets) <= MOST_BOUNDS else [decision.queried_near]
     close = close if small and network.models * len(close) <= MOST_BOUNDS else []
@@ -264,7 +264,7 @@ def _near_sets(evidence: Influences, columns: frozenset[str], decision: Decision
     """Yield near sets; any of them gives an upper bound."""
     start, network = evidence.driven(columns, decision.protected), evidence.network
     free = sorted(columns.intersection((*network.attributes, *network.reading.columns)) - start)
-    if 2 ** len(free) > MOST_SETS:
+    if 2 ** len(free) > MOST_NEAR_SETS:
         yield from dict.fromkeys((decision.queried_near, columns))
         return
     for chosen in chain.from_iterable(combinations(free, size) for size in range(len(free) + 1)):
@@ -292,7 +292,7 @@ def _least(candidates: Iterable[_Candidate], cost: Callable[[_Candidate], FloatA
     return np.minimum.reduce([cost(candidate) for candidate in candidates])
 
 
-def _epsilon(candidates: tuple[_Candidate, ...], factor: float, most: int = MOST_COMBINATIONS) -> float:
+def _epsilon(candidates: tuple[_Candidate, ...], factor: float, most: int = MOST_FACTOR_COMBINATIONS) -> float:
     if not candidates:
         return math.inf
     return max(0.0, float(_least(candidates, lambda each: each.cost(factor, most)).max()))
@@ -302,7 +302,7 @@ def _decisive(candidates: tuple[_Candidate, ...], factor: float) -> tuple[str, .
     """Return the tables that matter for the pair that costs most, with the near set that is best for it."""
     if not candidates:
         return ()
-    costs = np.stack([candidate.cost(factor, MOST_COMBINATIONS) for candidate in candidates])
+    costs = np.stack([candidate.cost(factor, MOST_FACTOR_COMBINATIONS) for candidate in candidates])
     worst = np.unravel_index(int(np.argmax(costs.min(axis=0))), costs.shape[1:])
     best = int(np.argmin(costs[:, worst[0], worst[1]]))
     return tuple(sorted(candidates[best].counts[int(worst[1])].elements()))
@@ -324,7 +324,7 @@ def _doubling(attributes: tuple[tuple[_Candidate, ...], ...], most: float) -> fl
     high = 2 * max(low, LEAST_LOG_FACTOR)
     while high < top and holds(high):
         low, high = high, 2 * high
-    return math.exp(_largest(holds, low, min(high, top), STEPS))
+    return math.exp(_largest(holds, low, min(high, top), FACTOR_HALVINGS))
 
 
 def _largest(holds: Callable[[float], bool], low: float, high: float, steps: int) -> float:

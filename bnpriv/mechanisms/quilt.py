@@ -9,13 +9,12 @@ from typing import ClassVar, final
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Influences, influences
 from bnpriv.frameworks import Framework
-from bnpriv.influence.losses import Law
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.quilt_search import MOST_WORK, QuiltSearch
+from bnpriv.mechanisms.quilt_search import MOST_SEARCH_CELLS, QuiltSearch
 from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.tight import noise_refusal
-from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import separate_columns
 
@@ -58,7 +57,7 @@ class MarkovQuiltMechanism(Mechanism):
     """
 
     common_quilt: bool = False
-    noise: Law = "laplace"
+    noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "markov_quilt.md"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
@@ -93,7 +92,7 @@ class MarkovQuiltMechanism(Mechanism):
             delta=delta,
             noise=self.noise,
             common=self.common_quilt,
-            most=MOST_WORK // len(evidence.secrets),
+            most=MOST_SEARCH_CELLS // len(evidence.secrets),
         )
         found = (search.decide(name) for name in evidence.secrets)
         decisions = sorted(found, key=lambda decision: (-decision.scale, -decision.influence.upper))

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
+from bnpriv.influence.losses import LEAST_MARGIN
 from bnpriv.influence.ratios import independent_parts
-from bnpriv.mechanisms.quilt_scales import LEAST_MARGIN
 from bnpriv.networks import Network, drivers
 
-TOLERANCE = 1e-11
+IMPROVEMENT_TOLERANCE = 1e-11
 """Of the scale times epsilon: what an improvement must exceed, so that sets that are equal but for rounding end."""
 
 MOST_UNDECIDED = 64
@@ -71,14 +71,14 @@ class Branches:
         least = self._least_moved(node.near)
         told = {group: self._told_by(node.far & group) for group in self._groups}
         margin = self.most - sum(told.values())
-        if margin < -TOLERANCE * self.most or (least > 0 and margin < LEAST_MARGIN):
+        if margin < -IMPROVEMENT_TOLERANCE * self.most or (least > 0 and margin < LEAST_MARGIN):
             return False
         if math.isinf(scale):
             return True
         undecided = self.queried - node.near - node.far
         undecided = undecided if len(undecided) <= MOST_UNDECIDED else self._open(node)
         more = sum(self._least_more(undecided & group, told[group], scale) for group in self._groups)
-        return least - scale * margin + more < -TOLERANCE * scale * self.most
+        return least - scale * margin + more < -IMPROVEMENT_TOLERANCE * scale * self.most
 
     def next_column(self, node: Node, scale: float) -> str | None:
         """Return the column to be decided next: one that tells something by itself; None if there is none.

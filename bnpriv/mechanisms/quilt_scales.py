@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-
-LEAST_MARGIN = 1e-9
-"""A quilt whose influence comes closer than this to epsilon is not used."""
+from bnpriv.influence.losses import LEAST_MARGIN
 
 
 def scales(sensitivity: float, influence: FloatArray, epsilon: float) -> FloatArray:

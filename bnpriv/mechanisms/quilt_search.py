@@ -12,16 +12,17 @@ from bnpriv.bound import Bound, FloatArray
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Influences
 from bnpriv.influence.base import Influence
-from bnpriv.influence.losses import STEPS, Law, PrivacyLosses, largest_shift
+from bnpriv.influence.losses import SHIFT_HALVINGS, PrivacyLosses, largest_shift
 from bnpriv.influence.quilts import markov_quilt
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
 from bnpriv.mechanisms.quilt_scales import Best, approximate_scales, pure_shifts, scales
 from bnpriv.networks import drivers
 from bnpriv.networks.factors import CELL_SECONDS
+from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.secrets.states import SecretPair
 
-MOST_WORK = 2**26
+MOST_SEARCH_CELLS = 2**26
 """Cells of tables that a search may fill, over all protected attributes: about two seconds."""
 
 SET_WORK = 2**15
@@ -30,7 +31,7 @@ SET_WORK = 2**15
 BRANCH_WORK = 2**13
 """What looking at a branch costs besides its tables, in cells."""
 
-LOSS_WORK: Mapping[Law, int] = {"laplace": 3, "gaussian": 20}
+LOSS_WORK: Mapping[ContinuousNoise, int] = {"laplace": 3, "gaussian": 20}
 """What a step of the search for a private shift takes for a cell of the losses, in cells."""
 
 NAME_WORK = 2**7
@@ -68,9 +69,9 @@ class QuiltSearch:
     blocks: tuple[frozenset[str], ...]
     epsilon: float
     delta: float
-    noise: Law
+    noise: ContinuousNoise
     common: bool
-    most: int = MOST_WORK
+    most: int = MOST_SEARCH_CELLS
     notes: list[str] = field(default_factory=list[str])
     _left: int = 0
     _paid: set[tuple[str, frozenset[str]]] = field(default_factory=set[tuple[str, frozenset[str]]])
@@ -239,7 +240,7 @@ class QuiltSearch:
             work = self.evidence.work(columns, attribute)
             # what the evidence knows from elsewhere counts like everything else, so that a search never depends on it
             cells = 0 if (attribute, self.evidence.border(columns, attribute)) in self._asked else work.cells
-            cells += work.losses * STEPS * LOSS_WORK[self.noise] if self.delta > 0 else 0
+            cells += work.losses * SHIFT_HALVINGS * LOSS_WORK[self.noise] if self.delta > 0 else 0
         if not self._spend(base + cells):
             return False
         self._paid.add(key)

@@ -8,7 +8,7 @@ from typing import Protocol
 from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.noise.sampling import Sampler
 
-Ends = tuple[float, float]
+IntervalEnds = tuple[float, float]
 """The ends of an interval for an exact answer."""
 
 
@@ -25,7 +25,7 @@ class Released(Protocol):
         """Return what the release promises."""
         ...
 
-    def interval(self, level: float = 0.95) -> Ends | tuple[Ends, ...]:
+    def interval(self, level: float = 0.95) -> IntervalEnds | tuple[IntervalEnds, ...]:
         """Return intervals that hold all the exact answers at once, with probability `level` over the noise."""
         ...
 

@@ -84,24 +84,24 @@ def _reaches_above(graph: Graph, protected: str, seen: frozenset[str]) -> bool:
     return any(part & above and part & seen for part in graph.parts(seen, protected))
 
 
-Ends = tuple[Mapping[str, FloatArray], Mapping[str, FloatArray]]
+TableEnds = tuple[Mapping[str, FloatArray], Mapping[str, FloatArray]]
 """The least and the largest probabilities of every table."""
 
 
 @singledispatch
-def tables_of(network: object, model: int = 0) -> Ends | None:
+def tables_of(network: object, model: int = 0) -> TableEnds | None:
     """Return the tables of one model of a network of probabilities; None for other kinds of networks."""
     return None
 
 
 @tables_of.register
-def _(network: DiscreteNetwork, model: int = 0) -> Ends:
+def _(network: DiscreteNetwork, model: int = 0) -> TableEnds:
     tables = {name: network.probabilities(name)[model] for name in network.attributes}
     return tables, tables
 
 
 @tables_of.register
-def _(network: IntervalNetwork, model: int = 0) -> Ends:
+def _(network: IntervalNetwork, model: int = 0) -> TableEnds:
     return network.lower, network.upper
 
 

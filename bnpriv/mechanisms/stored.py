@@ -11,7 +11,7 @@ from bnpriv.errors import CertificateError
 Record = dict[str, Any]
 T = TypeVar("T")
 
-TOLERANCE = 1e-9
+STORED_TOLERANCE = 1e-9
 """Relative difference of two numbers that are computed on different machines."""
 
 
@@ -74,5 +74,5 @@ def differences(stored: object, fresh: object, place: str = "") -> list[str]:
         pairs = enumerate(zip(before, after, strict=True))
         return [found for k, (a, b) in pairs for found in differences(a, b, f"{place}[{k}]")]
     if isinstance(stored, float) and isinstance(fresh, float):
-        return [] if math.isclose(stored, fresh, rel_tol=TOLERANCE) else [place]
+        return [] if math.isclose(stored, fresh, rel_tol=STORED_TOLERANCE) else [place]
     return [] if json.dumps(stored) == json.dumps(fresh) else [place]

@@ -31,7 +31,7 @@ from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
 from bnpriv.transport import tolerance, w_infinity
 
-Law = Literal["laplace", "gaussian", "discrete_laplace"]
+TightNoise = Literal["laplace", "gaussian", "discrete_laplace"]
 
 GAUSSIAN_PRECISION = 1e-5
 """Relative precision of a scale of Gaussian noise: its curve is a bound that is off by more, and slow to compute."""
@@ -72,7 +72,7 @@ class TightMechanism(Mechanism):
     0.0
     """
 
-    noise: Law = "laplace"
+    noise: TightNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "tight.md"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": tuple(_NOISE)}
@@ -96,7 +96,7 @@ class TightMechanism(Mechanism):
         if isinstance(evidence, Refusal):
             raise evidence.error()
         budget = 0.0 if self.noise == "discrete_laplace" else delta
-        search = _Search(noise=self.noise, epsilon=epsilon, delta=budget, rounding=evidence.rounding)
+        search = _TightSearch(noise=self.noise, epsilon=epsilon, delta=budget, rounding=evidence.rounding)
         decisions = sorted((search.decide(c) for c in evidence.constraints()), key=lambda d: -d.scale)
         certificate = law_certificate(
             framework,
@@ -182,10 +182,10 @@ def _whole(constraint: Constraint) -> bool:
 
 
 @dataclass(kw_only=True)
-class _Search:
+class _TightSearch:
     """The least scale for each constraint: the better of the per-record rule and the exact laws."""
 
-    noise: Law
+    noise: TightNoise
     epsilon: float
     delta: float
     rounding: float
@@ -200,7 +200,7 @@ class _Search:
             decision, spends = self._by_laws(constraint, constraint.pairs)
             found.append(decision)
         best = min(found, key=lambda decision: decision.scale)
-        self.used_delta |= spends and best.rule != RECORD_RULE
+        self.used_delta |= spends and best.rule != RECORD_CURVE_RULE
         return best
 
     def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
@@ -216,7 +216,7 @@ class _Search:
             protected=constraint.protected,
             pair=record.pair,
             model=constraint.model,
-            rule=RECORD_RULE,
+            rule=RECORD_CURVE_RULE,
             distance=None,
             kind=record.kind,
             scale=least_scale(loss, self.epsilon, _width(record)),
@@ -343,7 +343,7 @@ def _rounding_loss(rounding: float, scale: float) -> float:
     return rounding / scale if scale else 0.0
 
 
-RECORD_RULE = "the curve of one record"
+RECORD_CURVE_RULE = "the curve of one record"
 
 
 def record_loss(record: RecordPair) -> Callable[[float], float]:

@@ -10,9 +10,9 @@ from typing import Literal, final
 from bnpriv.noise.continuous import Noise
 from bnpriv.render import number_text
 
-Verdict = Literal["exact", "sharp", "useful", "coarse", "useless", "unknown"]
+UsefulnessWord = Literal["exact", "sharp", "useful", "coarse", "useless", "unknown"]
 
-LIMITS: tuple[tuple[float, Verdict], ...] = ((0.02, "sharp"), (0.1, "useful"), (0.5, "coarse"))
+LIMITS: tuple[tuple[float, UsefulnessWord], ...] = ((0.02, "sharp"), (0.1, "useful"), (0.5, "coarse"))
 """Largest share of the range for each verdict; anything above the last is useless."""
 
 
@@ -30,7 +30,7 @@ class Usefulness:
         How many numbers the answer has.
     """
 
-    verdict: Verdict
+    verdict: UsefulnessWord
     share: float
     outputs: int = 1
 
@@ -65,7 +65,7 @@ def usefulness(noise: Noise, widths: Sequence[float]) -> Usefulness:
     if not math.isfinite(width):
         return Usefulness("unknown", math.nan, len(widths))
     share = error / width
-    verdict: Verdict = "useless"
+    verdict: UsefulnessWord = "useless"
     for limit, name in reversed(LIMITS):
         if share <= limit:
             verdict = name

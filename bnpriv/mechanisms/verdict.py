@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
-from bnpriv.mechanisms.usefulness import Verdict
+from bnpriv.mechanisms.usefulness import UsefulnessWord
 from bnpriv.render.document import Tone
 from bnpriv.render.text import and_text, excess_text, name_text, nats_text, number_text, percent_text
 
-TONES: dict[Verdict, Tone] = {
+TONES: dict[UsefulnessWord, Tone] = {
     "exact": "good",
     "sharp": "good",
     "useful": "good",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -21,15 +21,13 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.tight import noise_refusal
-from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity, w_infinity_bounds
 
-Law = Literal["laplace", "gaussian"]
+RECORD_DISTANCE_RULE = "one record, times the records that change"
 
-RECORD_RULE = "one record, times the records that change"
-
-FARTHEST = Refusal(
+NO_FARTHEST = Refusal(
     required="Gaussian noise for a distance needs the farthest that any mass moves",
     found="draws, which say nothing of mass so rare that none was drawn",
     remedy="Use TightMechanism with Gaussian noise, or Laplace noise.",
@@ -69,7 +67,7 @@ class WassersteinMechanism(Mechanism):
     2.0
     """
 
-    noise: Law = "laplace"
+    noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "wasserstein.md"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
@@ -80,7 +78,7 @@ class WassersteinMechanism(Mechanism):
             return evidence
         refusal = noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
         if self.noise == "gaussian" and confidence_of(evidence) is not None:
-            refusal = refusal or FARTHEST
+            refusal = refusal or NO_FARTHEST
         refusal = refusal or draws_refusal(evidence, delta)
         if refusal is not None:
             return refusal
@@ -96,7 +94,7 @@ class WassersteinMechanism(Mechanism):
         evidence = laws(framework, query)
         if isinstance(evidence, Refusal):
             raise evidence.error()
-        search = _Search(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
+        search = _DistanceSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
         decisions = sorted((search.decide(c) for c in evidence.constraints()), key=lambda d: -d.scale)
         approximate = "Approximate Wasserstein" if delta > 0 and self.noise == "laplace" else "Wasserstein"
         certificate = law_certificate(
@@ -109,7 +107,7 @@ class WassersteinMechanism(Mechanism):
         )
         scale = decisions[0].scale
         # Closeness leaves out mass even where it finds a distance of 0; the rule for records is pure.
-        close = self.noise == "laplace" and any(decision.rule != RECORD_RULE for decision in decisions)
+        close = self.noise == "laplace" and any(decision.rule != RECORD_DISTANCE_RULE for decision in decisions)
         spent = delta if close or (self.noise == "gaussian" and scale > 0) else 0.0
         if scale == 0:
             return NoNoise(evidence.dimension), certificate, spent
@@ -118,10 +116,10 @@ class WassersteinMechanism(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Search:
+class _DistanceSearch:
     """The scale that the distance of each constraint needs, by the better of the two rules."""
 
-    noise: Law
+    noise: ContinuousNoise
     epsilon: float
     delta: float
     rounding: float
@@ -150,7 +148,7 @@ class _Search:
             protected=constraint.protected,
             pair=record.pair,
             model=constraint.model,
-            rule=RECORD_RULE,
+            rule=RECORD_DISTANCE_RULE,
             distance=Bound(0.0, far, weakest(["certified", record.kind])),
             kind=weakest(["certified", record.kind]),
             scale=self._scale(far, slack, self.rounding, free=record.distinct),

@@ -14,15 +14,15 @@ from numpy.typing import ArrayLike
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member, text, whole
 from bnpriv.errors import NetworkError, SizeError
+from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks.base import Level, Network, NetworkMethods
-from bnpriv.networks.declared import SUM_TOLERANCE
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.tables.schema import State
 
 Start = Literal["given", "stationary", "any"]
 
-MOST_STATES = 512
+MOST_CHAIN_STATES = 512
 """States of a chain; the influence of a step takes their cube."""
 
 LEAST = 1e-280
@@ -95,8 +95,10 @@ class MarkovChain(NetworkMethods):
                 found=f"shape {matrices.shape[1:]}",
                 remedy="Give one row per state.",
             )
-        if k > MOST_STATES:
-            raise SizeError(f"a chain may have at most {MOST_STATES} states", found=str(k), remedy="Merge states.")
+        if k > MOST_CHAIN_STATES:
+            raise SizeError(
+                f"a chain may have at most {MOST_CHAIN_STATES} states", found=str(k), remedy="Merge states."
+            )
         names = tuple(states) or tuple(str(number) for number in range(k))
         if len(names) != k or len(set(names)) != k:
             raise NetworkError(

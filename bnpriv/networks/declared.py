@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, text
 from bnpriv.errors import NetworkError
+from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.graph import Graph, Parents, parents_of
 from bnpriv.tables.schema import State
-
-SUM_TOLERANCE = 1e-9
 
 FEW_DECIMALS = 0.01 + SUM_TOLERANCE
 """How far from 1 a column that was printed with few decimals may sum."""

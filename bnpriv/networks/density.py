@@ -17,7 +17,7 @@ from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import State
 
 MOST_DRAWS = 10_000_000
-MOST_CELLS = 100_000
+MOST_DENSITY_CELLS = 100_000
 
 
 class LogDensity(Protocol):
@@ -234,7 +234,7 @@ class DensityNetwork(NetworkMethods):
         NetworkError
             If there are too few or too many draws or cells, or the confidence is not above 0 and below 1.
         """
-        for what, number, most in (("draws", draws, MOST_DRAWS), ("cells", cells, MOST_CELLS)):
+        for what, number, most in (("draws", draws, MOST_DRAWS), ("cells", cells, MOST_DENSITY_CELLS)):
             if not 2 <= number <= most:
                 raise NetworkError(f"{what} must be between 2 and {most:,}", found=f"{number:,}", remedy="Change it.")
         if confidence is not None and not 0 < confidence < 1:

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, number
 from bnpriv.errors import NetworkError
+from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks.base import Level, columns_identity, level_of
-from bnpriv.networks.declared import FEW_DECIMALS, SUM_TOLERANCE, DeclaredTables, declared_tables
+from bnpriv.networks.declared import FEW_DECIMALS, DeclaredTables, declared_tables
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.finite import FiniteMethods
 from bnpriv.networks.graph import Graph, Parents

@@ -18,10 +18,10 @@ from bnpriv.checks import listing
 from bnpriv.errors import SizeError
 from bnpriv.laws.base import FUNCTION_ERROR, log_sum_exp
 
-MOST_CELLS = 2**24
+MOST_TABLE_CELLS = 2**24
 """Largest table that is ever allocated: 2^24 cells are 128 MiB."""
 
-MOST_WORK = 2**26
+MOST_ELIMINATION_CELLS = 2**26
 """Cells of all tables on the way to one joint law: about two seconds."""
 
 CELL_SECONDS = 3e-8
@@ -117,7 +117,7 @@ def sum_out(table: LogTable, names: Iterable[str]) -> LogTable:
     return LogTable(axes=tuple(axis for axis in table.axes if axis not in gone), values=values, error=error)
 
 
-def marginal(tables: Iterable[LogTable], keep: Sequence[str], *, most_cells: int = MOST_CELLS) -> LogTable:
+def marginal(tables: Iterable[LogTable], keep: Sequence[str], *, most_cells: int = MOST_TABLE_CELLS) -> LogTable:
     """Return the joint table of `keep` by variable elimination.
 
     The order is greedy by the size of the table made; all sizes are known before the first table is allocated.
@@ -125,7 +125,8 @@ def marginal(tables: Iterable[LogTable], keep: Sequence[str], *, most_cells: int
     Raises
     ------
     SizeError
-        If a table on the way would have more than `most_cells` cells, or all of them more than `MOST_WORK`.
+        If a table on the way would have more than `most_cells` cells, or all of them more than
+        `MOST_ELIMINATION_CELLS`.
     """
     pool = list(tables)
     order, size = elimination(pool, keep)
@@ -149,11 +150,11 @@ class Size:
     @property
     def fits(self) -> bool:
         """Return whether it is within the usual limits."""
-        return self.largest <= MOST_CELLS and self.work <= MOST_WORK
+        return self.largest <= MOST_TABLE_CELLS and self.work <= MOST_ELIMINATION_CELLS
 
     def text(self, most_work: int) -> str:
         """Return how many cells there would be, of how many."""
-        found, limit = (self.largest, MOST_CELLS) if self.largest > MOST_CELLS else (self.work, most_work)
+        found, limit = (self.largest, MOST_TABLE_CELLS) if self.largest > MOST_TABLE_CELLS else (self.work, most_work)
         return f"{found / 1e6:,.3g} of {limit / 1e6:,.3g} million cells"
 
     def check(self, keep: Sequence[str], most_cells: int | None = None, most_work: int | None = None) -> None:
@@ -164,8 +165,8 @@ class Size:
         SizeError
             With the size.
         """
-        cells = MOST_CELLS if most_cells is None else most_cells
-        work = MOST_WORK if most_work is None else most_work
+        cells = MOST_TABLE_CELLS if most_cells is None else most_cells
+        work = MOST_ELIMINATION_CELLS if most_work is None else most_work
         if self.largest > cells or self.work > work:
             seconds = min(self.work * CELL_SECONDS, 1e12)
             limit, found = (cells, self.largest) if self.largest > cells else (work, self.work)

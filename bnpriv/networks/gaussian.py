@@ -23,7 +23,7 @@ from bnpriv.tables.schema import State
 SYMMETRY = 1e-12
 """Largest difference of two mirrored entries of a correlation matrix that is taken for rounding."""
 
-MOST_ERROR = 1e-4
+MOST_ROUNDING_ERROR = 1e-4
 """Networks whose rounding errors could be larger than this, relatively, are refused as singular."""
 
 _NONSINGULAR = "Leave out attributes that are functions of others, or give them noise of their own."
@@ -329,7 +329,7 @@ def _models(arrays: Mapping[str, FloatArray]) -> int:
 
 def _error(condition: FloatArray, size: int) -> float:
     error = 16 * size**2 * UNIT_ROUNDOFF * float(np.max(condition))
-    if not error <= MOST_ERROR:
+    if not error <= MOST_ROUNDING_ERROR:
         raise NetworkError(
             "a covariance must not be singular",
             found=f"a condition number of {float(np.max(condition)):.3g}",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Parents: TypeAlias = "Mapping[str, Sequence[str]] | nx.DiGraph[str]"
 """What says which node has which parents."""
 
-Step = tuple[str, bool]
+PathStep = tuple[str, bool]
 """A node of a path, and whether the path came to it from a parent."""
 
 MOST_MORAL = 32
@@ -183,10 +183,10 @@ class Graph:
         self._check_known(blocked | {source})
         _check_apart(source, blocked)
         above = self.ancestral(blocked)
-        start: Step = (source, False)
-        back: dict[Step, Step | None] = {start: None}
-        first: dict[str, Step] = {}
-        queue: deque[Step] = deque([start])
+        start: PathStep = (source, False)
+        back: dict[PathStep, PathStep | None] = {start: None}
+        first: dict[str, PathStep] = {}
+        queue: deque[PathStep] = deque([start])
         while queue:
             here = queue.popleft()
             if here[0] not in blocked:
@@ -197,7 +197,7 @@ class Graph:
                     queue.append(step)
         return {name: _walk(back, end) for name, end in first.items() if name != source}
 
-    def _steps(self, here: Step, blocked: frozenset[str], above: frozenset[str]) -> Iterator[Step]:
+    def _steps(self, here: PathStep, blocked: frozenset[str], above: frozenset[str]) -> Iterator[PathStep]:
         name, from_parent = here
         if name not in blocked:
             yield from ((child, True) for child in self.children[name])
@@ -362,9 +362,9 @@ def _directed(parents: Mapping[str, tuple[str, ...]]) -> nx.DiGraph[str]:
     return nx.freeze(graph)
 
 
-def _walk(back: Mapping[Step, Step | None], end: Step) -> tuple[str, ...]:
+def _walk(back: Mapping[PathStep, PathStep | None], end: PathStep) -> tuple[str, ...]:
     path: list[str] = []
-    here: Step | None = end
+    here: PathStep | None = end
     while here is not None:
         path.append(here[0])
         here = back[here]

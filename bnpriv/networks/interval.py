@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import NetworkError, SizeError
-from bnpriv.networks.declared import SUM_TOLERANCE, DeclaredTables
+from bnpriv.laws.base import SUM_TOLERANCE
+from bnpriv.networks.declared import DeclaredTables
 
 MOST_VERTICES = 2**12
 """Vertices of one column's polytope that are ever listed."""

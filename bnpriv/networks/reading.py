@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, final
 
 Treatment = Literal["exact", "quadrature", "draws", "refused"]
-Role = Literal["parameter", "column", "fixed"]
+NodeRole = Literal["parameter", "column", "fixed"]
 
 
 @final
@@ -31,7 +31,7 @@ class NodeReading:
 
     name: str
     law: str
-    role: Role
+    role: NodeRole
     treatment: Treatment
     reason: str
 

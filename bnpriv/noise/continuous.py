@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, Literal, Protocol, final
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from bnpriv.noise.weights import (
 
 if TYPE_CHECKING:
     from bnpriv.noise.sampling import Sampler
+
+ContinuousNoise = Literal["laplace", "gaussian"]
+"""The families of noise that mechanisms add to numbers of any kind."""
 
 
 class Noise(Protocol):

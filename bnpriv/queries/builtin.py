@@ -19,7 +19,7 @@ from bnpriv.queries.custom import Custom
 from bnpriv.queries.predicates import And, Col, Comparison, Constant, Predicate, column_name, constant, literal, quoted
 from bnpriv.tables.schema import Categorical, Schema, decimal
 
-ONE = Fraction(1)
+WEIGHT_ONE = Fraction(1)
 MOST_BITS = 4096  # of a weight's numerator and denominator: more than any double needs
 
 
@@ -40,7 +40,7 @@ class Count(Query):
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
-        return (Output(str(self), ((ONE, Indicator(self.predicate)),)),)
+        return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),)),)
 
     def __str__(self) -> str:
         return f"count({self.predicate})"
@@ -63,7 +63,7 @@ class Proportion(Query):
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
-        return (Output(str(self), ((ONE, Indicator(self.predicate)),), averaged=True),)
+        return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),), averaged=True),)
 
     def __str__(self) -> str:
         return f"proportion({self.predicate})"
@@ -86,7 +86,7 @@ class Total(Query):
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
-        return (Output(str(self), ((ONE, Power(self.column)),)),)
+        return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),)),)
 
     def __str__(self) -> str:
         return f"total({quoted(self.column)})"
@@ -109,7 +109,7 @@ class Mean(Query):
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
-        return (Output(str(self), ((ONE, Power(self.column)),), averaged=True),)
+        return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),), averaged=True),)
 
     def __str__(self) -> str:
         return f"mean({quoted(self.column)})"
@@ -200,7 +200,7 @@ class Moments(Query):
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return two numbers per column."""
         return tuple(
-            Output(f"{what} of {quoted(name)}", ((ONE, Power(name, exponent)),), averaged=True)
+            Output(f"{what} of {quoted(name)}", ((WEIGHT_ONE, Power(name, exponent)),), averaged=True)
             for name in self.names
             for exponent, what in ((1, "mean"), (2, "mean square"))
         )
@@ -263,7 +263,7 @@ def _condition_remedy(what: str, predicate: object) -> str:
 
 
 def _count(predicate: Predicate) -> Output:
-    return Output(str(predicate), ((ONE, Indicator(predicate)),))
+    return Output(str(predicate), ((WEIGHT_ONE, Indicator(predicate)),))
 
 
 def _bins(bins: Iterable[object]) -> tuple[Constant, ...]:

@@ -16,7 +16,7 @@ from bnpriv.render.bars import bar_axis, interval_bar, interval_legend
 from bnpriv.render.document import Big, Block, Cell, Code, Figure, Paragraph, Table, fact
 from bnpriv.render.html import Html, join
 
-INTRO = "All of this may be published: the released numbers, and what was known before the data were touched."
+RELEASE_INTRO = "All of this may be published: the released numbers, and what was known before the data were touched."
 
 ALL_AT_ONCE = "the intervals hold all the exact answers at once with 95 % probability"
 
@@ -65,7 +65,7 @@ def release_document(
         verdict=badge.text,
         tone=badge.tone,
         lead=str(calibration.useful),
-        answer=(*_numbers(calibration, numbers), Paragraph(INTRO, soft=True)),
+        answer=(*_numbers(calibration, numbers), Paragraph(RELEASE_INTRO, soft=True)),
         facts=(*answer_facts(calibration), fact("Missing values", missing_rule)),
         sections=(*others, replace(noise, folded=True)),
         data=data,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from bnpriv.errors import DataError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.drawn import posteriors_of
-from bnpriv.networks.learning.table import Values, fingerprint_of
+from bnpriv.networks.learning.table import ColumnValues, fingerprint_of
 from bnpriv.networks.posterior import Posterior, TableFingerprint
 from bnpriv.tables.schema import Schema
 
@@ -46,11 +46,11 @@ def _watched(posteriors: Iterable[Posterior], schema: Schema) -> Iterator[TableF
             yield drawn.table
 
 
-def _read(names: Iterable[str], schema: Schema, data: object) -> Mapping[str, Values]:
+def _read(names: Iterable[str], schema: Schema, data: object) -> Mapping[str, ColumnValues]:
     """Return those of the columns that can be read; a query only needs some of the columns of a schema."""
     from bnpriv.tables.reader import collected, opened
 
-    found: dict[str, Values] = {}
+    found: dict[str, ColumnValues] = {}
     for name in names:
         try:
             with opened(data, {name: schema[name]}) as frame:

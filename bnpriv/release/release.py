@@ -10,7 +10,7 @@ from bnpriv import checks
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan
-from bnpriv.mechanisms.released import Ends, released
+from bnpriv.mechanisms.released import IntervalEnds, released
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.sampling import Sampler, SecureSampler
@@ -68,7 +68,7 @@ class Release(Shown):
         """Return what the release promises."""
         return self.calibration.guarantee
 
-    def interval(self, level: float = INTERVAL_LEVEL) -> Ends | tuple[Ends, ...]:
+    def interval(self, level: float = INTERVAL_LEVEL) -> IntervalEnds | tuple[IntervalEnds, ...]:
         """Return intervals that hold all the exact answers at once, with probability `level` over the noise.
 
         Parameters
@@ -154,7 +154,7 @@ class Release(Shown):
         shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
         return visible(f"Release({shown})")
 
-    def _intervals(self, level: float) -> tuple[Ends, ...]:
+    def _intervals(self, level: float) -> tuple[IntervalEnds, ...]:
         reach = self.calibration.noise.quantile(level)
         halves = (reach + margin for margin in self.margins)
         return tuple(

@@ -6,13 +6,13 @@ from bnpriv.render.as_text import inline
 from bnpriv.render.document import Document
 from bnpriv.render.text import Json
 
-FORMAT = "bnpriv report 2"
+REPORT_FORMAT = "bnpriv report 2"
 
 
 def document_dict(document: Document) -> Json:
     """Return a document as values that JSON knows; its finding in words, and all that was found as data."""
     return {
-        "format": FORMAT,
+        "format": REPORT_FORMAT,
         "document": document.kind,
         "headline": inline(document.headline),
         "verdict": document.verdict or None,

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element
+from bnpriv.render.svg import FIGURE_WIDTH
 
-WIDE, HIGH, LEFT, BELOW, RIGHT, ABOVE = 640.0, 300.0, 64.0, 44.0, 16.0, 12.0
+HIGH, LEFT, BELOW, RIGHT, ABOVE = 300.0, 64.0, 44.0, 16.0, 12.0
 
 MOST_DECADES = 12
 """Powers of ten that are drawn; what lies below is cut off."""
@@ -38,13 +39,14 @@ def line_chart(
 
     def place(x: float, y: float) -> svg.Point:
         share = (max(y, bottom) - bottom) / (top - bottom)
-        return LEFT + (x - start) / (end - start) * (WIDE - LEFT - RIGHT), ABOVE + (1 - share) * (HIGH - ABOVE - BELOW)
+        along = (x - start) / (end - start)
+        return LEFT + along * (FIGURE_WIDTH - LEFT - RIGHT), ABOVE + (1 - share) * (HIGH - ABOVE - BELOW)
 
     step = 1 if top - bottom <= 6 else 2
     parts: list[Html] = []
     for decade in range(bottom, top + 1, step):
         left, y = place(start, decade)
-        parts.append(svg.line((left, y), (WIDE - RIGHT, y), "grid"))
+        parts.append(svg.line((left, y), (FIGURE_WIDTH - RIGHT, y), "grid"))
         parts.append(svg.text((LEFT / 2 + 8, y + 4), _power(decade), "tick"))
     for mark in marks:
         x, y = place(mark, bottom)
@@ -52,9 +54,9 @@ def line_chart(
     inside = [(x, y) for x, y in drawn if y >= bottom]
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in inside))
     parts.append(element("path", d=path, class_="curve"))
-    parts.append(svg.text(((LEFT + WIDE - RIGHT) / 2, HIGH - 6), across, "axis"))
+    parts.append(svg.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
     parts.append(svg.text((LEFT + 60, ABOVE + 2), up, "axis"))
-    return svg.drawing((WIDE, HIGH), *parts, title=title, desc=desc, class_="chart")
+    return svg.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")
 
 
 def _power(decade: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
-from bnpriv.render.heat import Cell as HeatCell
+from bnpriv.render.heat import HeatCell
 from bnpriv.render.html import Html
 from bnpriv.render.text import Json
 

@@ -12,7 +12,7 @@ from bnpriv.render.layout import Edge, Layout, layout
 from bnpriv.render.svg import Point
 from bnpriv.render.text import shorten, visible, width
 
-HEIGHT, GAP, BETWEEN, MARGIN = 40.0, 16.0, 44.0, 10.0
+HEIGHT, GAP, LAYER_GAP, MARGIN = 40.0, 16.0, 44.0, 10.0
 LETTER, CAPITAL, WIDEST = 7.8, 10.4, 14.0
 """Widths of letters of a label; fonts differ, so they are generous."""
 
@@ -58,7 +58,7 @@ class Drawing:
 def graph_html(drawing: Drawing) -> Html:
     """Return the drawing in a box that scrolls when it is wider than the page."""
     widths = {name: _width(name, drawing.notes.get(name, "")) for name in drawing.nodes}
-    found = layout(widths, drawing.edges, height=HEIGHT, gap=GAP, between=BETWEEN)
+    found = layout(widths, drawing.edges, height=HEIGHT, gap=GAP, between=LAYER_GAP)
     leaving, entering = _ports(drawing, widths, found, 0), _ports(drawing, widths, found, 1)
     # What stands out is drawn last, above the others.
     edges = [

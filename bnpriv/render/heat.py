@@ -8,7 +8,7 @@ from typing import final
 
 from bnpriv.render.html import Html, captioned, element, join, name
 
-LONGEST = 18
+LONGEST_HEADING = 18
 """Letters of a heading."""
 
 MANY_COLUMNS = 7
@@ -17,7 +17,7 @@ MANY_COLUMNS = 7
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class HeatCell:
     """A cell of a heat map.
 
     Parameters
@@ -38,15 +38,17 @@ class Cell:
     marked: bool = False
 
 
-def heat_map(corner: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[Cell]]], caption: str) -> Html:
+def heat_map(corner: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[HeatCell]]], caption: str) -> Html:
     """Return a table of coloured cells; row and column headings are names."""
     upright = len(columns) >= MANY_COLUMNS
     head = (
-        element("th", element("span", name(column, LONGEST)), scope="col", class_="upright" if upright else None)
+        element(
+            "th", element("span", name(column, LONGEST_HEADING)), scope="col", class_="upright" if upright else None
+        )
         for column in columns
     )
     body = (
-        element("tr", element("th", name(label, LONGEST), scope="row"), *(_cell(cell) for cell in cells))
+        element("tr", element("th", name(label, LONGEST_HEADING), scope="row"), *(_cell(cell) for cell in cells))
         for label, cells in rows
     )
     top = element("tr", element("th", corner, scope="col"), *head)
@@ -59,6 +61,6 @@ def heat_legend(entries: Iterable[tuple[str, str]]) -> Html:
     return element("ul", *rows, class_="legend row")
 
 
-def _cell(cell: Cell) -> Html:
+def _cell(cell: HeatCell) -> Html:
     mark = element("span", " *", class_="mark") if cell.marked else Html()
     return element("td", join(cell.text, mark), class_=f"l{cell.level}", title=cell.title or None)

@@ -11,7 +11,7 @@ from typing import final
 from bnpriv.render.svg import Point
 
 Edge = tuple[str, str]
-Place = str | tuple[str, str, int]
+LayoutNode = str | tuple[str, str, int]
 """A node, or the place in one layer where an edge that is longer than one layer passes by."""
 
 SWEEPS = 12
@@ -134,14 +134,14 @@ def _lifted(
 
 def _layers(
     nodes: Sequence[str], edges: Sequence[Edge], rank: Mapping[str, int]
-) -> tuple[list[list[Place]], list[tuple[Place, Place]]]:
+) -> tuple[list[list[LayoutNode]], list[tuple[LayoutNode, LayoutNode]]]:
     """Return the places of every layer, and the links between neighbouring layers."""
-    layers: list[list[Place]] = [[] for _ in range(1 + max(rank.values()))]
+    layers: list[list[LayoutNode]] = [[] for _ in range(1 + max(rank.values()))]
     for name in nodes:
         layers[rank[name]].append(name)
-    links: list[tuple[Place, Place]] = []
+    links: list[tuple[LayoutNode, LayoutNode]] = []
     for a, b in edges:
-        last: Place = a
+        last: LayoutNode = a
         for k in range(rank[a] + 1, rank[b]):
             layers[k].append((a, b, k))
             links.append((last, (a, b, k)))
@@ -150,7 +150,7 @@ def _layers(
     return layers, links
 
 
-def _ordered(layers: list[list[Place]], links: Sequence[tuple[Place, Place]]) -> list[list[Place]]:
+def _ordered(layers: list[list[LayoutNode]], links: Sequence[tuple[LayoutNode, LayoutNode]]) -> list[list[LayoutNode]]:
     """Order every layer by the barycentres of its neighbours, down and up in turn; the fewest crossings win."""
     up, down = _neighbours(links)
     best, fewest = [list(row) for row in layers], _crossings(layers, links)
@@ -168,16 +168,18 @@ def _ordered(layers: list[list[Place]], links: Sequence[tuple[Place, Place]]) ->
     return best
 
 
-def _neighbours(links: Sequence[tuple[Place, Place]]) -> tuple[dict[Place, list[Place]], dict[Place, list[Place]]]:
-    up: dict[Place, list[Place]] = {}
-    down: dict[Place, list[Place]] = {}
+def _neighbours(
+    links: Sequence[tuple[LayoutNode, LayoutNode]],
+) -> tuple[dict[LayoutNode, list[LayoutNode]], dict[LayoutNode, list[LayoutNode]]]:
+    up: dict[LayoutNode, list[LayoutNode]] = {}
+    down: dict[LayoutNode, list[LayoutNode]] = {}
     for a, b in links:
         up.setdefault(b, []).append(a)
         down.setdefault(a, []).append(b)
     return up, down
 
 
-def _crossings(layers: Sequence[Sequence[Place]], links: Sequence[tuple[Place, Place]]) -> int:
+def _crossings(layers: Sequence[Sequence[LayoutNode]], links: Sequence[tuple[LayoutNode, LayoutNode]]) -> int:
     level = {place: k for k, row in enumerate(layers) for place in row}
     position = {place: k for row in layers for k, place in enumerate(row)}
     rows: dict[int, list[tuple[int, int]]] = {}
@@ -187,10 +189,13 @@ def _crossings(layers: Sequence[Sequence[Place]], links: Sequence[tuple[Place, P
 
 
 def _coordinates(
-    layers: Sequence[Sequence[Place]], links: Sequence[tuple[Place, Place]], wide: Mapping[Place, float], gap: float
-) -> dict[Place, float]:
+    layers: Sequence[Sequence[LayoutNode]],
+    links: Sequence[tuple[LayoutNode, LayoutNode]],
+    wide: Mapping[LayoutNode, float],
+    gap: float,
+) -> dict[LayoutNode, float]:
     """Return the middle of every place: as near to the mean of its neighbours as the order and the widths allow."""
-    x: dict[Place, float] = {}
+    x: dict[LayoutNode, float] = {}
     for row in layers:
         x |= dict(zip(row, _spread([0.0] * len(row), row, wide, gap), strict=True))
     up, down = _neighbours(links)
@@ -201,12 +206,16 @@ def _coordinates(
     return x
 
 
-def _means(row: Sequence[Place], near: Mapping[Place, Sequence[Place]], at: Mapping[Place, float]) -> list[float]:
+def _means(
+    row: Sequence[LayoutNode], near: Mapping[LayoutNode, Sequence[LayoutNode]], at: Mapping[LayoutNode, float]
+) -> list[float]:
     """Return the mean position of the neighbours of every place; its own where it has none."""
     return [sum(at[other] for other in near[place]) / len(near[place]) if place in near else at[place] for place in row]
 
 
-def _spread(wanted: Sequence[float], row: Sequence[Place], wide: Mapping[Place, float], gap: float) -> list[float]:
+def _spread(
+    wanted: Sequence[float], row: Sequence[LayoutNode], wide: Mapping[LayoutNode, float], gap: float
+) -> list[float]:
     """Return positions closest to the wanted ones, in least squares, in order and without overlap.
 
     With the least distances taken off, the positions only must not decrease: pool adjacent violators.

@@ -9,6 +9,12 @@ from bnpriv.render.html import Html, element, join
 
 Point = tuple[float, float]
 
+FIGURE_WIDTH = 640.0
+"""Width of a chart, in its own units; the page scales it."""
+
+SIDE_MARGIN = 12.0
+"""Left and right of the panels of a chart."""
+
 
 def drawing(size: Point, *children: Html, title: str, desc: str, class_: str, stretch: bool = False) -> Html:
     """Return an SVG element with the title and the description that a screen reader reads out.

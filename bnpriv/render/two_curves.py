@@ -8,11 +8,12 @@ from typing import final
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element, join
+from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN
 from bnpriv.render.text import number_text, shorten
 
 MOST_TICKS = 8
 
-WIDE, PANEL, BELOW, SIDE = 640.0, 180.0, 24.0, 12.0
+CURVE_PANEL, CURVE_BELOW = 180.0, 24.0
 
 
 @final
@@ -60,25 +61,27 @@ def two_curves(drawn: TwoCurves) -> Html:
 
     def place(x: float, height: float) -> svg.Point:
         share = margin + (1 - 2 * margin) * (x - start) / width
-        return SIDE + share * (WIDE - 2 * SIDE), PANEL * (1 - 0.95 * height / top)
+        return SIDE_MARGIN + share * (FIGURE_WIDTH - 2 * SIDE_MARGIN), CURVE_PANEL * (1 - 0.95 * height / top)
 
     parts: list[Html] = []
     for side, (heights, class_) in enumerate(((drawn.first, "first"), (drawn.second, "second"))):
         points = [place(x, height) for x, height in zip(drawn.values, heights, strict=True)]
         if drawn.finite:
-            path = "".join(f"M{x + 10 * side - 5:.1f},{PANEL:g}V{y:.1f}" for x, y in points)
+            path = "".join(f"M{x + 10 * side - 5:.1f},{CURVE_PANEL:g}V{y:.1f}" for x, y in points)
             parts.append(element("path", d=path, class_=f"bar {class_}"))
         else:
             path = "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
             parts.append(element("path", d=f"M{path}", class_=f"density {class_}"))
-    parts.append(svg.line((SIDE, PANEL), (WIDE - SIDE, PANEL), "grid"))
+    parts.append(svg.line((SIDE_MARGIN, CURVE_PANEL), (FIGURE_WIDTH - SIDE_MARGIN, CURVE_PANEL), "grid"))
     few = drawn.finite and len(drawn.values) <= MOST_TICKS
     middle = (start + end) / 2
     marks = zip(drawn.values, drawn.ticks, strict=True) if few else ((x, number_text(x)) for x in (start, middle, end))
     for value, tick in marks:
-        x = min(max(place(value, 0.0)[0], SIDE + 24), WIDE - SIDE - 24)
-        parts.append(svg.text((x, PANEL + 16), shorten(tick, 12), "tick"))
-    picture = svg.drawing((WIDE, PANEL + BELOW), *parts, title=drawn.title, desc=drawn.desc, class_="chart laws")
+        x = min(max(place(value, 0.0)[0], SIDE_MARGIN + 24), FIGURE_WIDTH - SIDE_MARGIN - 24)
+        parts.append(svg.text((x, CURVE_PANEL + 16), shorten(tick, 12), "tick"))
+    picture = svg.drawing(
+        (FIGURE_WIDTH, CURVE_PANEL + CURVE_BELOW), *parts, title=drawn.title, desc=drawn.desc, class_="chart laws"
+    )
     entries = [
         element("li", element("span", class_=f"swatch {class_}"), element("span", name))
         for name, class_ in zip(drawn.names, ("first", "second"), strict=True)

@@ -8,9 +8,10 @@ from typing import final
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element, join
+from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN
 from bnpriv.render.text import number_text
 
-WIDE, PANEL, BELOW, SIDE = 640.0, 120.0, 44.0, 12.0
+LAW_PANEL, LAW_BELOW = 120.0, 44.0
 
 Heights = Sequence[tuple[float, float]]
 """Places with heights, from left to right."""
@@ -49,25 +50,27 @@ def two_laws(drawn: TwoLaws) -> Html:
     top = max(height for law in drawn.exact for _, height in law)
     parts: list[Html] = []
     for law, class_ in zip(drawn.exact, ("first", "second"), strict=True):
-        ends = ((_across(drawn, x), PANEL * (1 - 0.95 * height / top)) for x, height in law)
-        path = "".join(f"M{x:.1f},{PANEL:g}V{y:.1f}" for x, y in ends)
+        ends = ((_across(drawn, x), LAW_PANEL * (1 - 0.95 * height / top)) for x, height in law)
+        path = "".join(f"M{x:.1f},{LAW_PANEL:g}V{y:.1f}" for x, y in ends)
         parts.append(element("path", d=path, class_=f"needles {class_}"))
-    panels = [("exact answer", PANEL)]
+    panels = [("exact answer", LAW_PANEL)]
     if drawn.noisy is not None:
-        panels.append(("released, with noise", 2 * PANEL + BELOW))
+        panels.append(("released, with noise", 2 * LAW_PANEL + LAW_BELOW))
         peak = max(height for law in drawn.noisy for _, height in law)
         for law, class_ in zip(drawn.noisy, ("first", "second"), strict=True):
-            points = ((_across(drawn, x), 2 * PANEL + BELOW - 0.95 * PANEL * height / peak) for x, height in law)
+            points = (
+                (_across(drawn, x), 2 * LAW_PANEL + LAW_BELOW - 0.95 * LAW_PANEL * height / peak) for x, height in law
+            )
             path = "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
             parts.append(element("path", d=f"M{path}", class_=f"density {class_}"))
     for what, base in panels:
-        parts.append(svg.line((SIDE, base), (WIDE - SIDE, base), "grid"))
-        parts.append(svg.text((SIDE, base - PANEL + 14), what, "panel"))
+        parts.append(svg.line((SIDE_MARGIN, base), (FIGURE_WIDTH - SIDE_MARGIN, base), "grid"))
+        parts.append(svg.text((SIDE_MARGIN, base - LAW_PANEL + 14), what, "panel"))
         for share in (0.0, 0.5, 1.0):
             value = drawn.start + share * (drawn.end - drawn.start)
             parts.append(svg.text((_inside(_across(drawn, value)), base + 16), number_text(value), "tick"))
-    high = panels[-1][1] + BELOW
-    picture = svg.drawing((WIDE, high), *parts, title=drawn.title, desc=drawn.desc, class_="chart laws")
+    high = panels[-1][1] + LAW_BELOW
+    picture = svg.drawing((FIGURE_WIDTH, high), *parts, title=drawn.title, desc=drawn.desc, class_="chart laws")
     entries = [
         element("li", element("span", class_=f"swatch {class_}"), element("span", name))
         for name, class_ in zip(drawn.names, ("first", "second"), strict=True)
@@ -76,9 +79,9 @@ def two_laws(drawn: TwoLaws) -> Html:
 
 
 def _across(drawn: TwoLaws, x: float) -> float:
-    return SIDE + (x - drawn.start) / (drawn.end - drawn.start) * (WIDE - 2 * SIDE)
+    return SIDE_MARGIN + (x - drawn.start) / (drawn.end - drawn.start) * (FIGURE_WIDTH - 2 * SIDE_MARGIN)
 
 
 def _inside(x: float) -> float:
     """Keep a label within the drawing."""
-    return min(max(x, SIDE + 24), WIDE - SIDE - 24)
+    return min(max(x, SIDE_MARGIN + 24), FIGURE_WIDTH - SIDE_MARGIN - 24)

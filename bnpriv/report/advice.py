@@ -22,7 +22,7 @@ from bnpriv.queries.builtin import Stack
 from bnpriv.render.document import Code, Names, Text
 from bnpriv.render.text import nats_text, number_text
 from bnpriv.report.analysis import quilt_calibration
-from bnpriv.report.curves import Curve, epsilon_at
+from bnpriv.report.curves import ScaleCurve, epsilon_at
 from bnpriv.report.values import Analysis
 from bnpriv.secrets.properties import Apart, Secret, apart
 from bnpriv.secrets.states import SecretPairs, pairs
@@ -39,7 +39,7 @@ TINY = 1e-6
 MOST_PARTS = 4
 """Numbers of an answer that are tried alone."""
 
-STEPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+EPSILON_DIGITS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Epsilons that are tried, in every power of ten."""
 
 GAIN = 0.8
@@ -48,7 +48,7 @@ GAIN = 0.8
 MUCH = 3.0
 """Where calibrations take long, mechanisms that err so many times as much as the best one are left out."""
 
-MOST_ATOMS = 1000
+MOST_QUICK_ATOMS = 1000
 """Laws with more atoms take long to be calibrated."""
 
 POOR = ("coarse", "useless")
@@ -95,7 +95,7 @@ def _enough(report: Analysis, made: Plan, best: Calibration) -> str:
     return f"It would be useful from epsilon {number_text(enough, 2)} on."
 
 
-def useful_from(made: Plan, curves: Iterable[Curve], scale: float) -> float:
+def useful_from(made: Plan, curves: Iterable[ScaleCurve], scale: float) -> float:
     """Return the least epsilon, rounded up to two digits, at which some mechanism's noise has at most a given scale.
 
     Of the mechanisms that a plan names, the Markov quilt mechanism by its curves.
@@ -110,7 +110,7 @@ def useful_from(made: Plan, curves: Iterable[Curve], scale: float) -> float:
 
 def _first_useful(made: Plan, asked: float) -> float:
     """Return the least of some epsilons at which a mechanism of a plan is useful; infinite if none is."""
-    levels = [step * 10.0**power for power in range(-3, 2) for step in STEPS]
+    levels = [step * 10.0**power for power in range(-3, 2) for step in EPSILON_DIGITS]
     levels = [level for level in levels if asked < level <= MOST_EPSILON]
     place = bisect_left(levels, True, key=lambda level: _is_useful(made, level))
     return levels[place] if place < len(levels) else math.inf
@@ -148,7 +148,7 @@ def is_costly(made: Plan) -> bool:
 def _takes_long(calibration: Calibration) -> bool:
     certificate = calibration.certificate
     laws = [decision.first for decision in certificate.decisions if isinstance(decision, LawDecision)]
-    large = any(isinstance(law, Atoms) and law.logs.size > MOST_ATOMS for law in laws)
+    large = any(isinstance(law, Atoms) and law.logs.size > MOST_QUICK_ATOMS for law in laws)
     return calibration.guarantee.kind == "estimate" or certificate.confidence is not None or large
 
 

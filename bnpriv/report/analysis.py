@@ -12,7 +12,7 @@ from typing import Literal, Protocol, final, runtime_checkable
 import numpy as np
 
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
-from bnpriv.evidence import Law, laws
+from bnpriv.evidence import AnswerLaw, laws
 from bnpriv.evidence.subject import Subject
 from bnpriv.frameworks import odds
 from bnpriv.influence.base import Influence, influence_of
@@ -23,7 +23,7 @@ from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.quilt_scales import approximate_scales, scales
 from bnpriv.networks import Network, drivers
-from bnpriv.networks.factors import MOST_WORK
+from bnpriv.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.report.edges import edge_effects, leak_path
 from bnpriv.report.values import AnswerTold, AttributeReport, Belief, EdgeEffect, NoiseOfQuilt, RankedQuilt
@@ -126,7 +126,11 @@ def attribute_report(subject: Subject, protected: str, limit: int, calibration: 
     network, pairs = subject.network, subject.secrets[protected]
     assert network is not None
     teller = Teller(
-        network=network, protected=protected, pairs=pairs, subject=subject, left=MOST_WORK // len(subject.secrets)
+        network=network,
+        protected=protected,
+        pairs=pairs,
+        subject=subject,
+        left=MOST_ELIMINATION_CELLS // len(subject.secrets),
     )
     groups = _groups(network, protected)
     alone = list(_alone(teller, groups))
@@ -330,7 +334,7 @@ def answers_told(subject: Subject) -> tuple[AnswerTold, ...]:
     )
 
 
-def _log_ratio(first: Law, second: Law) -> float:
+def _log_ratio(first: AnswerLaw, second: AnswerLaw) -> float:
     """Return the largest log ratio of the masses of two laws, rounded up; infinite for normal laws that differ."""
     if not isinstance(first, Atoms) or not isinstance(second, Atoms):
         return math.inf

@@ -11,11 +11,11 @@ from typing import final
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Influences, influences
 from bnpriv.frameworks import Framework
-from bnpriv.mechanisms.quilt_scales import LEAST_MARGIN
+from bnpriv.influence.losses import LEAST_MARGIN
 from bnpriv.queries.base import Query
 from bnpriv.secrets.pair import Pair
 
-MOST_SETS = 256
+MOST_CURVE_SETS = 256
 """Near sets that are tried, over all protected attributes; with more than eight queried columns there are more."""
 
 MOST_CANDIDATES = 100_000
@@ -58,7 +58,7 @@ class Candidate:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class ScaleCurve:
     """The noise that one pair of secrets needs under one model: at every epsilon the least of its candidates'.
 
     Parameters
@@ -84,12 +84,12 @@ class Curve:
         return self.best(epsilon).scale(epsilon)
 
 
-def epsilon_at(curves: Iterable[Curve], scale: float) -> float:
+def epsilon_at(curves: Iterable[ScaleCurve], scale: float) -> float:
     """Return the least epsilon at which the Markov quilt mechanism needs at most a scale above 0, but for rounding."""
     return max(min(candidate.epsilon(scale) for candidate in curve.candidates) for curve in curves)
 
 
-def noise_curves(framework: Framework, query: Query) -> tuple[Curve, ...] | None:
+def noise_curves(framework: Framework, query: Query) -> tuple[ScaleCurve, ...] | None:
     """Return the curves whose largest value is the scale of the noise at every epsilon, None when there are too many.
 
     There are none for a framework without structural evidence. A pair of secrets that never needs more noise than
@@ -101,10 +101,10 @@ def noise_curves(framework: Framework, query: Query) -> tuple[Curve, ...] | None
     inside = _inside(evidence, query)
     sets = {name: 2 ** len(inside - evidence.driven(inside, name)) for name in evidence.secrets}
     candidates = evidence.network.models * sum(sets[name] * len(pairs) for name, pairs in evidence.secrets.items())
-    if sum(sets.values()) > MOST_SETS or candidates > MOST_CANDIDATES:
+    if sum(sets.values()) > MOST_CURVE_SETS or candidates > MOST_CANDIDATES:
         return None
     known: dict[frozenset[str], float] = {}
-    every: list[Curve] = []
+    every: list[ScaleCurve] = []
     try:
         for name in evidence.secrets:
             found = _of(evidence, query, name, known)
@@ -117,7 +117,7 @@ def noise_curves(framework: Framework, query: Query) -> tuple[Curve, ...] | None
     return tuple(kept) if len(kept) <= MOST_CURVES else None
 
 
-def _of(evidence: Influences, query: Query, name: str, known: dict[frozenset[str], float]) -> list[Curve] | None:
+def _of(evidence: Influences, query: Query, name: str, known: dict[frozenset[str], float]) -> list[ScaleCurve] | None:
     """Return the curves of a protected attribute; None where influences are estimates, which take too long."""
     told: list[tuple[frozenset[str], float, Sequence[Sequence[float]]]] = []
     inside = _inside(evidence, query)
@@ -129,7 +129,7 @@ def _of(evidence: Influences, query: Query, name: str, known: dict[frozenset[str
             return None
         told.append((near, known[near], influence.values.tolist()))
     pairs = evidence.secrets[name]
-    made: list[Curve] = []
+    made: list[ScaleCurve] = []
     for model in range(evidence.network.models):
         for k, pair in enumerate(pairs):
             found = [
@@ -138,7 +138,7 @@ def _of(evidence: Influences, query: Query, name: str, known: dict[frozenset[str
                 if not math.isinf(values[model][k])
             ]
             if found:  # otherwise a secret has probability zero, and the pair is no constraint
-                made.append(Curve(protected=name, pair=pair, model=model, candidates=tuple(_envelope(found))))
+                made.append(ScaleCurve(protected=name, pair=pair, model=model, candidates=tuple(_envelope(found))))
     return made
 
 
@@ -178,8 +178,8 @@ def _is_useless(left: Candidate, middle: Candidate, right: Candidate) -> bool:
     return ours < (crossing - right.told) / right.sensitivity - 1e-12 * abs(ours)
 
 
-def _undominated(curves: Sequence[Curve]) -> list[Curve]:
-    kept: list[Curve] = []
+def _undominated(curves: Sequence[ScaleCurve]) -> list[ScaleCurve]:
+    kept: list[ScaleCurve] = []
     # Those with much noise come first, so that the others are found to be superfluous early.
     for curve in sorted(curves, key=lambda c: (-c.scale(1.0), -c.scale(0.1))):
         if len(kept) > MOST_CURVES:
@@ -189,7 +189,7 @@ def _undominated(curves: Sequence[Curve]) -> list[Curve]:
     return kept
 
 
-def _never_more(curve: Curve, other: Curve) -> bool:
+def _never_more(curve: ScaleCurve, other: ScaleCurve) -> bool:
     """Return whether, for every candidate of `other`, `curve` has one that is no worse at any epsilon."""
     return all(
         any(ours.sensitivity <= theirs.sensitivity and ours.told <= theirs.told for ours in curve.candidates)

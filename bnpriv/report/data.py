@@ -11,7 +11,7 @@ from bnpriv.mechanisms.answer import calibration_data, calibration_row
 from bnpriv.networks import Network
 from bnpriv.networks.posterior import CONFIDENCE
 from bnpriv.render import Json
-from bnpriv.report.sections.columns import EPSILONS
+from bnpriv.report.sections.columns import CURVE_EPSILONS
 from bnpriv.report.sections.curve import curve_of
 from bnpriv.report.values import Analysis, AttributeReport, Belief, EdgeEffect, RankedQuilt
 
@@ -105,7 +105,7 @@ def _deltas(influence: Influence) -> list[Json]:
     """Return delta at some epsilons where no factor bounds the odds."""
     if math.isfinite(float(influence)):
         return []
-    found = [(epsilon, influence.delta(epsilon)) for epsilon in EPSILONS]
+    found = [(epsilon, influence.delta(epsilon)) for epsilon in CURVE_EPSILONS]
     return [{"epsilon": epsilon, "delta": None if isinstance(delta, Refusal) else delta} for epsilon, delta in found]
 
 

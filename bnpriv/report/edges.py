@@ -10,7 +10,8 @@ from bnpriv.errors import BnprivError, SizeError
 from bnpriv.influence.base import Influence
 from bnpriv.influence.surgery import without_edge
 from bnpriv.networks import DiscreteNetwork, Graph, require_discrete
-from bnpriv.report.values import Edge, EdgeEffect
+from bnpriv.render.layout import Edge
+from bnpriv.report.values import EdgeEffect
 
 MOST_EDGES = 60
 """Edges that are tried; each needs the influence in a network of its own."""

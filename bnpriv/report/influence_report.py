@@ -42,7 +42,7 @@ from bnpriv.report.sections.laws import laws_section
 from bnpriv.report.sections.network import beside, network_section
 from bnpriv.report.sections.quilts import quilts_section
 from bnpriv.report.sections.reading import reading_section
-from bnpriv.report.sections.slider import WORDS, slider_section
+from bnpriv.report.sections.slider import SLIDER_NOTE, slider_section
 from bnpriv.report.slider import slider_of
 from bnpriv.report.values import Analysis
 from bnpriv.report.words import headline, lead, model_assumptions, setting_text, witness_text
@@ -114,7 +114,7 @@ class InfluenceReport(Analysis):
         yield network_section(self)
         if self.best is not None:
             yield noise_section(self.best)
-            yield Section(title="What another epsilon would do", blocks=(Paragraph(WORDS, soft=True),), id=SLIDER)
+            yield Section(title="What another epsilon would do", blocks=(Paragraph(SLIDER_NOTE, soft=True),), id=SLIDER)
         if self.plan is not None:
             yield comparison_section(self.plan.calibrations, self.plan.refusals)
         if self.best is not None:

@@ -10,16 +10,16 @@ from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.report.advice import is_costly, least_noise
 from bnpriv.report.analysis import quilt_calibration
-from bnpriv.report.curves import Curve
+from bnpriv.report.curves import ScaleCurve
 from bnpriv.report.values import Analysis
 
-STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+SLIDER_DIGITS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 """What a slider of curves goes through in every power of ten."""
 
-LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+TABLE_EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
 """What a slider of a table goes through: every epsilon is a calibration."""
 
-FEW = (0.2, 0.5, 1.0, 2.0, 5.0)
+SLOW_EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """The same where every calibration takes quadratures or many draws."""
 
 
@@ -39,7 +39,7 @@ class Slider:
     """
 
     best: Calibration
-    curves: tuple[Curve, ...] = ()
+    curves: tuple[ScaleCurve, ...] = ()
     rows: tuple[Calibration, ...] = ()
 
     @property
@@ -47,7 +47,7 @@ class Slider:
         """The values of the slider, the one that was asked for among them."""
         if self.rows:
             return [row.epsilon for row in self.rows]
-        steps = {round(step * 10.0**power, 10) for power in (-2, -1, 0) for step in STEPS}
+        steps = {round(step * 10.0**power, 10) for power in (-2, -1, 0) for step in SLIDER_DIGITS}
         return sorted(steps | {10.0, self.best.epsilon})
 
 
@@ -71,7 +71,7 @@ def slider_of(report: Analysis) -> Slider | Refusal | None:
 def _rows(plan: Plan, best: Calibration) -> tuple[Calibration, ...]:
     """Return the best calibration at every step; only mechanisms that support what was asked are tried."""
     costly = is_costly(plan)
-    levels = sorted({*(FEW if costly else LEVELS), best.epsilon})
+    levels = sorted({*(SLOW_EPSILONS if costly else TABLE_EPSILONS), best.epsilon})
     found = [
         best if level == best.epsilon else least_noise(plan, best.framework, best.query, level, best.delta)
         for level in levels

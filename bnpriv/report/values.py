@@ -19,11 +19,10 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.networks import Network
 from bnpriv.queries.base import Query
+from bnpriv.render.layout import Edge
 from bnpriv.render.shown import Shown
-from bnpriv.report.curves import Curve
+from bnpriv.report.curves import ScaleCurve
 from bnpriv.secrets.pair import Pair
-
-Edge = tuple[str, str]
 
 
 @final
@@ -267,7 +266,7 @@ class Analysis(Shown):
     epsilon: float | None = None
     delta: float = 0.0
     plan: Plan | None = None
-    curves: tuple[Curve, ...] | None = None
+    curves: tuple[ScaleCurve, ...] | None = None
     laws: LawDecision | Refusal | None = None
     answers: tuple[AnswerTold, ...] = ()
     further: tuple[FurtherTable, ...] = ()

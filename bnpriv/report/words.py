@@ -17,7 +17,7 @@ from bnpriv.render.text import and_text, excess_text, name_text, number_text, so
 from bnpriv.report.analysis import rare
 from bnpriv.report.values import Analysis, AttributeReport
 
-WORDS = (
+GLOSSARY = (
     ("nat", "The unit of influence: log odds move by at most this much. 0.1 nats is a factor 1.1 on the odds, 1 nat a "
      "factor 2.7, 2 nats a factor 7.4, 5 nats a factor 148."),
     ("influence", "How far seeing some columns can move the log odds between two secrets of a protected attribute, at "

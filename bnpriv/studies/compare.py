@@ -33,7 +33,7 @@ SIDES = ("A", "B")
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Comparison(Shown):
+class FrameworkComparison(Shown):
     """One query under two frameworks; print it.
 
     Parameters
@@ -190,7 +190,7 @@ def compare(
     query: Query | str,
     epsilon: float = 1.0,
     delta: float = 0.0,
-) -> Comparison:
+) -> FrameworkComparison:
     """Set two frameworks side by side for one query: what leaks, the best mechanism, its error, and why.
 
     Parameters
@@ -238,7 +238,7 @@ def compare(
     told = tuple(_told(subject, query) for subject in (a, b))
     nats = tuple({name: _influence(each) for name, each in found.items()} for found in told)
     rare = tuple(_rarities(found, epsilon) for found in told)
-    return Comparison(
+    return FrameworkComparison(
         frameworks=both,
         query=query,
         epsilon=epsilon,

@@ -77,11 +77,11 @@ def influence_of(exact: ExactInfluence, group: steps.Step, step: int, quilt: tup
 
 
 @pytest.mark.parametrize("settled", [1e-11, 50.0])
-@pytest.mark.parametrize("work", [steps.MOST_WORK, 60, 1])
+@pytest.mark.parametrize("work", [steps.MOST_COMPARISONS, 60, 1])
 def test_scores_cover_every_start(settled: float, work: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where steps are put together early."""
     monkeypatch.setattr(steps, "SETTLED", settled)
-    monkeypatch.setattr(steps, "MOST_WORK", work)
+    monkeypatch.setattr(steps, "MOST_COMPARISONS", work)
     rng = np.random.default_rng(202)
     for number in range(24):
         k, length = int(rng.integers(2, 4)), int(rng.integers(2, 6))
@@ -95,7 +95,7 @@ def test_scores_cover_every_start(settled: float, work: int, monkeypatch: pytest
 
 @pytest.mark.parametrize("longest", [1, 2, 3])
 def test_laws_that_are_no_longer_told_apart_count_as_any(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "LONGEST", longest)
+    monkeypatch.setattr(steps, "MOST_DISTINCT_STEPS", longest)
     rng = np.random.default_rng(204)
     for number in range(24):
         k, length = int(rng.integers(2, 4)), int(rng.integers(2, 6))

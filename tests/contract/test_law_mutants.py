@@ -52,8 +52,10 @@ def test_tight_scale_ten_percent_low(monkeypatch, kind: str) -> None:
 
 def test_wasserstein_scale_ten_percent_low(monkeypatch) -> None:
     """Only cases where Wasserstein is tight can tell, such as a secret that the answer shows."""
-    real = wasserstein_module._Search._scale
-    monkeypatch.setattr(wasserstein_module._Search, "_scale", lambda *args, **options: 0.9 * real(*args, **options))
+    real = wasserstein_module._DistanceSearch._scale
+    monkeypatch.setattr(
+        wasserstein_module._DistanceSearch, "_scale", lambda *args, **options: 0.9 * real(*args, **options)
+    )
     assert killed("dataset", WASSERSTEIN)
 
 

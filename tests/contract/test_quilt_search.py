@@ -164,7 +164,7 @@ def test_row_45_a_search_that_is_cut_is_told_and_valid(monkeypatch) -> None:
     query = bp.linear(weights)
     whole = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=1.0)
     for work in (0, 2**16, 2**18):
-        monkeypatch.setattr(quilt_module, "MOST_WORK", work)
+        monkeypatch.setattr(quilt_module, "MOST_SEARCH_CELLS", work)
         cut = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=1.0)
         (note,) = cut.certificate.notes
         assert "stopped at its limit of work" in note
@@ -212,7 +212,7 @@ def test_row_45_a_table_too_large_leaves_a_certified_bound(monkeypatch) -> None:
             continue
         exact = bp.max_influence(network, names[1:], names[0])
         with monkeypatch.context() as patch:
-            patch.setattr(factors_module, "MOST_WORK", 40)
+            patch.setattr(factors_module, "MOST_ELIMINATION_CELLS", 40)
             network = bp.DiscreteNetwork.from_tables(
                 {name: network.probabilities(name) for name in names},
                 states=network.states,

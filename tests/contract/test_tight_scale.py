@@ -13,7 +13,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence import Constraint, LawPair, laws
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.search import least_scale
-from bnpriv.mechanisms.wasserstein import _Search
+from bnpriv.mechanisms.wasserstein import _DistanceSearch
 from tests import oracles
 
 FEW, MANY = 200, pytest.param(2000, marks=pytest.mark.slow)
@@ -87,7 +87,7 @@ def test_pairs_are_compared_by_the_scale_that_they_need() -> None:
         LawPair(pair=name, first=first, second=second, rounding=0.0)
         for name, (first, second) in (("far", far), ("near", near))
     ]
-    search = _Search(noise="laplace", epsilon=1.0, delta=0.0, rounding=0.0)
+    search = _DistanceSearch(noise="laplace", epsilon=1.0, delta=0.0, rounding=0.0)
     each = [search._by_laws(Constraint(protected="s", model=0, record=None, pairs=[pair]), [pair]) for pair in pairs]
     both = search._by_laws(Constraint(protected="s", model=0, record=None, pairs=pairs), pairs)
     assert each[1].scale > each[0].scale > 0

@@ -56,8 +56,10 @@ def test_quilt_scale_ten_percent_low_with_delta(monkeypatch) -> None:
 
 
 def test_wasserstein_scale_ten_percent_low(monkeypatch) -> None:
-    real = wasserstein_module._Search._scale
-    monkeypatch.setattr(wasserstein_module._Search, "_scale", lambda *args, **options: 0.9 * real(*args, **options))
+    real = wasserstein_module._DistanceSearch._scale
+    monkeypatch.setattr(
+        wasserstein_module._DistanceSearch, "_scale", lambda *args, **options: 0.9 * real(*args, **options)
+    )
     assert killed("WassersteinMechanism", tried=1500)
 
 
@@ -106,12 +108,12 @@ def test_delta_of_the_first_decision() -> None:
 
 def test_delta_given_to_discrete_noise(monkeypatch) -> None:
     """Scales of continuous noise with delta do not serve discrete noise, which is promised to be pure."""
-    real = tight_module._Search
+    real = tight_module._TightSearch
 
     def careless(*, delta: float, noise: str, **options):
         return real(delta=0.3 if noise == "discrete_laplace" else delta, noise=noise, **options)
 
-    monkeypatch.setattr(tight_module, "_Search", careless)
+    monkeypatch.setattr(tight_module, "_TightSearch", careless)
     assert killed("TightMechanism")
 
 

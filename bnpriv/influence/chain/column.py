@@ -23,7 +23,7 @@ from bnpriv.secrets.states import SecretPair
 KNOWN = 1e-9
 """Error of an influence in nats below which it is called exact."""
 
-NO_CONDITIONALS = Refusal(
+NO_CHAIN_CONDITIONALS = Refusal(
     required="the law of a column given a secret must be that of one value",
     found="a column of many values, which depend on each other",
     remedy="Use explain(), which names the values before and after that tell most.",
@@ -32,7 +32,7 @@ NO_CONDITIONALS = Refusal(
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Place:
+class ChainContext:
     """What the rest of a chain tells about the values at some steps, at most.
 
     Parameters
@@ -71,7 +71,7 @@ class ChainDetails:
         The steps at which most is told; None where no pair is a constraint.
     """
 
-    place: Place | None
+    place: ChainContext | None
 
     @property
     def mu(self) -> None:
@@ -94,7 +94,7 @@ class ChainDetails:
 
     def conditional(self, influence: Influence, column: str) -> Refusal:
         """Return why there are no laws to compare."""
-        return NO_CONDITIONALS
+        return NO_CHAIN_CONDITIONALS
 
 
 @frontier_of.register
@@ -135,16 +135,18 @@ def _(network: MarkovChain, columns: Iterable[str], protected: str, pairs: Seque
     )
 
 
-def _silent(place: Place) -> Place:
+def _silent(place: ChainContext) -> ChainContext:
     told = np.where(np.isneginf(place.told), -np.inf, 0.0)
     return replace(place, told=told, error=0.0, sure=True)
 
 
-def _of_pair(network: MarkovChain, pair: SecretPair, places: Sequence[Place]) -> tuple[float, Place | None]:
+def _of_pair(
+    network: MarkovChain, pair: SecretPair, places: Sequence[ChainContext]
+) -> tuple[float, ChainContext | None]:
     """Return the largest influence over the steps, and where; a set of states tells no more than some two of them."""
     states = network.states[network.column]
     cells = np.ix_(*([states.index(state) for state in side] for side in (pair.first, pair.second)))
-    best: tuple[float, Place | None] = -np.inf, None
+    best: tuple[float, ChainContext | None] = -np.inf, None
     for place in places:
         value = float(place.told[cells].max())
         if value > best[0]:
@@ -152,7 +154,7 @@ def _of_pair(network: MarkovChain, pair: SecretPair, places: Sequence[Place]) ->
     return best
 
 
-def _places(chain: MarkovChain, model: int) -> Iterator[Place]:
+def _places(chain: MarkovChain, model: int) -> Iterator[ChainContext]:
     """Yield what the rest of the chain tells about its steps, those together that are not told apart."""
     exact = ExactInfluence(chain, model)
     matrix = chain.matrix(model)
@@ -163,7 +165,7 @@ def _places(chain: MarkovChain, model: int) -> Iterator[Place]:
             for first, last in _alike(step, length):
                 error = step.error + 4 * exact.factors.error(1)
                 told = _told(exact, step, before=first > 1, after=last < length)
-                yield Place(first=first, last=last, length=length, told=told, error=error, sure=known)
+                yield ChainContext(first=first, last=last, length=length, told=told, error=error, sure=known)
 
 
 def _alike(step: Step, length: int) -> list[tuple[int, int]]:

@@ -13,13 +13,11 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.influence.chain.factors import Factors
 from bnpriv.influence.chain.steps import MOST_DISTANCE, Step, steps
+from bnpriv.influence.losses import LEAST_MARGIN
 from bnpriv.networks import MarkovChain
 
-MOST_CELLS = 2**24
+MOST_INFLUENCE_CELLS = 2**24
 """Entries of all influences to one side that are kept; with many states the farthest quilts are then not tried."""
-
-LEAST_MARGIN = 1e-9
-"""A quilt whose influence comes closer than this to epsilon is not used."""
 
 
 @final
@@ -201,7 +199,7 @@ class _StepSearch:
 
     @property
     def _farthest(self) -> int:
-        return min(MOST_DISTANCE, MOST_CELLS // self.told.entries)
+        return min(MOST_DISTANCE, MOST_INFLUENCE_CELLS // self.told.entries)
 
     def _best(self, step: Step, place: int) -> ChainQuilt:
         """Return the quilt with the least score."""

@@ -14,7 +14,7 @@ from bnpriv.errors import Refusal
 from bnpriv.influence.chain.steps import Step, stationary_error
 from bnpriv.networks import MarkovChain
 
-MARGIN = 1e-10
+EIGENVALUE_MARGIN = 1e-10
 """Added to eigenvalues, with the error of the stationary law: far above the error of their computation."""
 
 
@@ -42,7 +42,7 @@ class SpectralBound:
         """Return the bound of a chain that is irreducible and aperiodic; `published` gives the form of the paper."""
         matrix = chain.matrix(model)
         law = chain.stationary[min(model, len(chain.stationary) - 1)]
-        margin = MARGIN + 4 * stationary_error(len(law))
+        margin = EIGENVALUE_MARGIN + 4 * stationary_error(len(law))
         root = np.sqrt(law)
         balanced = root[:, np.newaxis] * matrix / root[np.newaxis, :]
         if bool(chain.is_reversible[min(model, len(chain.transition) - 1)]):
@@ -72,8 +72,8 @@ class SpectralBound:
         return np.array([(2 if self.twice else 1) * self._told(a)])
 
     def _told(self, distance: int) -> float:
-        off = math.exp(-self.decay * distance) / self.least * (1 + MARGIN)
-        return math.inf if off >= 1 else (math.log1p(off) - math.log1p(-off)) * (1 + MARGIN)
+        off = math.exp(-self.decay * distance) / self.least * (1 + EIGENVALUE_MARGIN)
+        return math.inf if off >= 1 else (math.log1p(off) - math.log1p(-off)) * (1 + EIGENVALUE_MARGIN)
 
 
 def spectral_refusal(chain: MarkovChain) -> Refusal | None:

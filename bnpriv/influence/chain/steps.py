@@ -22,10 +22,10 @@ MOST_DISTANCE = 4096
 SETTLED = 1e-11
 """Laws of steps that stay within this of the stationary law, in logs, are treated as one."""
 
-LONGEST = 20_000
+MOST_DISTINCT_STEPS = 20_000
 """Steps whose laws are told apart; later ones share what bounds them all."""
 
-MOST_WORK = 2**28
+MOST_COMPARISONS = 2**28
 """Comparisons of entries of powers, states cubed for a step, after which steps from any start are not told apart."""
 
 
@@ -81,7 +81,7 @@ def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
     k, matrix, target = len(chain.state_space), chain.matrix(model), chain.limit(model)
     laws, strayed, away = [chain.first(model)], -MOST_DISTANCE, np.inf
     masks = [laws[0] > 0]
-    for step in range(1, min(length, LONGEST) + 1):
+    for step in range(1, min(length, MOST_DISTINCT_STEPS) + 1):
         law = laws[-1]
         if target is not None:
             # states that are left for good may still be seen by a quilt that reaches back to them
@@ -153,7 +153,7 @@ def _most_apart(chain: MarkovChain, model: int, lasting: Mask) -> int:
     target = chain.limit(model)
     if target is None or not np.array_equal(lasting, target > 0):
         return 0
-    return min(LONGEST, MOST_WORK // len(lasting) ** 3)
+    return min(MOST_DISTINCT_STEPS, MOST_COMPARISONS // len(lasting) ** 3)
 
 
 def _spread(odds: FloatArray) -> float:

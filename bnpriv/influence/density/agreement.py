@@ -12,9 +12,9 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.influence.density.axes import Axis, bare, listed, steps
-from bnpriv.influence.density.forward import Forward, Values
+from bnpriv.influence.density.forward import ForwardDraws, ParameterValues
 from bnpriv.influence.density.lattice import Lattice
-from bnpriv.influence.density.part import Part, Place
+from bnpriv.influence.density.part import Coordinates, DensityPart
 from bnpriv.laws.base import log_sum_exp
 
 SETTINGS = 16
@@ -32,13 +32,13 @@ ON_LINE = 2**13 + 1
 SURE = 5.0
 """Standard errors that are more than chance."""
 
-FEW = 30.0
+FEWEST_EFFECTIVE_DRAWS = 30.0
 """With fewer draws in effect behind a mean its standard error says little."""
 
 UNLIKELY = 1e3
 """A mean of positive numbers is so many times its expectation in one of so many cases at most."""
 
-MOST_KEPT = 8
+MOST_FRONTIERS_KEPT = 8
 """Frontiers whose draws are kept with the grids of a pair."""
 
 FAR = 20.0
@@ -59,12 +59,12 @@ class Agreement:
     """
 
     gap: float
-    higher: tuple[Place, ...] = ()
+    higher: tuple[Coordinates, ...] = ()
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Comparison:
+class GridComparison:
     """A comparison of the grids of what is seen together with forward draws; remembers the draws.
 
     Parameters
@@ -87,11 +87,11 @@ class Comparison:
         ----------
         points : int
         depth : float
-            As those of `Part`.
+            As those of `DensityPart`.
         top : float
             The largest log ratio that was found.
         """
-        part = Part(lattice=self.lattice, names=self.names, points=points, depth=depth)
+        part = DensityPart(lattice=self.lattice, names=self.names, points=points, depth=depth)
         if any(bool(np.isneginf(top)) for top in part.tops):
             return Agreement(gap=math.inf)
         densities = self._by_grid(part)
@@ -106,12 +106,12 @@ class Comparison:
         return Agreement(gap=gap, higher=(self._place(best),) if higher else ())
 
     @cached_property
-    def forward(self) -> Forward:
+    def forward(self) -> ForwardDraws:
         """Return the draws."""
-        return Forward(lattice=self.lattice, names=self.names)
+        return ForwardDraws(lattice=self.lattice, names=self.names)
 
     @cached_property
-    def seen(self) -> Values:
+    def seen(self) -> ParameterValues:
         """Return the points of what is seen at which grids and draws are compared."""
         found = self.forward.telling(TELLING[len(self.forward.hidden) > 1])
         return {name: self._rounded(name, values) for name, values in found.items()}
@@ -127,7 +127,7 @@ class Comparison:
     def _count(self) -> int:
         return len(self.seen[self.names[0]])
 
-    def _place(self, k: int) -> Place:
+    def _place(self, k: int) -> Coordinates:
         return tuple(float(axis.coordinates[0]) for axis in self._axes(slice(k, k + 1)))
 
     def _axes(self, rows: slice) -> list[Axis]:
@@ -142,7 +142,7 @@ class Comparison:
                 axes.append(listed(values, np.searchsorted(np.array(states), values).astype(np.float64)))
         return axes
 
-    def _by_grid(self, part: Part) -> tuple[FloatArray, FloatArray]:
+    def _by_grid(self, part: DensityPart) -> tuple[FloatArray, FloatArray]:
         """Return the log densities of the points given either secret."""
         if len(self.names) == 1:
             return part.densities(self._axes(slice(None)))
@@ -156,7 +156,7 @@ class Comparison:
         found: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         for side, drawn in enumerate(self.forward.sides):
             secret, behind = _mean_of(drawn.log_weights, drawn.total)
-            if behind < FEW:  # such draws do not tell how probable the secret is
+            if behind < FEWEST_EFFECTIVE_DRAWS:  # such draws do not tell how probable the secret is
                 nothing = np.full(self._count, -math.inf)
                 found.append((nothing, nothing, nothing))
                 continue
@@ -178,7 +178,7 @@ class Comparison:
         logs, errors, effective = self._means[side]
         with np.errstate(invalid="ignore", over="ignore"):
             above = np.where(np.isneginf(logs), 0.0, logs - densities)
-            surely = (effective >= FEW) & (-np.expm1(-above) > SURE * errors)
+            surely = (effective >= FEWEST_EFFECTIVE_DRAWS) & (-np.expm1(-above) > SURE * errors)
         return np.where(surely | (above > math.log(UNLIKELY)), np.maximum(above, 0.0), 0.0)
 
     def _line_gaps(self, side: int, name: str, points: int, depth: float) -> FloatArray:
@@ -263,17 +263,17 @@ def _apart(first: FloatArray, second: FloatArray) -> FloatArray:
         return np.nan_to_num(np.abs(first - second), nan=math.inf, posinf=math.inf)
 
 
-def compared(lattice: Lattice, parts: tuple[tuple[str, ...], ...]) -> tuple[Comparison, ...]:
+def compared(lattice: Lattice, parts: tuple[tuple[str, ...], ...]) -> tuple[GridComparison, ...]:
     """Return the comparisons for the parts of a frontier; influence and privacy curve share them."""
     kept = lattice.comparisons
     if parts not in kept:
-        while len(kept) >= MOST_KEPT:
+        while len(kept) >= MOST_FRONTIERS_KEPT:
             del kept[next(iter(kept))]
-        kept[parts] = tuple(Comparison(lattice=lattice, names=names) for names in parts)
-    return cast("tuple[Comparison, ...]", kept[parts])
+        kept[parts] = tuple(GridComparison(lattice=lattice, names=names) for names in parts)
+    return cast("tuple[GridComparison, ...]", kept[parts])
 
 
-def agreement(parts: Sequence[Comparison], points: int, depth: float, top: float = math.inf) -> Agreement:
+def agreement(parts: Sequence[GridComparison], points: int, depth: float, top: float = math.inf) -> Agreement:
     """Return what the comparisons of all parts of a frontier led to; what they add up to is `top`."""
     found = [each.at(points, depth, top if len(parts) == 1 else math.inf) for each in parts]
     return Agreement(gap=sum(each.gap for each in found), higher=found[0].higher if len(found) == 1 else ())

@@ -11,7 +11,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.influence.density.axes import Axis
-from bnpriv.influence.density.part import Part, Place, log_ratios
+from bnpriv.influence.density.part import Coordinates, DensityPart, log_ratios
 
 WINDOWS = np.linspace(-1.0, 1.0, 9), np.linspace(-1.0, 1.0, 5)
 """Where a climb looks around the best point, in steps, if tables are small, and if they are large."""
@@ -65,7 +65,7 @@ class Top:
     rest: float = 0.0
     coarse: float = 0.0
     depth: float = 0.0
-    places: tuple[Place, ...] = ()
+    places: tuple[Coordinates, ...] = ()
 
     @property
     def endless(self) -> bool:
@@ -99,7 +99,7 @@ class Look:
         Whether the second secret comes first.
     """
 
-    part: Part
+    part: DensityPart
     axes: Sequence[Axis]
     ratios: FloatArray
     reverse: bool
@@ -146,7 +146,7 @@ class Look:
     def _at(self, axes: Sequence[Axis]) -> FloatArray:
         return log_ratios(self.part.densities(axes), reverse=self.reverse)
 
-    def _climb(self, start: Place) -> tuple[float, Place]:
+    def _climb(self, start: Coordinates) -> tuple[float, Coordinates]:
         """Return the value at the top near a point, and where it is."""
         value, here, idle = self.value, list(start), 0
         steps = [self._first_step(k, t) for k, t in enumerate(here)]
@@ -175,7 +175,7 @@ class Look:
         place = int(np.searchsorted(known, t))
         return float(np.min(np.diff(known[max(place - 1, 0) : place + 2])))
 
-    def _spike(self, place: Place) -> bool:
+    def _spike(self, place: Coordinates) -> bool:
         """Return whether the ratio grows on as the top is approached along one of the axes."""
         top = self.part.at(place, self.axes)
         for k in self.part.continuous:
@@ -197,7 +197,7 @@ class Look:
         """Return whether the ratio grows on beyond one of the ends of a range."""
         return any(_grows(*self._end_gains(k, upper=upper)) for k in self.part.continuous for upper in (False, True))
 
-    def _rest(self, place: Place) -> float:
+    def _rest(self, place: Coordinates) -> float:
         """Return what may lie beyond the ends that the top is near to."""
         most = 0.0
         for k in self.part.continuous:
@@ -261,7 +261,7 @@ def _beyond(before: float, gain: float) -> float:
     return gain * shrinks / (1 - shrinks)
 
 
-def looks(part: Part, places: Sequence[Place] = ()) -> tuple[Look, Look]:
+def looks(part: DensityPart, places: Sequence[Coordinates] = ()) -> tuple[Look, Look]:
     """Return a look in either direction."""
     axes = part.axes(places)
     densities = part.densities(axes)

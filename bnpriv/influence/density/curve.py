@@ -14,35 +14,35 @@ from bnpriv.errors import SizeError
 from bnpriv.influence.density.agreement import agreement, compared
 from bnpriv.influence.density.axes import Axis, steps
 from bnpriv.influence.density.lattice import Lattice
-from bnpriv.influence.density.part import FACTOR, Part
+from bnpriv.influence.density.part import FACTOR, DensityPart
 from bnpriv.influence.density.refine import LOOSE, impossible, parts_of, points_at, vanishing
 from bnpriv.influence.losses import MOST_LOSSES, Losses, gathered
 
 FINEST = {1: 2**13, 2: 2**9, 3: 2**6}
-"""Points of every axis that is seen, by the number of axes; `FEWEST` for more."""
+"""Points of every axis that is seen, by the number of axes; `FEWEST_CURVE_POINTS` for more."""
 
-FEWEST = 24
+FEWEST_CURVE_POINTS = 24
 
 FIRST = {1: 192, 2: 40, 3: 16}
 """Points of every such axis at which densities are computed at the first level; `FEWEST_FIRST` for more."""
 
 FEWEST_FIRST = 8
 
-LEVELS = 12
+CURVE_LEVELS = 12
 
 PROBES = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Levels of the privacy curve that are compared between two grids."""
 
-MISSED = 1e-3
+CURVE_DRAW_TOLERANCE = 1e-3
 """By how much log densities may differ from what draws show before the difference counts."""
 
-TOLERANCE = 3e-7
+CURVE_TOLERANCE = 3e-7
 """Change of the curve at which what is not seen is taken for finely enough cut."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class LossCurve:
     """The losses of a frontier for one pair of secrets.
 
     Parameters
@@ -60,7 +60,7 @@ class Curve:
     settled: bool
 
 
-def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> Curve:
+def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> LossCurve:
     """Return the losses of a frontier for the pair of a lattice.
 
     Parameters
@@ -80,9 +80,9 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> Curve:
     if impossible(lattice):
         nothing = np.zeros((1, 2, 1))
         losses = Losses(ratios=nothing, masses=nothing, possible=np.zeros((1, 2), dtype=np.bool_))
-        return Curve(losses=losses, change=0.0, settled=True)
+        return LossCurve(losses=losses, change=0.0, settled=True)
     axes = max(1, sum(lattice.parameter(name).states is None for name in border))
-    finest, first = FINEST.get(axes, FEWEST), FIRST.get(axes, FEWEST_FIRST)
+    finest, first = FINEST.get(axes, FEWEST_CURVE_POINTS), FIRST.get(axes, FEWEST_FIRST)
 
     def at(level: int, finer: int = 0, width: int = finest) -> Losses:
         return _losses(lattice, border, points_at(level), min(round(first * FACTOR**finer), width), width)
@@ -90,9 +90,9 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> Curve:
     # one after the other: what is integrated out, what is seen, and where losses are added up
     first_level, gap = _shown(lattice, border, start)
     if gap > LOOSE:
-        return Curve(losses=_everything(), change=1.0, settled=False)
+        return LossCurve(losses=_everything(), change=1.0, settled=False)
     level, change, losses = _until_stable(at, first_level)
-    change += math.expm1(gap) if gap > MISSED else 0.0  # a share of the mass of the cells
+    change += math.expm1(gap) if gap > CURVE_DRAW_TOLERANCE else 0.0  # a share of the mass of the cells
 
     def finer_at(step: int) -> Losses:
         return at(level, step) if step != 0 else losses
@@ -100,21 +100,21 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> Curve:
     finer, second, losses = _until_stable(finer_at, 0)
     third = _moved(losses, at(level, finer, finest // 2))
     total = min(1.0, change + second + third)
-    return Curve(losses=_with_lost(losses, total), change=total, settled=max(change, second) <= TOLERANCE)
+    return LossCurve(losses=_with_lost(losses, total), change=total, settled=max(change, second) <= CURVE_TOLERANCE)
 
 
 def _shown(lattice: Lattice, border: Sequence[str], start: int) -> tuple[int, float]:
     """Return the first level from `start` on whose grids hold what draws show, and what they miss of it."""
     parts = compared(lattice, tuple(parts_of(lattice, border, points_at(0))))
     level, gap = start, math.inf
-    for finer in range(start, LEVELS):
+    for finer in range(start, CURVE_LEVELS):
         try:
             gap, level = agreement(parts, points_at(finer), lattice.base).gap, finer
         except SizeError:
             if start == 0 and finer == 0:
                 raise
             break
-        if gap <= MISSED:
+        if gap <= CURVE_DRAW_TOLERANCE:
             break
     return (0, agreement(parts, points_at(0), lattice.base).gap) if math.isinf(gap) and start else (level, gap)
 
@@ -138,7 +138,7 @@ def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, 
             raise
         step, losses = 0, at(0)
     change = 1.0
-    while change > TOLERANCE and step + 1 < max(LEVELS, start + 2):
+    while change > CURVE_TOLERANCE and step + 1 < max(CURVE_LEVELS, start + 2):
         try:
             finer = at(step + 1)
         except SizeError:
@@ -159,7 +159,9 @@ def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int, fin
         return _everything()
     first = second = np.zeros(1)
     for names in parts_of(lattice, border, points):
-        one, other = _densities(Part(lattice=lattice, names=names, points=points, depth=lattice.base), seen, finest)
+        one, other = _densities(
+            DensityPart(lattice=lattice, names=names, points=points, depth=lattice.base), seen, finest
+        )
         if 2 * first.size * one.size > MOST_LOSSES:
             raise SizeError(
                 f"the losses of a pair may have at most {MOST_LOSSES:,} cells",
@@ -175,7 +177,7 @@ def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int, fin
     return gathered(Losses(ratios=ratios[np.newaxis], masses=masses[np.newaxis], possible=possible))
 
 
-def _densities(part: Part, seen: int, finest: int) -> tuple[FloatArray, FloatArray]:
+def _densities(part: DensityPart, seen: int, finest: int) -> tuple[FloatArray, FloatArray]:
     """Return the log probabilities of the cells of the finest grid given either secret."""
     rough = [_axis(part, name, seen) for name in part.names]
     fine = [_axis(part, name, finest) for name in part.names]
@@ -192,7 +194,7 @@ def _densities(part: Part, seen: int, finest: int) -> tuple[FloatArray, FloatArr
     return first.ravel(), second.ravel()
 
 
-def _axis(part: Part, name: str, points: int) -> Axis:
+def _axis(part: DensityPart, name: str, points: int) -> Axis:
     lattice = part.lattice
     if lattice.parameter(name).states is not None:
         return lattice.axis(name, points, part.depth)

@@ -15,13 +15,13 @@ from bnpriv.laws.base import log_sum_exp
 from bnpriv.networks import DensityNetwork, Parameter
 from bnpriv.networks.factors import LogTable
 
-MOST_CELLS = 2**25
+MOST_QUADRATURE_CELLS = 2**25
 """Largest table of a quadrature."""
 
 HIGHEST = 700.0
 """Stands for the log of a density that is infinite at a point."""
 
-LOWEST = -1e300
+LOWEST_LOG_DENSITY = -1e300
 """Stands for the logs of densities of which a few would overflow when added."""
 
 
@@ -55,11 +55,13 @@ def log_density(parameter: Parameter, value: FloatArray, parents: Sequence[Float
             found=f"shape {logs.shape} for {flat[0].shape}",
             remedy="Return one number for every point.",
         )
-    clean = np.where(np.isfinite(logs), np.clip(logs, LOWEST, HIGHEST), np.where(logs > 0, HIGHEST, -np.inf))
+    clean = np.where(
+        np.isfinite(logs), np.clip(logs, LOWEST_LOG_DENSITY, HIGHEST), np.where(logs > 0, HIGHEST, -np.inf)
+    )
     return cast(FloatArray, clean.reshape(whole[0].shape))
 
 
-def density_table(parameter: Parameter, axes: Mapping[str, Axis], most_cells: int = MOST_CELLS) -> LogTable:
+def density_table(parameter: Parameter, axes: Mapping[str, Axis], most_cells: int = MOST_QUADRATURE_CELLS) -> LogTable:
     """Return log density plus log weight over the points of a parameter and its parents.
 
     Raises

@@ -15,7 +15,7 @@ from bnpriv.influence.density.densities import log_density
 from bnpriv.influence.density.lattice import Lattice
 from bnpriv.secrets.values import Interval
 
-DRAWS = 2**12
+FORWARD_DRAWS = 2**12
 """Forward draws under each secret."""
 
 ENOUGH = 64
@@ -27,13 +27,13 @@ NODES = 16
 SHUFFLES = 3
 """How often what is hidden is exchanged between draws, to see what it has to do with what is seen."""
 
-Values = Mapping[str, FloatArray]
+ParameterValues = Mapping[str, FloatArray]
 """Values of parameters by name, in arrays that broadcast."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Drawn:
+class WeightedDraws:
     """Draws behind what is seen.
 
     Parameters
@@ -45,14 +45,14 @@ class Drawn:
     total : int
     """
 
-    values: Values
+    values: ParameterValues
     log_weights: FloatArray
     total: int
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Forward:
+class ForwardDraws:
     """Forward draws for what is seen together, under either secret of a pair.
 
     Parameters
@@ -86,7 +86,7 @@ class Forward:
         graph, seen = self.lattice.network.graph, set(self.names)
         return any(graph.ancestral((name,)) & seen for name in (*self.hidden, self.lattice.protected))
 
-    def density(self, name: str, values: Values) -> FloatArray:
+    def density(self, name: str, values: ParameterValues) -> FloatArray:
         """Return the log density of a parameter given its parents."""
         parameter = self.lattice.parameter(name)
         return log_density(parameter, values[name], [values[parent] for parent in parameter.parents])
@@ -95,22 +95,23 @@ class Forward:
         """Return whether a secret is a single value."""
         return self.lattice.sides(NODES)[side].points == 1
 
-    def drawn(self, side: int, seen: Mapping[str, float] | None = None) -> Drawn:
+    def drawn(self, side: int, seen: Mapping[str, float] | None = None) -> WeightedDraws:
         """Return draws given a secret, and with what is seen set to values if there are any."""
         name, secret, axis = self.lattice.protected, self.secrets[side], self.lattice.sides(NODES)[side]
         if axis.points > 1 and self.lattice.parameter(name).states is None:
-            free = self._simulated(seen or {}, DRAWS)
+            free = self._simulated(seen or {}, FORWARD_DRAWS)
             inside = (free[name] >= secret.low) & (free[name] <= secret.high)
             if np.count_nonzero(inside) >= ENOUGH:
                 values = {each: found[inside] for each, found in free.items()}
-                return Drawn(values=values, log_weights=np.zeros(np.count_nonzero(inside)), total=DRAWS)
+                return WeightedDraws(values=values, log_weights=np.zeros(np.count_nonzero(inside)), total=FORWARD_DRAWS)
         parts = [
-            self._simulated({**(seen or {}), name: float(value)}, max(1, DRAWS // axis.points)) for value in axis.values
+            self._simulated({**(seen or {}), name: float(value)}, max(1, FORWARD_DRAWS // axis.points))
+            for value in axis.values
         ]
         values = {each: np.concatenate([part[each] for part in parts]) for each in self.all}
         weights = np.repeat(axis.log_weights, len(parts[0][name]))
         total = len(parts[0][name])
-        return Drawn(values=values, log_weights=weights + self.density(name, values), total=total)
+        return WeightedDraws(values=values, log_weights=weights + self.density(name, values), total=total)
 
     def _simulated(self, given: Mapping[str, float], draws: int) -> dict[str, FloatArray]:
         network = self.lattice.network
@@ -118,11 +119,11 @@ class Forward:
         return {name: np.asarray(found[name], dtype=np.float64).reshape(draws) for name in self.all}
 
     @cached_property
-    def sides(self) -> tuple[Drawn, Drawn]:
+    def sides(self) -> tuple[WeightedDraws, WeightedDraws]:
         """Return draws given either secret."""
         return self.drawn(0), self.drawn(1)
 
-    def telling(self, most: int) -> Values:
+    def telling(self, most: int) -> ParameterValues:
         """Return draws of what is seen, of shape (points,): those that tell most, and some as they come.
 
         What a draw tells is how much more probable it is given its own secret, or given what is hidden behind it, than
@@ -139,14 +140,14 @@ class Forward:
         points = np.unique(np.concatenate(rows), axis=0)
         return {name: points[:, k] for k, name in enumerate(self.names)}
 
-    def _about_secret(self, values: Values, side: int) -> FloatArray:
+    def _about_secret(self, values: ParameterValues, side: int) -> FloatArray:
         """Return the log ratio of whole draws between their own secret and the other."""
         protected, other = self.lattice.protected, self.lattice.sides(NODES)[1 - side].values
         exchanged = {**values, protected: np.full(len(values[protected]), other[len(other) // 2])}
         below = [n for n in self.all if n != protected and protected in self.lattice.parameter(n).parents]
         return _differences([(self.density(n, values), self.density(n, exchanged)) for n in below], values[protected])
 
-    def _about_hidden(self, values: Values) -> FloatArray:
+    def _about_hidden(self, values: ParameterValues) -> FloatArray:
         """Return the log ratio of what is seen between what is hidden behind it and what is behind other draws."""
         rows, random = len(values[self.lattice.protected]), np.random.default_rng(0)
         apart: list[FloatArray] = []

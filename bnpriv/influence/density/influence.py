@@ -18,14 +18,15 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import BnprivError, Refusal, SizeError
 from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text
 from bnpriv.influence.conditionals import overlap_text
-from bnpriv.influence.density.curve import Curve, curve_of
+from bnpriv.influence.density.curve import LossCurve, curve_of
 from bnpriv.influence.density.densities import without_density
 from bnpriv.influence.density.lattice import Lattice
 from bnpriv.influence.density.refine import Settled, outside, refined
 from bnpriv.influence.density.seen import seen
 from bnpriv.influence.kinds import road_refusal
-from bnpriv.influence.losses import Law, PureLosses, private_shifts
+from bnpriv.influence.losses import PureLosses, private_shifts
 from bnpriv.networks import DensityNetwork
+from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.render import number_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.values import IntervalPair
@@ -51,9 +52,9 @@ class DensityLosses:
     """
 
     values: FloatArray
-    curves: tuple[Curve, ...] = ()
+    curves: tuple[LossCurve, ...] = ()
 
-    def excess(self, epsilon: float, law: Law = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
+    def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
         """Return the hockey-stick divergence at `epsilon` of the columns together with a noisy number.
 
         Parameters
@@ -78,7 +79,7 @@ class DensityLosses:
         ]
         return np.where(np.isneginf(self.values), 0.0, np.minimum(np.stack(both, axis=1), told))
 
-    def shifts(self, epsilon: float, delta: float, law: Law) -> FloatArray:
+    def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
         """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
 
         Returns

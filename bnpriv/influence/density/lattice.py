@@ -13,14 +13,14 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.influence.density.axes import Axis, bare, between, listed, steps
-from bnpriv.influence.density.densities import MOST_CELLS, density_table, log_density, missing_mass
+from bnpriv.influence.density.densities import MOST_QUADRATURE_CELLS, density_table, log_density, missing_mass
 from bnpriv.influence.density.scales import Scale
 from bnpriv.laws.base import log_sum_exp
 from bnpriv.networks import DensityNetwork, Graph, Parameter
 from bnpriv.networks.factors import LogTable, marginal
 from bnpriv.secrets.values import Interval, IntervalPair
 
-DRAWS = 2000
+RANGE_DRAWS = 2000
 """Forward draws, under each side of a pair, that tell where parameters are."""
 
 ENOUGH_DRAWS = 20
@@ -29,7 +29,7 @@ ENOUGH_DRAWS = 20
 SHARES = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 """Quantiles of draws at which densities are looked at beside the grid."""
 
-PLACES = 257
+RANGE_POINTS = 257
 """Places at which it is found out how far a parameter reaches."""
 
 MOST_SETTINGS = 400
@@ -107,7 +107,7 @@ class Lattice:
 
     def _simulated(self, given: Mapping[str, float]) -> Mapping[str, FloatArray]:
         names, seed = self.network.attributes, self.network.sampling.seed
-        found = self.network.simulator(names, DRAWS, seed=seed, given=given, records=1)
+        found = self.network.simulator(names, RANGE_DRAWS, seed=seed, given=given, records=1)
         return {name: np.asarray(found[name], dtype=np.float64) for name in names}
 
     @cached_property
@@ -142,7 +142,7 @@ class Lattice:
         if name not in self._depths:
             scale = self.scale(name)
             drawn = scale.coordinates(np.quantile(np.concatenate(self.drawn(name)), SHARES))
-            t = np.unique(np.concatenate((np.linspace(*scale.ends, PLACES), drawn)))
+            t = np.unique(np.concatenate((np.linspace(*scale.ends, RANGE_POINTS), drawn)))
             logs = self._profile(name, t)
             depth = np.max(logs) - logs if np.isfinite(np.max(logs)) else np.zeros(t.size)
             left = np.minimum.accumulate(depth)
@@ -262,7 +262,7 @@ class Lattice:
         """Return the coordinates of the part of an interval where the protected parameter can well be."""
         scale = self.scale(self.protected)
         low, high = (float(t) for t in scale.coordinates(np.array([start, end])))
-        t = between(scale, low, high, PLACES).coordinates
+        t = between(scale, low, high, RANGE_POINTS).coordinates
         logs = self._profile(self.protected, t)
         likely = np.flatnonzero(logs >= np.max(logs) - 2 * DEPTH) if np.isfinite(np.max(logs)) else np.arange(t.size)
         first, last = int(likely[0]), int(likely[-1])
@@ -305,7 +305,7 @@ class Lattice:
                 done, table = found
                 tables = {name: each for name, each in tables.items() if name not in done}
                 tables[min(done)] = table
-        return marginal(tables.values(), names, most_cells=MOST_CELLS).values[0]
+        return marginal(tables.values(), names, most_cells=MOST_QUADRATURE_CELLS).values[0]
 
     def _summed(
         self, inner: frozenset[str], tables: Mapping[str, LogTable], points: int, depth: float
@@ -321,7 +321,7 @@ class Lattice:
             sizes = {axis: size for name in done for axis, size in tables[name].sizes().items()}
             if math.prod(sizes[axis] for axis in keep) > MOST_SUMMED:
                 return None
-            self._sums[key] = marginal([tables[name] for name in sorted(done)], keep, most_cells=MOST_CELLS)
+            self._sums[key] = marginal([tables[name] for name in sorted(done)], keep, most_cells=MOST_QUADRATURE_CELLS)
         return done, self._sums[key]
 
     def prior(self, points: int, depth: float) -> FloatArray:

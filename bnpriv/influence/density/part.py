@@ -17,24 +17,24 @@ from bnpriv.influence.density.lattice import Lattice, sided
 FACTOR = 1.4
 """Grids have so many times as many points at every level."""
 
-PLACES = {1: 49, 2: 25, 3: 13}
-"""Points of every axis of a first look by the number of axes; `FEWEST` for more."""
+LOOK_POINTS = {1: 49, 2: 25, 3: 13}
+"""Points of every axis of a first look by the number of axes; `FEWEST_LOOK_POINTS` for more."""
 
-FEWEST = 7
+FEWEST_LOOK_POINTS = 7
 
 LOOKED_AT = 2**21
-"""Cells of a first look, if `FEWEST` points allow it."""
+"""Cells of a first look, if `FEWEST_LOOK_POINTS` points allow it."""
 
 BESIDE = 1e-3
 """Where to look beside the tops of the level before, in the coordinate."""
 
-Place = tuple[float, ...]
+Coordinates = tuple[float, ...]
 """Coordinates of a point of what is seen."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class DensityPart:
     """Parameters that are seen together, at one level of a lattice.
 
     Parameters
@@ -71,10 +71,10 @@ class Part:
         """Return the positions of the parameters that are not of finitely many states."""
         return tuple(k for k, name in enumerate(self.names) if self.lattice.parameter(name).states is None)
 
-    def axes(self, places: Sequence[Place] = ()) -> list[Axis]:
+    def axes(self, places: Sequence[Coordinates] = ()) -> list[Axis]:
         """Return the points of a first look: over the whole range, where draws are, and about `places`."""
-        most = PLACES.get(len(self.names), FEWEST)
-        number = max(FEWEST, min(most, int((LOOKED_AT / self.within) ** (1 / len(self.names)))))
+        most = LOOK_POINTS.get(len(self.names), FEWEST_LOOK_POINTS)
+        number = max(FEWEST_LOOK_POINTS, min(most, int((LOOKED_AT / self.within) ** (1 / len(self.names)))))
         axes = [self.lattice.explored(name, number, self.depth) for name in self.names]
         for k in self.continuous:
             near = np.array([place[k] + step for place in places for step in (-BESIDE, 0.0, BESIDE)])
@@ -89,7 +89,7 @@ class Part:
         low, high = axis.coordinates[0], axis.coordinates[-1]
         return bare(self.lattice.scale(self.names[k]), np.unique(np.clip(coordinates, low, high)))
 
-    def at(self, place: Place, axes: Sequence[Axis]) -> list[Axis]:
+    def at(self, place: Coordinates, axes: Sequence[Axis]) -> list[Axis]:
         """Return the axes of a single point."""
         return [self.around(k, np.array([t]), axes[k]) for k, t in enumerate(place)]
 

@@ -15,19 +15,19 @@ from bnpriv.influence.base import Refinement
 from bnpriv.influence.density.agreement import Agreement, agreement, compared
 from bnpriv.influence.density.climb import STUBBORN, Look, Top, looks
 from bnpriv.influence.density.lattice import DEEPEST, Lattice, sided
-from bnpriv.influence.density.part import FACTOR, Part, Place
+from bnpriv.influence.density.part import FACTOR, Coordinates, DensityPart
 from bnpriv.influence.ratios import independent_parts
 from bnpriv.networks import Parameter
 from bnpriv.secrets.values import IntervalPair
 
 FEWEST_POINTS = 16
-LEVELS = 14
+GRID_LEVELS = 14
 """Grids have `FEWEST_POINTS` points per axis, then `FACTOR` times as many at every level."""
 
 LEAST_LEVELS = 3
 """Levels that are looked at before a value is believed."""
 
-TOLERANCE = 1e-7
+GRID_TOLERANCE = 1e-7
 """Change between two levels at which a value is taken for stable."""
 
 LOST = 1e-5
@@ -42,7 +42,7 @@ MUCH_COARSE = 1e-2
 MUCH_LOST = 1e-3
 """Grids that lose more than this are too coarse to tell growth from chance."""
 
-MISSED = 1e-6
+GRID_DRAW_TOLERANCE = 1e-6
 """What draws show beyond a grid and is less than this is no more than the grid's own error."""
 
 SLIGHT = 1e-3
@@ -100,8 +100,8 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
     tops: list[Top] = []
     both: dict[bool, Top] = {}
     shown = compared(lattice, tuple(parts_of(lattice, border, FEWEST_POINTS)))
-    places: list[Place] = []
-    for level in range(LEVELS):
+    places: list[Coordinates] = []
+    for level in range(GRID_LEVELS):
         points, depth = points_at(level), depth_at(lattice, level, tops)
         try:
             both = _both(lattice, border, points, depth, both, places)
@@ -134,7 +134,7 @@ def _agrees(agreed: Agreement, value: float) -> bool:
 
 def _beside(found: Settled, agreed: Agreement) -> Settled:
     """Return what was found with what draws say to it: what grids miss is added, or there is no value at all."""
-    missed = 2 * agreed.gap if agreed.gap > max(MISSED, SLIGHT * found.value) else 0.0
+    missed = 2 * agreed.gap if agreed.gap > max(GRID_DRAW_TOLERANCE, SLIGHT * found.value) else 0.0
     if _agrees(agreed, found.value):
         return replace(found, value=found.value + missed, change=found.change + missed)
     value = found.value + missed if agreed.gap <= LOOSE and not agreed.higher else math.inf
@@ -171,7 +171,7 @@ def _stable(history: Sequence[Refinement], top: Top) -> bool:
 
 
 def _tolerance(top: Top) -> float:
-    return TOLERANCE * (1 + abs(top.value))
+    return GRID_TOLERANCE * (1 + abs(top.value))
 
 
 def points_at(level: int) -> int:
@@ -186,7 +186,7 @@ def depth_at(lattice: Lattice, level: int, tops: Sequence[Top]) -> float:
     """
     last = tops[-LEAST_LEVELS:]
     if level > LEAST_LEVELS and all(
-        not top.endless and top.rest <= TOLERANCE / 10 and top.depth <= lattice.base for top in last
+        not top.endless and top.rest <= GRID_TOLERANCE / 10 and top.depth <= lattice.base for top in last
     ):
         return 2 * lattice.base
     return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
@@ -225,14 +225,14 @@ def _both(
     points: int,
     depth: float,
     before: Mapping[bool, Top],
-    beside: Sequence[Place],
+    beside: Sequence[Coordinates],
 ) -> dict[bool, Top]:
     """Return the tops of both directions, from where they were at the level `before` and the places `beside`."""
     if vanishing(lattice, points, depth):
         return {False: Top(value=math.inf)}
     ways: dict[bool, list[Look]] = {False: [], True: []}
     for k, names in enumerate(parts_of(lattice, border, points)):
-        part = Part(lattice=lattice, names=names, points=points, depth=depth)
+        part = DensityPart(lattice=lattice, names=names, points=points, depth=depth)
         for look in looks(part, [*(top.places[k] for top in before.values() if top.places), *beside]):
             ways[look.reverse].append(look)
     order = sorted(ways, key=lambda way: -sum(look.value for look in ways[way]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 
-FARTHEST = 170.0
+LARGEST_LOG_QUOTIENT = 170.0
 """Natural log of the largest and the least distance from a finite end of a support, or from heavy tails' centre.
 
 The square of a quotient of two such distances is still a double.
@@ -77,8 +77,8 @@ class Scale:
     def ends(self) -> tuple[float, float]:
         """Return the least and the largest t whose values differ from the ends of the support, and do not overflow."""
         if self.heavy:
-            return -math.asinh(FARTHEST), math.asinh(FARTHEST)
-        low, high = -FARTHEST, FARTHEST
+            return -math.asinh(LARGEST_LOG_QUOTIENT), math.asinh(LARGEST_LOG_QUOTIENT)
+        low, high = -LARGEST_LOG_QUOTIENT, LARGEST_LOG_QUOTIENT
         length = self.upper - self.lower if math.isfinite(self.upper - self.lower) else 1.0
         if not math.isfinite(self.lower) and not math.isfinite(self.upper):
             return -math.asinh(FARTHEST_WIDTHS), math.asinh(FARTHEST_WIDTHS)
@@ -138,7 +138,7 @@ class Scale:
 
 def _nearest(end: float, length: float) -> float:
     """Return the log of the least distance from an end that doubles tell from none, in lengths of the support."""
-    return max(-FARTHEST, math.log(4 * math.ulp(end)) - math.log(length))
+    return max(-LARGEST_LOG_QUOTIENT, math.log(4 * math.ulp(end)) - math.log(length))
 
 
 def _log_cosh(t: FloatArray) -> FloatArray:

@@ -13,13 +13,13 @@ from bnpriv.influence.density.axes import bare
 from bnpriv.influence.density.lattice import Lattice, sided
 from bnpriv.influence.density.refine import points_at
 
-LEVELS = (4, 2, 0)
+CONDITIONAL_LEVELS = (4, 2, 0)
 """Levels of the grids of what is integrated out; the first one that fits."""
 
 TAIL = 5e-4
 """Mass beyond either end of what is drawn, at least."""
 
-LOWEST = 5e-3
+LOWEST_PLOTTED_DENSITY = 5e-3
 """Densities that are lower than this, relative to the highest, are not drawn."""
 
 ACROSS = 400
@@ -52,12 +52,12 @@ def seen(lattice: Lattice, name: str) -> Seen:
     SizeError
         If a table would be too large.
     """
-    for level in LEVELS[:-1]:
+    for level in CONDITIONAL_LEVELS[:-1]:
         try:
             return _seen(lattice, name, points_at(level))
         except SizeError:
             continue
-    return _seen(lattice, name, points_at(LEVELS[-1]))
+    return _seen(lattice, name, points_at(CONDITIONAL_LEVELS[-1]))
 
 
 def _seen(lattice: Lattice, name: str, points: int) -> Seen:
@@ -80,7 +80,7 @@ def _worth_drawing(densities: FloatArray, masses: FloatArray) -> tuple[int, int]
     shares = np.cumsum(masses, axis=1) / masses.sum(axis=1, keepdims=True)
     inner = (shares > TAIL) & (shares < 1 - TAIL)
     height = np.max(densities, where=inner, initial=0.0)
-    places = np.flatnonzero(np.any(inner & (densities > LOWEST * height), axis=0))
+    places = np.flatnonzero(np.any(inner & (densities > LOWEST_PLOTTED_DENSITY * height), axis=0))
     return (int(places[0]), int(places[-1])) if places.size > 1 else (0, masses.shape[1] - 1)
 
 

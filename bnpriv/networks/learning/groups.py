@@ -12,7 +12,7 @@ from bnpriv.errors import DataError, NetworkError
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.graph import Parents, parents_of
 from bnpriv.networks.learning.network import Codes, Prior, drawn_tables, prior_text, seed_or_new
-from bnpriv.networks.learning.table import Values, fingerprint_of, public_columns
+from bnpriv.networks.learning.table import ColumnValues, fingerprint_of, public_columns
 from bnpriv.networks.posterior import Posterior
 from bnpriv.tables.schema import State
 
@@ -123,7 +123,7 @@ def _ends(name: str, declared: Sequence[float]) -> list[float]:
     return ends
 
 
-def _rates(name: str, values: Values, groups: Codes, share_of: Mapping[str, State]) -> np.ndarray:
+def _rates(name: str, values: ColumnValues, groups: Codes, share_of: Mapping[str, State]) -> np.ndarray:
     """Return the mean of a column, or the share of a category, in every group."""
     if name in share_of:
         numbers = [float(value == share_of[name]) for value in values]

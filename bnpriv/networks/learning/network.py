@@ -14,9 +14,9 @@ from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import DataError, NetworkError, SizeError
 from bnpriv.networks.declared import DeclaredTables, declared_tables
-from bnpriv.networks.factors import MOST_CELLS, LogTable
+from bnpriv.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.networks.graph import Graph, graph_of
-from bnpriv.networks.learning.table import Values, fingerprint_of, public_columns
+from bnpriv.networks.learning.table import ColumnValues, fingerprint_of, public_columns
 from bnpriv.networks.posterior import Posterior
 from bnpriv.tables.schema import State
 
@@ -71,9 +71,11 @@ def drawn_tables(
     flat = {name: np.full((len(states[name]), *(len(states[p]) for p in parents[name])), 1.0) for name in parents}
     shape = declared_tables(flat, states, parents, math.inf)
     cells = facts.draws * max(table.size for table in flat.values())
-    if cells > MOST_CELLS:
+    if cells > MOST_TABLE_CELLS:
         raise SizeError(
-            f"a table may have at most {MOST_CELLS:,} cells", found=f"{cells:,} in all draws", remedy="Draw fewer."
+            f"a table may have at most {MOST_TABLE_CELLS:,} cells",
+            found=f"{cells:,} in all draws",
+            remedy="Draw fewer.",
         )
     generator = np.random.default_rng(facts.seed)
     tables: dict[str, LogTable] = {}
@@ -138,7 +140,7 @@ def _declared(graph: object) -> tuple[dict[str, tuple[str, ...]], dict[str, Sequ
     return dict(graph_of(graph).parents), {}
 
 
-def _states(name: str, values: Values, declared: Mapping[str, Sequence[State]]) -> tuple[State, ...]:
+def _states(name: str, values: ColumnValues, declared: Mapping[str, Sequence[State]]) -> tuple[State, ...]:
     """Return the declared states, or those of the public table in their order."""
     if name in declared:
         return tuple(declared[name])
@@ -151,7 +153,7 @@ def _states(name: str, values: Values, declared: Mapping[str, Sequence[State]]) 
     return tuple(sorted(found))
 
 
-def _codes(name: str, values: Values, states: Sequence[State]) -> Codes:
+def _codes(name: str, values: ColumnValues, states: Sequence[State]) -> Codes:
     places = {state: k for k, state in enumerate(states)}
     try:
         return np.array([places[value] for value in values], dtype=np.intp)

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from bnpriv.errors import DataError, FileError
 from bnpriv.networks.posterior import TableFingerprint
 
-Values = list[Any]
+ColumnValues = list[Any]
 Hashes = NDArray[np.uint64]
 
 
-def public_columns(data: object, names: Iterable[str]) -> dict[str, Values]:
+def public_columns(data: object, names: Iterable[str]) -> dict[str, ColumnValues]:
     """Return columns of a public table.
 
     Parameters
@@ -45,7 +45,7 @@ def public_columns(data: object, names: Iterable[str]) -> dict[str, Values]:
     return _of_frame(data, names)
 
 
-def _of_file(path: Path, names: Iterable[str]) -> dict[str, Values]:
+def _of_file(path: Path, names: Iterable[str]) -> dict[str, ColumnValues]:
     import duckdb
 
     # "yes" and "no" stay what they are, and become no booleans
@@ -71,7 +71,7 @@ def _of_file(path: Path, names: Iterable[str]) -> dict[str, Values]:
         return _of_frame(relation, names)
 
 
-def _of_frame(data: object, names: Iterable[str]) -> dict[str, Values]:
+def _of_frame(data: object, names: Iterable[str]) -> dict[str, ColumnValues]:
     import narwhals as nw
 
     try:
@@ -84,7 +84,7 @@ def _of_frame(data: object, names: Iterable[str]) -> dict[str, Values]:
             found=f"a {type(data).__name__}",
             remedy="Pass a pandas, Polars, PyArrow or DuckDB table, or a path to a Parquet or CSV file.",
         ) from None
-    columns: dict[str, Values] = {}
+    columns: dict[str, ColumnValues] = {}
     for name in names:
         if name not in known:
             raise DataError(
@@ -92,8 +92,8 @@ def _of_frame(data: object, names: Iterable[str]) -> dict[str, Values]:
                 found="none of that name",
                 remedy="Rename the column, or leave it out of the graph.",
             )
-        held: Values = frame[name].to_list()
-        values: Values = [cast(Any, value).item() if isinstance(value, np.generic) else value for value in held]
+        held: ColumnValues = frame[name].to_list()
+        values: ColumnValues = [cast(Any, value).item() if isinstance(value, np.generic) else value for value in held]
         if not values or any(value is None or value != value for value in values):
             raise DataError(
                 f"the column {name!r} of the public table must have a value in every record",
@@ -104,7 +104,7 @@ def _of_frame(data: object, names: Iterable[str]) -> dict[str, Values]:
     return columns
 
 
-def fingerprint_of(columns: Mapping[str, Values]) -> TableFingerprint:
+def fingerprint_of(columns: Mapping[str, ColumnValues]) -> TableFingerprint:
     """Return hashes by which a table is recognized.
 
     Examples
@@ -126,7 +126,7 @@ def fingerprint_of(columns: Mapping[str, Values]) -> TableFingerprint:
     )
 
 
-def _hashes(values: Values) -> Hashes:
+def _hashes(values: ColumnValues) -> Hashes:
     known = {value: _hash(_plain(value)) for value in set(values)}
     return np.array([known[value] for value in values], dtype=np.uint64)
 

@@ -22,12 +22,12 @@ from bnpriv.render.document import (
     Table,
     Text,
 )
-from bnpriv.render.heat import Cell as HeatCell
+from bnpriv.render.heat import HeatCell
 from bnpriv.render.text import excess_text, name_text, number_text
 from bnpriv.report.values import Analysis, AttributeReport
 from bnpriv.report.words import draws_text, influence_text, node_text, setting_text, witness_text
 
-FEW = 12
+MOST_SILENT_COLUMNS = 12
 """Columns of a map that are shown though they tell nothing."""
 
 MOST_ROWS = 15
@@ -36,15 +36,13 @@ MOST_ROWS = 15
 MOST_LINES = 6
 """Rows of the network that are shown without being unfolded."""
 
-EPSILONS = (0.1, 0.5, 1.0, 2.0)
+CURVE_EPSILONS = (0.1, 0.5, 1.0, 2.0)
 """Where curves are tabulated."""
 
 OF_ONE_RECORD = (
     "What is told here is told by one record, about that record; the secret is about the whole table, and the noise "
     "follows from the laws of the answer."
 )
-
-DASH = "\u2013"
 
 
 def columns_section(report: Analysis) -> Section | None:
@@ -78,8 +76,8 @@ def _heat(report: Analysis) -> Iterator[Block]:
     if not most:
         return
     columns = sorted((name for name in report.network.attributes if name in most), key=lambda column: -most[column])
-    silent = [column for column in columns if most[column] == 0] if len(columns) > FEW else []
-    shown = columns[: len(columns) - len(silent)] or columns[:FEW]
+    silent = [column for column in columns if most[column] == 0] if len(columns) > MOST_SILENT_COLUMNS else []
+    shown = columns[: len(columns) - len(silent)] or columns[:MOST_SILENT_COLUMNS]
     caption = "Influence of single columns, in nats: rows are protected attributes, columns what is seen"
     if report.epsilon is not None:
         caption += f"; a star marks what tells more than epsilon {report.epsilon:g}"
@@ -146,13 +144,13 @@ def _last(told: Influence | None) -> str:
 
 def told_header(first: str, *, endless: bool, mu: bool, last: str = "") -> tuple[str, ...]:
     """Return the headings of a table of influences."""
-    deltas = [f"delta at {epsilon:g}" for epsilon in EPSILONS] if endless else []
+    deltas = [f"delta at {epsilon:g}" for epsilon in CURVE_EPSILONS] if endless else []
     return (first, "nats", *(["mu"] if mu else []), *deltas, *([last] if last else []))
 
 
 def told_numbers(*, endless: bool, mu: bool) -> tuple[int, ...]:
     """Return which columns of such a table hold numbers."""
-    return tuple(range(1, 2 + mu + endless * len(EPSILONS)))
+    return tuple(range(1, 2 + mu + endless * len(CURVE_EPSILONS)))
 
 
 def told_cells(
@@ -161,7 +159,7 @@ def told_cells(
     """Return a row of such a table; what the protected attribute drives itself tells without bound."""
     nats = "infinite" if told is None else "too large" if math.isnan(float(told)) else number_text(float(told))
     distance = number_text(math.inf) if told is None or told.mu is None else number_text(told.mu)
-    deltas = [_delta(told, epsilon) for epsilon in EPSILONS] if endless else []
+    deltas = [_delta(told, epsilon) for epsilon in CURVE_EPSILONS] if endless else []
     return (first, nats, *([distance] if mu else []), *deltas, *([] if last is None else [last]))
 
 

@@ -9,9 +9,9 @@ from bnpriv.render.text import name_text, number_text
 from bnpriv.report.values import Analysis, AttributeReport, EdgeEffect
 from bnpriv.report.words import asked_text
 
-ARROW, MINUS = " \u2192 ", "\u2212"
+SPACED_ARROW, MINUS = " \u2192 ", "\u2212"
 
-INTRO = (
+EDGES_INTRO = (
     "What to question in the model: every edge between the protected attribute and these columns, with what they would "
     "tell if that dependence did not exist. An edge that changes much deserves the best evidence."
 )
@@ -26,7 +26,7 @@ def edges_section(report: Analysis) -> Section | None:
         return Section(title="Which dependences matter", blocks=(why,), id="edges", folded=True)
     if not tables:
         return None
-    return Section(title="Which dependences matter", blocks=(Paragraph(INTRO), *tables), id="edges", folded=True)
+    return Section(title="Which dependences matter", blocks=(Paragraph(EDGES_INTRO), *tables), id="edges", folded=True)
 
 
 def _table(report: Analysis, row: AttributeReport) -> Table:
@@ -44,7 +44,7 @@ def _table(report: Analysis, row: AttributeReport) -> Table:
 
 def _row(effect: EdgeEffect, now: float) -> tuple[Text, Text, Text]:
     parent, child = effect.edge
-    edge = (Name(parent), ARROW, Name(child))
+    edge = (Name(parent), SPACED_ARROW, Name(child))
     if effect.influence is None:
         return edge, "too large", ""
     return edge, _nats(effect.nats), _change(now, effect.nats)

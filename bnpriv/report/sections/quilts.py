@@ -11,7 +11,7 @@ from bnpriv.report.sections.columns import told_cells, told_header, told_numbers
 from bnpriv.report.values import Analysis, AttributeReport, RankedQuilt
 from bnpriv.report.words import witness_text
 
-INTRO = (
+QUILTS_INTRO = (
     "A quilt shields the protected attribute from the remote columns: they tell no more than the quilt does. The less "
     "a quilt tells, the better; the fewer queried columns are near, the less noise has to be hidden."
 )
@@ -23,7 +23,7 @@ def quilts_section(report: Analysis) -> Section | None:
         return None
     blocks = tuple(block for row in report.attributes for block in _of(row))
     return Section(
-        title="Quilts, the least telling first", blocks=(Paragraph(INTRO), *blocks), id="quilts", folded=True
+        title="Quilts, the least telling first", blocks=(Paragraph(QUILTS_INTRO), *blocks), id="quilts", folded=True
     )
 
 

@@ -7,22 +7,22 @@ from importlib.resources import files
 
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import odds
+from bnpriv.influence.losses import LEAST_MARGIN
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.answer import narrowest
-from bnpriv.mechanisms.quilt_scales import LEAST_MARGIN
-from bnpriv.mechanisms.usefulness import LIMITS, Usefulness, Verdict
+from bnpriv.mechanisms.usefulness import LIMITS, Usefulness, UsefulnessWord
 from bnpriv.noise.continuous import Laplace
 from bnpriv.render import Json
 from bnpriv.render.bars import WHOLE, bar_legend, noise_bar
 from bnpriv.render.document import Live, Paragraph, Section
 from bnpriv.render.html import Html, data_block, element, facts, join
 from bnpriv.render.text import name_text, number_text
-from bnpriv.report.curves import Curve
+from bnpriv.report.curves import ScaleCurve
 from bnpriv.report.slider import Slider
 
-VERDICTS: tuple[Verdict, ...] = ("exact", "sharp", "useful", "coarse", "useless", "unknown")
+VERDICTS: tuple[UsefulnessWord, ...] = ("exact", "sharp", "useful", "coarse", "useless", "unknown")
 
-WORDS = "report.to_html(path) writes a page with an epsilon slider."
+SLIDER_NOTE = "report.to_html(path) writes a page with an epsilon slider."
 
 
 def slider_section(slider: Slider | Refusal) -> Section:
@@ -109,12 +109,12 @@ def slider_data(slider: Slider) -> Json:
     }
 
 
-def _sentence(verdict: Verdict, outputs: int) -> list[str]:
+def _sentence(verdict: UsefulnessWord, outputs: int) -> list[str]:
     """Return what comes before and after the share in the sentence of a verdict."""
     return str(Usefulness(verdict, math.nan if verdict == "unknown" else 0.0, outputs)).split("0 %")
 
 
-def _curve(curve: Curve) -> Json:
+def _curve(curve: ScaleCurve) -> Json:
     rows = [
         [choice.sensitivity, choice.told, ", ".join(name_text(name) for name in sorted(choice.near))]
         for choice in curve.candidates

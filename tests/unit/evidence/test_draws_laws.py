@@ -337,7 +337,7 @@ def test_what_was_drawn_serves_all_mechanisms_and_is_let_go() -> None:
 
 
 def test_seeds_differ_between_batches_sides_and_networks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forward_module, "MOST_AT_ONCE", 20 * 300)
+    monkeypatch.setattr(forward_module, "MOST_NUMBERS_AT_ONCE", 20 * 300)
     simulator = Coins()
     for seed in (0, 1):
         sides = bp.intervals((0.3, 0.5), ((0.1, 0.2), (0.6, 0.7)))
@@ -389,7 +389,7 @@ def test_columns_that_the_model_does_not_draw_are_refused() -> None:
 
 
 def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forward_module, "MOST_NUMBERS", 1e6)
+    monkeypatch.setattr(forward_module, "MOST_SAMPLED_NUMBERS", 1e6)
     framework, query = coins(draws=60_000)
     assert "may hold 1e+06 numbers" in refusal_of(framework, query)
     rare, _ = coins(secrets=bp.intervals(((0.3, 0.301), (0.5, 0.6))), draws=4000)

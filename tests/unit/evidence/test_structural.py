@@ -65,7 +65,7 @@ def test_what_was_asked_before_changes_no_calibration(kind: str) -> None:
 def test_a_search_with_little_work_counts_what_is_known_like_everything_else(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bnpriv.mechanisms.quilt.MOST_WORK", 2_000 * (1 + seed))
+    monkeypatch.setattr("bnpriv.mechanisms.quilt.MOST_SEARCH_CELLS", 2_000 * (1 + seed))
     case = oracles.random_case(np.random.default_rng(seed), most_nodes=6)
     evidence = influences(case.framework)
     if isinstance(evidence, bp.errors.Refusal):

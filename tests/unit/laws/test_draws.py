@@ -12,7 +12,7 @@ import bnpriv as bp
 import bnpriv.laws.draws as draws_module
 from bnpriv.bound import up
 from bnpriv.divergences.gaussian_mixture import LARGEST_BEND
-from bnpriv.evidence import Drawn, LawPair
+from bnpriv.evidence import DrawFacts, LawPair
 from bnpriv.laws import Draws
 from bnpriv.laws.draws import draws_needed, gathered, missed
 from bnpriv.mechanisms.from_draws import missed_by
@@ -231,7 +231,7 @@ def test_the_confidence_is_shared_by_all_calibrations_that_a_plan_chooses_among(
 ) -> None:
     """Each of the three may miss its share alone: together they fail no more often than is said."""
     laws = [draws.empirical() for draws in two_samples(1)]
-    drawn = Drawn(draws=5000, confidence=confidence, moved=0.0, variance=0.0, drift=0.0)
+    drawn = DrawFacts(draws=5000, confidence=confidence, moved=0.0, variance=0.0, drift=0.0)
     pair = LawPair(pair="a against b", first=laws[0], second=laws[1], rounding=0.0, kind="certified", drawn=drawn)
     assert missed_by(pair, ratio) >= missed(5000, (1 - confidence) / 3, ratio)
     assert missed_by(replace(pair, drawn=replace(drawn, confidence=None)), ratio) == 0

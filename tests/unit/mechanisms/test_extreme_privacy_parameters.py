@@ -86,7 +86,7 @@ def test_row_42_a_plan_lists_a_mechanism_that_finds_no_noise(monkeypatch: pytest
     framework, query = bp.example("four-people"), first_query("four-people")
     # the distance of the laws is enough; as if it were not known
     assert bp.TightMechanism(noise="gaussian").calibrate(framework, query, epsilon=60.0, delta=1e-9).scale < math.inf
-    monkeypatch.setattr(tight._Search, "_enough", lambda *_: math.inf)
+    monkeypatch.setattr(tight._TightSearch, "_enough", lambda *_: math.inf)
     with pytest.raises(RefusedError, match="must be computed more closely"):
         bp.TightMechanism(noise="gaussian").calibrate(framework, query, epsilon=60.0, delta=1e-9)
     plan = bp.plan(framework, query, epsilon=60.0, delta=1e-9)

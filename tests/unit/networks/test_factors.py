@@ -302,8 +302,8 @@ def test_sizes_are_refused_before_anything_is_allocated(
         tracemalloc.stop()
     assert isinstance(refusal.value, BnprivError)
     assert isinstance(refusal.value, MemoryError)
-    assert f"{factors.MOST_CELLS:,}" in refusal.value.required
-    assert int(refusal.value.found.split(" cells")[0].replace(",", "")) > factors.MOST_CELLS
+    assert f"{factors.MOST_TABLE_CELLS:,}" in refusal.value.required
+    assert int(refusal.value.found.split(" cells")[0].replace(",", "")) > factors.MOST_TABLE_CELLS
     assert refusal.value.remedy
 
 

@@ -31,7 +31,7 @@ from bnpriv.render.document import (
     Table,
     fact,
 )
-from bnpriv.render.heat import Cell as HeatCell
+from bnpriv.render.heat import HeatCell
 from bnpriv.render.html import Html
 from bnpriv.render.shown import Shown
 

@@ -42,7 +42,7 @@ def test_row_45_a_report_with_tables_too_large_comes_out() -> None:
 def test_row_45_bounds_of_a_report_are_never_below_the_influences(monkeypatch: pytest.MonkeyPatch) -> None:
     network = dense(12, 3)
     exact = {str(*row.columns): float(row) for row in bp.influence_report(network, protect="v0").attributes[0].columns}
-    monkeypatch.setattr(analysis_module, "MOST_WORK", 0)
+    monkeypatch.setattr(analysis_module, "MOST_ELIMINATION_CELLS", 0)
     monkeypatch.setattr(analysis_module, "LEAST_WORK", 64)
     rows = bp.influence_report(network, protect="v0").attributes[0].columns
     assert any(row.too_large for row in rows)
