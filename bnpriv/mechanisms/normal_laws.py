@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
-from bnpriv.divergences import Constant, gaussian_ratio
+from bnpriv.divergences import GaussianConstant, gaussian_ratio
 from bnpriv.errors import Refusal
 from bnpriv.evidence import LawPair, Laws
 from bnpriv.laws import Normal
@@ -196,7 +196,7 @@ def mahalanobis(gap: FloatArray, covariance: FloatArray) -> float:
 
 
 def normal_ratio(
-    pairs: Sequence[NormalPair], epsilon: float, delta: float, constant: Constant = "analytic"
+    pairs: Sequence[NormalPair], epsilon: float, delta: float, constant: GaussianConstant = "analytic"
 ) -> float | Refusal:
     """Return the largest gap in standard deviations that is private, once what differs in covariances is paid for.
 
