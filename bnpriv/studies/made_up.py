@@ -37,9 +37,9 @@ from bnpriv.studies.records import (
 )
 from bnpriv.tables.schema import Categorical, Column, Integer, Schema
 
-Columns = Mapping[str, NDArray[Any]]
+MadeUpColumns = Mapping[str, NDArray[Any]]
 
-TRIED = 20_000
+TABLES_TRIED = 20_000
 """Draws of parameters that tell how often numbers lie where a secret wants them."""
 
 MOST_AT_ONCE = 2**22
@@ -87,7 +87,7 @@ class MadeUp:
         How probable what was assumed is under the model; None where no model says it.
     """
 
-    columns: Columns
+    columns: MadeUpColumns
     probability: float | None = None
 
 
@@ -215,15 +215,15 @@ def _share(
     if not sides:
         return 1.0
     seed = _seed(asked.random)
-    found = network.simulator(tuple(sides), TRIED, seed=seed, given=given, records=asked.records)
-    met = int(np.count_nonzero(_inside(found, sides, TRIED)))
+    found = network.simulator(tuple(sides), TABLES_TRIED, seed=seed, given=given, records=asked.records)
+    met = int(np.count_nonzero(_inside(found, sides, TABLES_TRIED)))
     if met < 2:
         raise RefusedError(
-            f"a secret must come up in at least 2 of {TRIED:,} draws of its parameters",
+            f"a secret must come up in at least 2 of {TABLES_TRIED:,} draws of its parameters",
             found=str(met),
             remedy="Choose wider or more probable intervals.",
         )
-    return met / TRIED
+    return met / TABLES_TRIED
 
 
 def _seed(random: np.random.Generator) -> int:

@@ -33,7 +33,7 @@ Places = Mapping[str, NDArray[np.int64]]
 AT_ONCE = 2**18
 """Records that are drawn at once where only some are kept."""
 
-MOST_TRIED = 2**26
+MOST_RECORDS_TRIED = 2**26
 """Records that are drawn to keep those that are asked for."""
 
 
@@ -298,7 +298,7 @@ def draw_with_property(
             kept[value].append({name: column[here] for name, column in columns.items()})
             left[value] -= len(here)
         tried += batch
-        if tried > MOST_TRIED:
+        if tried > MOST_RECORDS_TRIED:
             raise RefusedError(
                 "records that a table is made of must come up in draws of the model",
                 found=f"{sum(left.values()):,} missing after {tried:,} draws",
