@@ -1,5 +1,6 @@
 """Mechanisms: each one file, one claim in docs/claims, one line here."""
 
+from bnpriv.mechanisms.attribute_gaussian import AttributeGaussianMechanism
 from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.mechanisms.certificate import Certificate, Decision
 from bnpriv.mechanisms.chain import MarkovChainMechanism
@@ -19,6 +20,7 @@ STANDARD: tuple[Mechanism, ...] = (
     TightMechanism(noise="gaussian"),
     WassersteinMechanism(),
     WassersteinMechanism(noise="gaussian"),
+    AttributeGaussianMechanism(),
     MarkovChainMechanism(),
     MarkovChainMechanism(influence="spectral"),
     ColumnMechanism(),
@@ -28,6 +30,7 @@ STANDARD: tuple[Mechanism, ...] = (
 
 __all__ = [
     "STANDARD",
+    "AttributeGaussianMechanism",
     "Calibration",
     "Certificate",
     "ChainDecision",

@@ -1,0 +1,171 @@
+"""Gaussian noise for answers with normal laws: only what the answer's own uncertainty does not already hide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, up
+from bnpriv.divergences import CONSTANTS, Constant, constant_refusal, delta_of_constant
+from bnpriv.errors import ParameterError, Refusal
+from bnpriv.evidence import laws
+from bnpriv.frameworks import DistributionPrivacy, Framework
+from bnpriv.laws import Normal
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.laws_certificate import law_certificate
+from bnpriv.mechanisms.normal_laws import NormalPair, mahalanobis, normal_pairs, normal_ratio
+from bnpriv.mechanisms.search import found_scale, least_scale
+from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
+from bnpriv.queries.base import Query
+
+RULE = "the gap of the means, against the uncertainty of the answer"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AttributeGaussianMechanism(Mechanism):
+    """Gaussian noise for normal laws: the least that, with the answer's own uncertainty, hides the gap of the means.
+
+    Parameters
+    ----------
+    constant : {"analytic", "textbook", "lecture"}
+        The exact curve of the normal law; the square root of 2 log(1.25/delta), or of 2 log(2/delta), over epsilon.
+    beyond_proof : bool
+        Waive the refusal of an epsilon above 1 with the last two constants; the guarantee then names the delta that
+        holds.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If an option is none of these.
+
+    Notes
+    -----
+    docs/claims/attribute_gaussian.md. For one number the variance is the largest ``(gap / ratio)^2 - variance`` over
+    all pairs and models, and 0 if none is above; for several numbers it is the least ``s^2`` with
+    ``gap' (covariance + s^2 I)^-1 gap <= ratio^2``. Zhang, Ohrimenko, Cummings, "Attribute Privacy: Framework and
+    Mechanisms" (FAccT 2022), section 4.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> from bnpriv.laws import Normal
+    >>> framework = bp.DistributionPrivacy([(Normal(0.0, 9.0), Normal(5.0, 9.0))], source="a textbook")
+    >>> mechanism = bp.mechanisms.AttributeGaussianMechanism()
+    >>> round(mechanism.calibrate(framework, epsilon=1.0, delta=1e-3).scale, 4)
+    12.5187
+    """
+
+    constant: Constant = "analytic"
+    beyond_proof: bool = False
+    large_delta: bool = False
+    claim: ClassVar[str] = "attribute_gaussian.md"
+
+    def __post_init__(self) -> None:
+        checks.member("constant", self.constant, CONSTANTS, error=ParameterError)
+        checks.flag("beyond_proof", self.beyond_proof)
+        checks.flag("large_delta", self.large_delta)
+
+    def concerns(self, framework: Framework) -> bool:
+        """Return whether normal laws were declared."""
+        return isinstance(framework, DistributionPrivacy) and any(
+            isinstance(law, Normal) for pair in framework.pairs for law in pair
+        )
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        refusal = noise_refusal("gaussian", framework, delta, large_delta=self.large_delta)
+        refusal = refusal or constant_refusal(self.constant, epsilon, beyond_proof=self.beyond_proof)
+        if refusal is not None:
+            return refusal
+        evidence = laws(framework, query)
+        found = evidence if isinstance(evidence, Refusal) else normal_pairs(evidence)
+        ratio = found if isinstance(found, Refusal) else normal_ratio(found, epsilon, delta, self.constant)
+        return ratio if isinstance(ratio, Refusal) else None
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        evidence = laws(framework, query)
+        pairs = evidence if isinstance(evidence, Refusal) else normal_pairs(evidence)
+        if isinstance(evidence, Refusal) or isinstance(pairs, Refusal):
+            raise (evidence if isinstance(evidence, Refusal) else pairs).error()
+        ratio = normal_ratio(pairs, epsilon, delta, self.constant)
+        if isinstance(ratio, Refusal):
+            raise ratio.error()
+        declared = isinstance(framework, DistributionPrivacy) and not framework.of_records
+        decisions = sorted((_decided(pair, ratio, declared=declared) for pair in pairs), key=lambda d: -d.scale)
+        certificate = law_certificate(
+            framework,
+            query,
+            evidence,
+            decisions,
+            theorem=f"Attribute-private Gaussian mechanism, {self.constant} constant",
+            claim=self.claim,
+        )
+        spent = delta_of_constant(epsilon, delta, self.constant)
+        scale = found_scale(decisions[0].scale, epsilon, delta)
+        noise = Gaussian(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
+        return noise, certificate, spent
+
+
+def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
+    """Return what one pair needs: the least deviation at which its gap is at most `ratio` standard deviations long."""
+    far = float(np.linalg.norm(each.gap)) * (1 + 4 * (len(each.gap) + 2) * UNIT_ROUNDOFF)
+    # what is declared of the exact answer holds for its rounding too as long as no noise is added to the rounded one
+    free = declared or each.pair.rounding == 0
+    length = gap_length(each, far, free=free)
+    guess = (far + each.pair.rounding) / ratio or each.pair.rounding or 1.0
+    return LawDecision(
+        protected=each.protected,
+        pair=each.pair.pair,
+        model=each.model,
+        rule=RULE,
+        distance=Bound(float(np.max(np.abs(each.gap))), far, each.pair.kind),
+        kind=each.pair.kind,
+        scale=least_scale(length, ratio, up(guess)),
+        noise="gaussian",
+        first=each.first,
+        second=each.second,
+    )
+
+
+def gap_length(each: NormalPair, far: float, *, free: bool) -> Callable[[float], float]:
+    """Return how long a gap is, in standard deviations of answer and noise, as a function of the noise, rounded up.
+
+    Parameters
+    ----------
+    each : NormalPair
+    far : float
+        The 2-norm of its gap, rounded up.
+    free : bool
+        Whether rounding the answer costs nothing where no noise is added.
+
+    Notes
+    -----
+    A share of the variance of the noise hides that answers are rounded before it is added: docs/claims/
+    attribute_gaussian.md.
+    """
+    rounding, identity = each.pair.rounding, np.eye(len(each.gap))
+    share = rounding / (far + rounding) if rounding else 0.0
+
+    def length(scale: float) -> float:
+        if scale == 0:
+            return mahalanobis(each.gap, each.covariance) if free else math.inf
+        variance = scale * scale * (1 - 4 * UNIT_ROUNDOFF)
+        if not math.isfinite(variance):
+            return math.inf
+        told = mahalanobis(each.gap, each.covariance + variance * (1 - share) * identity)
+        hidden = rounding / math.sqrt(variance * share) if rounding else 0.0
+        return math.hypot(told, hidden) * (1 + 8 * UNIT_ROUNDOFF)
+
+    return length
