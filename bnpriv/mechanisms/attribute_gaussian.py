@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, up
 from bnpriv.divergences import CONSTANTS, Constant, constant_refusal, delta_of_constant
 from bnpriv.errors import ParameterError, Refusal
-from bnpriv.evidence import laws
+from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import DistributionPrivacy, Framework
 from bnpriv.laws import Normal
 from bnpriv.mechanisms.base import Mechanism
@@ -63,7 +63,7 @@ class AttributeGaussianMechanism(Mechanism):
     >>> framework = bp.DistributionPrivacy([(Normal(0.0, 9.0), Normal(5.0, 9.0))], source="a textbook")
     >>> mechanism = bp.mechanisms.AttributeGaussianMechanism()
     >>> round(mechanism.calibrate(framework, epsilon=1.0, delta=1e-3).scale, 4)
-    12.5187
+    12.5188
     """
 
     constant: Constant = "analytic"
@@ -87,21 +87,27 @@ class AttributeGaussianMechanism(Mechanism):
         refusal = refusal or constant_refusal(self.constant, epsilon, beyond_proof=self.beyond_proof)
         if refusal is not None:
             return refusal
+        found = self._pairs(framework, query, epsilon, delta)
+        return found if isinstance(found, Refusal) else None
+
+    def _pairs(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Laws, list[NormalPair], float] | Refusal:
+        """Return the laws, the pairs of normal ones, and the largest gap in deviations that is private."""
         evidence = laws(framework, query)
-        found = evidence if isinstance(evidence, Refusal) else normal_pairs(evidence)
-        ratio = found if isinstance(found, Refusal) else normal_ratio(found, epsilon, delta, self.constant)
-        return ratio if isinstance(ratio, Refusal) else None
+        pairs = evidence if isinstance(evidence, Refusal) else normal_pairs(evidence)
+        ratio = pairs if isinstance(pairs, Refusal) else normal_ratio(pairs, epsilon, delta, self.constant)
+        if isinstance(evidence, Refusal) or isinstance(pairs, Refusal) or isinstance(ratio, Refusal):
+            return next(each for each in (evidence, pairs, ratio) if isinstance(each, Refusal))
+        return evidence, pairs, ratio
 
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
-        evidence = laws(framework, query)
-        pairs = evidence if isinstance(evidence, Refusal) else normal_pairs(evidence)
-        if isinstance(evidence, Refusal) or isinstance(pairs, Refusal):
-            raise (evidence if isinstance(evidence, Refusal) else pairs).error()
-        ratio = normal_ratio(pairs, epsilon, delta, self.constant)
-        if isinstance(ratio, Refusal):
-            raise ratio.error()
+        found = self._pairs(framework, query, epsilon, delta)
+        if isinstance(found, Refusal):
+            raise found.error()
+        evidence, pairs, ratio = found
         declared = isinstance(framework, DistributionPrivacy) and not framework.of_records
         decisions = sorted((_decided(pair, ratio, declared=declared) for pair in pairs), key=lambda d: -d.scale)
         certificate = law_certificate(

@@ -418,6 +418,7 @@ class Calibration(Shown):
         stored = read_record(text, CALIBRATION_FORMAT)
         mechanism = _mechanism(stored)
         asked = field_of(stored, "query", str)
+        query = own_query(framework) if query is None else query
         if query is None or str(query) != asked:
             try:
                 query = parse_query(asked)
