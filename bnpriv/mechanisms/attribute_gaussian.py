@@ -11,7 +11,7 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, up
-from bnpriv.divergences import CONSTANTS, Constant, constant_refusal, delta_of_constant
+from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal, delta_of_constant
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import DistributionPrivacy, Framework
@@ -66,7 +66,7 @@ class AttributeGaussianMechanism(Mechanism):
     12.5188
     """
 
-    constant: Constant = "analytic"
+    constant: GaussianConstant = "analytic"
     beyond_proof: bool = False
     large_delta: bool = False
     claim: ClassVar[str] = "attribute_gaussian.md"
