@@ -54,9 +54,13 @@ def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws
         assert isinstance(second, (Atoms, Normal))
         dimension = first.dimension
         # declared atoms of fractions need not be the very doubles that are released
-        pair = LawPair(pair=f"pair {k}", first=first, second=second, rounding=rounding)
+        pair = LawPair(pair=_label(framework, k), first=first, second=second, rounding=rounding)
         found.append(Constraint(protected="the distribution", model=k, record=None, pairs=(pair,)))
     return GivenLaws(tuple(found), dimension, rounding, ("The declared laws are those of the answer.",))
+
+
+def _label(framework: DistributionPrivacy, k: int) -> str:
+    return "the two declared ones" if len(framework.pairs) == 1 else f"pair {k} of those declared"
 
 
 def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaws | Refusal:
@@ -75,7 +79,7 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
                 remedy="Add it to the networks.",
             )
         laws = [network_record_law(network, framework.schema, query) for network in (first, second)]
-        label = f"pair {k}"
+        label = _label(framework, k)
         record = record_pair(form, label, (laws[0], laws[1]), (framework.schema.records,), "exact")
         exact = _exact(label, laws, form)
         found.append(Constraint(protected="the distribution", model=k, record=record, pairs=exact))

@@ -13,7 +13,7 @@ from bnpriv.frameworks import odds
 from bnpriv.frameworks.protected import ProtectedSecret
 from bnpriv.render import Document, HasCard, Json, number_text
 from bnpriv.render.document import Block, Fact, Paragraph, Quote, Section, Table, fact
-from bnpriv.render.text import and_text, full_text, name_text, percent_text
+from bnpriv.render.text import and_text, full_text, name_text, percent_text, rounded_up
 
 DOUBLED = math.log(2)
 """With delta above 0: odds rise by more than twice exp(epsilon) with probability at most 2 delta."""
@@ -116,7 +116,7 @@ class Guarantee(HasCard):
         """Return what a belief becomes at most, or, where no belief is bounded, the factor on the odds."""
         if self.with_belief:
             return odds.belief_text(prior, self.nats)
-        return f"odds times {odds.factor_text(self.nats)}"
+        return odds.odds_text(self.nats)
 
     @property
     def belief_caption(self) -> str:
@@ -135,7 +135,7 @@ class Guarantee(HasCard):
         )
         return (
             "Only some pairs of secrets are protected, so that no belief is bounded: the odds between the two secrets "
-            f"of a protected pair rise by at most a factor {odds.factor_text(self.nats)}{rare}."
+            f"of a protected pair rise {odds.multiplied_text(self.nats)}{rare}."
         )
 
     @property
@@ -237,7 +237,7 @@ def _percent(share: float) -> str:
 
 def probability_text(share: float) -> str:
     """Return a probability that something has at most, rounded up."""
-    return number_text(odds.rounded_up(share), odds.DIGITS)
+    return number_text(rounded_up(share), odds.DIGITS)
 
 
 def observer_text(models: int, *, by_intervals: bool = False, models_text: str = "") -> str:
@@ -261,12 +261,13 @@ def observer_fact(observer: str, sees: str = "the answer") -> Fact:
 
 def belief_fact(guarantee: Guarantee) -> Fact:
     """Return in one number how far an answer can move a belief, or odds where no belief is bounded."""
-    rare = ", but for rare answers" if guarantee.delta else ""
+    rare = (
+        f", except with probability at most {probability_text(guarantee.failure)}" if 0 < guarantee.failure < 1 else ""
+    )
     if guarantee.with_belief:
         moved = f"A belief of 10 % in a secret becomes at most {guarantee.moved_text()}{rare}."
     else:
-        factor = odds.factor_text(guarantee.nats)
-        moved = f"The odds between the two secrets of a pair move by at most a factor {factor}{rare}."
+        moved = f"The odds between the two secrets of a pair move {odds.multiplied_text(guarantee.nats)}{rare}."
     return fact("What it can change", moved)
 
 

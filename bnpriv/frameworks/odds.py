@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from bnpriv.render.text import number_text, percent_text
+from bnpriv.render.text import number_text, percent_text, rounded_up
 
 PRIOR = 0.1
 """The belief whose change illustrates a bound on odds."""
@@ -16,9 +16,6 @@ PRIORS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
 """The beliefs of which a page says how far they can move."""
 
 DIGITS = 3
-
-ODDS_ROUNDING = 1e-12
-"""Relative excess over a number of few digits that is rounding error, not part of the number."""
 
 
 def belief(prior: float, nats: float) -> float:
@@ -49,29 +46,35 @@ def belief_rows(nats: float) -> list[tuple[str, str]]:
 
 
 def factor_text(nats: float) -> str:
-    """Return exp(nats), rounded up; as a power where the number would be too large to be read.
+    """Return exp(nats), rounded up; as a power of ten where the number would be too large to be read.
 
     Examples
     --------
     >>> factor_text(1.0), factor_text(0.2), factor_text(8.0), factor_text(1000.0), factor_text(float("inf"))
-    ('2.72', '1.23', '2,990', 'exp(1000)', 'infinite')
+    ('2.72', '1.23', '2,990', '10^435', 'infinite')
     """
     if math.isinf(nats):
         return "infinite"
-    return f"exp({rounded_up(nats, 6):g})" if nats > 30 else number_text(rounded_up(math.exp(nats)), DIGITS)
+    return number_text(rounded_up(math.exp(nats)), DIGITS) if nats <= 30 else f"10^{math.ceil(nats / math.log(10))}"
 
 
-def rounded_up(value: float, digits: int = DIGITS) -> float:
-    """Return a number of at least 0 with few digits, rounded up.
+def multiplied_text(nats: float) -> str:
+    """Return in words what happens to odds that move by at most so many nats.
 
     Examples
     --------
-    >>> rounded_up(1.2214), rounded_up(0.001), rounded_up(0.0)
-    (1.23, 0.001, 0.0)
+    >>> multiplied_text(1.0), multiplied_text(float("inf"))
+    ('by at most a factor 2.72', 'by any factor')
     """
-    if value == 0:
-        return 0.0
-    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
-    if step == 0:
-        return value
-    return float(f"{math.ceil(value / step * (1 - ODDS_ROUNDING)) * step:.{digits}g}")
+    return "by any factor" if math.isinf(nats) else f"by at most a factor {factor_text(nats)}"
+
+
+def odds_text(nats: float) -> str:
+    """Return the same for the cell of a table.
+
+    Examples
+    --------
+    >>> odds_text(1.0), odds_text(float("inf"))
+    ('odds times 2.72', 'not bounded')
+    """
+    return "not bounded" if math.isinf(nats) else f"odds times {factor_text(nats)}"

@@ -6,7 +6,7 @@ A new kind of network plugs in by ``influence_of.register``; see `Details` for w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
 from typing import TYPE_CHECKING, Protocol, final
@@ -21,7 +21,7 @@ from bnpriv.networks import State
 from bnpriv.networks.base import Network
 from bnpriv.render import Document, HasCard, number_text, plotting, set_text
 from bnpriv.render.document import Items, Name, Names
-from bnpriv.render.text import nats_text, visible
+from bnpriv.render.text import of_nats, upper_text, visible
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.pair import Pair
 
@@ -323,7 +323,7 @@ class Influence(HasCard):
     def document(self) -> Document:
         """Return how much is told, how well that is known, and how it is told."""
         first, *lines = self.explain().splitlines()
-        told = f" {'tells' if len(self.columns) == 1 else 'tell'} {nats_text(float(self))} nats about "
+        told = f" {tells(self.columns)} {of_nats(upper_text(float(self)))} about "
         return Document(
             kind="influence",
             kicker=f"bnpriv influence, {self.kind}",
@@ -341,9 +341,15 @@ class Influence(HasCard):
         )
 
 
+def tells(columns: Collection[str]) -> str:
+    """Return the verb that goes with so many columns."""
+    return "tells" if len(columns) == 1 else "tell"
+
+
 def plain_text(influence: Influence) -> str:
     """Return in one sentence how much is told."""
-    return f"{set_text(influence.columns)} tells {number_text(float(influence))} nats about {influence.protected}."
+    told = of_nats(upper_text(float(influence)))
+    return f"{set_text(influence.columns)} {tells(influence.columns)} {told} about {influence.protected}."
 
 
 @singledispatch

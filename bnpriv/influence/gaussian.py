@@ -16,7 +16,7 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
-from bnpriv.influence.base import Influence, asked_columns, influence_of, worst_place
+from bnpriv.influence.base import Influence, asked_columns, influence_of, tells, worst_place
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.kinds import assumptions_of
 from bnpriv.influence.losses import laplace_excess, private_shifts
@@ -121,11 +121,11 @@ class GaussianDetails:
         """Return in words what the largest Mahalanobis distance means."""
         names, mu = set_text(influence.columns), number_text(self.mu)
         if self.mu == 0:
-            return f"{names} tells 0 nats about {influence.protected}."
+            return f"{names} {tells(influence.columns)} 0 nats about {influence.protected}."
         return (
-            f"{names} tells the secrets {influence.pair} of {influence.protected} apart as well as one normal number "
-            f"of deviation 1 that they move by {mu} (mu = {mu}).\nNo factor bounds the odds, but a large one is "
-            "improbable: delta(epsilon) says how much."
+            f"{names} {tells(influence.columns)} {influence.pair} of {influence.protected} apart as well as one normal "
+            f"number of deviation 1 whose mean differs by {mu} between them (mu = {mu}).\nNo factor "
+            "bounds the odds, but a large one is improbable: delta(epsilon) says how much."
         )
 
     def conditional(self, influence: Influence, column: str) -> TwoCurves:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from bnpriv.frameworks import odds
 from bnpriv.render.heat import HeatCell
-from bnpriv.render.text import nats_text, some_text
+from bnpriv.render.text import of_nats, some_text, upper_text
 
 HEAT_LEVELS = ((0.1, "1"), (0.5, "2"), (1.0, "3"), (2.0, "4"), (4.0, "5"))
 """Colours of a heat map: up to so many nats."""
@@ -26,9 +26,7 @@ LEGEND: tuple[tuple[str, str], ...] = (
 """What the colours mean."""
 
 
-def heat_cell(
-    nats: float | None, columns: Collection[str], *, epsilon: float | None = None, note: str = ""
-) -> HeatCell:
+def heat_cell(nats: float | None, columns: Collection[str], *, marked: bool = False, note: str = "") -> HeatCell:
     """Return the cell of an influence; None stands for an attribute that meets itself.
 
     Parameters
@@ -36,8 +34,8 @@ def heat_cell(
     nats : float or None
     columns : collection of str
         What is seen.
-    epsilon : float, optional
-        What tells more than this is marked.
+    marked : bool
+        Whether it tells more than is allowed.
     note : str
         More for whoever points at the cell.
     """
@@ -46,12 +44,12 @@ def heat_cell(
     if math.isnan(nats):
         return HeatCell(text=DASH, level="none", title="not looked at")
     level = "zero" if nats == 0 else next((level for most, level in HEAT_LEVELS if nats <= most), "6")
-    factor = odds.factor_text(nats)
+    moved = f"{of_nats(upper_text(nats))}, which moves the odds {odds.multiplied_text(nats)}"
     return HeatCell(
         text=_short(nats),
         level="top" if math.isinf(nats) else level,
-        title=f"{some_text(columns)}: {nats_text(nats)} nats, at most a factor {factor} on the odds{note}",
-        marked=epsilon is not None and nats > epsilon,
+        title=f"{some_text(columns)}: {moved}{note}",
+        marked=marked,
     )
 
 

@@ -13,7 +13,7 @@ from bnpriv.render import Json
 from bnpriv.render.bars import bar_legend, cut_text, noise_bar
 from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Text, fact
 from bnpriv.render.html import join
-from bnpriv.render.text import number_text, percent_text
+from bnpriv.render.text import number_text, upper_percent, upper_text
 
 
 def headline(calibration: Calibrated) -> Text:
@@ -47,8 +47,8 @@ def noise_figure(calibration: Calibrated, *, live: bool = False) -> tuple[Block,
         return ()
     low, high, label = found
     span_text = f"range of {label}: {number_text(low)} to {number_text(high)}"
-    reach_text = f"19 of 20 releases err by at most {number_text(reach)}" if reach else "no noise"
-    desc = f"The {span_text}; {reach_text}, {percent_text(reach / (high - low))} of the range."
+    reach_text = f"19 of 20 releases err by at most {upper_text(reach)}" if reach else "no noise"
+    desc = f"The {span_text}; {reach_text}, {upper_percent(reach / (high - low))} of the range."
     bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc, live=live)
     legend = bar_legend(span_text, reach_text + cut_text(high - low, reach), live=live)
     caption = "Drawn to scale around the middle of the range; no data have been looked at."

@@ -8,10 +8,10 @@ from typing import final
 from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.mechanisms.chain_decision import ChainDecision
-from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.render import Document, HasCard, Json, number_text, set_text
 from bnpriv.render.document import Code, Items, Section, fact
-from bnpriv.render.text import excess_text, nats_text
+from bnpriv.render.text import excess_text, of_nats, upper_text
 from bnpriv.secrets.pair import Pair
 
 MOST_REASONS = 20
@@ -44,6 +44,8 @@ class Decision:
     excess : float, optional
         With delta above 0: by how much (hockey-stick divergence) the quilt can pass `influence`, which is then what the
         noise leaves of epsilon to it; None for a pure guarantee.
+    models : int, optional
+        How many models Theta has; with a single one its index is not said.
     """
 
     protected: str
@@ -55,6 +57,7 @@ class Decision:
     sensitivity: Bound
     scale: float
     excess: float | None = None
+    models: int = 1
 
     @property
     def kind(self) -> Kind:
@@ -65,19 +68,21 @@ class Decision:
     def text(self) -> str:
         """Return the decision in a sentence."""
         passed = f", but for an excess of {excess_text(self.excess)}" if self.excess else ""
+        told = of_nats(upper_text(self.influence.upper))
         if self.scale == 0 and not self.queried_near:
             return (
-                f"{self.protected}: the queried columns are all far: they tell at most "
-                f"{nats_text(self.influence.upper)} nats about it{passed}, within the budget, so no noise is needed."
+                f"{self.protected}: the queried columns are all far: they tell at most {told} about it{passed}, within "
+                "the budget, so no noise is needed."
             )
         trivial = not self.quilt.quilt
         spent = (
             "the trivial quilt: every queried column that is not separated from it is near"
             if trivial
-            else f"the quilt {set_text(self.quilt.quilt)} tells {nats_text(self.influence.upper)} nats{passed}"
+            else f"the quilt {set_text(self.quilt.quilt)} tells {told}{passed}"
         )
         return (
-            f"{self.protected} ({self.pair}, model {self.model}): {spent}; noise hides {set_text(self.queried_near)}, "
+            f"{self.protected} ({self.pair}{model_text(self.model, self.models)}): {spent}; noise hides "
+            f"{set_text(self.queried_near)}, "
             f"which can move the answer by {number_text(self.sensitivity.upper)}; scale {number_text(self.scale)}."
         )
 

@@ -96,6 +96,7 @@ class MarkovChainMechanism(Mechanism):
                 model=model,
                 quilt=quilt,
                 scale=sensitivity.upper * quilt.score * (1 + 4 * UNIT_ROUNDOFF),
+                models=chain.models,
                 kind="exact" if self.influence == "exact" and quilt.error <= MOST_EXACT_ERROR else "certified",
             )
             for model, quilt in found

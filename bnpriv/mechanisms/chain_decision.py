@@ -8,6 +8,7 @@ from typing import final
 from bnpriv.bound import Kind
 from bnpriv.influence.chain import ChainQuilt
 from bnpriv.render import Json, number_text
+from bnpriv.render.text import of_nats, upper_text
 
 
 @final
@@ -27,6 +28,8 @@ class ChainDecision:
         Noise scale that it needs.
     kind : {"exact", "certified"}
         How well the influence is known.
+    models : int, optional
+        How many models Theta has; with a single one its index is not said.
     """
 
     protected: str
@@ -34,21 +37,41 @@ class ChainDecision:
     quilt: ChainQuilt
     scale: float
     kind: Kind
+    models: int = 1
 
     @property
     def text(self) -> str:
         """Return the decision in a sentence."""
-        quilt = self.quilt
+        near = self.quilt.near
+        hidden = f"{near:,} {'value' if near == 1 else 'values'} around it"
+        return f"{self.protected}, {self._step}: {self._shield}; noise hides {hidden}; scale {number_text(self.scale)}."
+
+    @property
+    def why(self) -> str:
+        """Return in a sentence what the noise hides, and what the rest tells."""
+        near = self.quilt.near
+        hidden = f"the value of {self.protected} at" if near == 1 else f"{near:,} values of {self.protected} around"
+        return f"It hides {hidden} {self._step}; {self._shield}."
+
+    @property
+    def _step(self) -> str:
+        """Return which step it is."""
+        which = f" (model {self.model})" if self.models > 1 else ""
+        return f"step {self.quilt.step:,} of {self.quilt.length:,}{which}"
+
+    @property
+    def _shield(self) -> str:
+        """Return what the values around the hidden ones tell."""
         sides = [
             f"{distance:,} {'step' if distance == 1 else 'steps'} {side}"
-            for distance, side in ((quilt.before, "before"), (quilt.after, "after"))
+            for distance, side in ((self.quilt.before, "before"), (self.quilt.after, "after"))
             if distance is not None
         ]
-        shield = f"the values {' and '.join(sides)} tell {number_text(quilt.influence)} nats" if sides else "no quilt"
-        return (
-            f"{self.protected}, step {quilt.step:,} of {quilt.length:,} (model {self.model}): {shield}; noise hides "
-            f"{quilt.near:,} {'value' if quilt.near == 1 else 'values'} around it; scale {number_text(self.scale)}."
-        )
+        if not sides:
+            return "no values are far enough to be left out"
+        values = "value" if len(sides) == 1 else "values"
+        verb = "tells" if len(sides) == 1 else "tell"
+        return f"the {values} {' and '.join(sides)} {verb} {of_nats(upper_text(self.quilt.influence))}"
 
     def to_json(self) -> Json:
         """Return the decision as plain values."""

@@ -13,6 +13,7 @@ from bnpriv.evidence import AnswerLaw
 from bnpriv.laws import Atoms
 from bnpriv.render import Json, number_text
 from bnpriv.render.plotting import axes
+from bnpriv.render.text import upper_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ class LawDecision:
     model : int
         The index in Theta.
     rule : str
-        How the noise was found, in words.
+        Which laws the noise keeps alike, in words.
     distance : Bound or None
         How far mass must move between the two laws; None for rules that need no distance.
     kind : {"exact", "certified", "estimate"}
@@ -46,6 +47,8 @@ class LawDecision:
         The two laws that decided it: of the answer, or of what one record adds.
     draws : int, optional
         From how many draws each of them was learned; 0 for laws that were computed.
+    models : int, optional
+        How many models Theta has; with a single one its index is not said.
     """
 
     protected: str
@@ -59,14 +62,29 @@ class LawDecision:
     first: AnswerLaw
     second: AnswerLaw
     draws: int = 0
+    models: int = 1
+
+    @property
+    def why(self) -> str:
+        """Return in a sentence which laws the noise must keep alike."""
+        which = f"{self.protected} ({self.pair}{model_text(self.model, self.models)})"
+        return f"It keeps {self.rule} under the two secrets of {which} alike{self._learned}."
+
+    @property
+    def _learned(self) -> str:
+        return f", each learned from {self.draws:,} draws" if self.draws else ""
 
     @property
     def text(self) -> str:
         """Return the decision in a sentence."""
-        far = "" if self.distance is None else f", mass moves by at most {number_text(self.distance.upper)}"
-        noise = "no noise is needed" if self.scale == 0 else f"scale {number_text(self.scale)}"
-        learned = f", each learned from {self.draws:,} draws" if self.draws else ""
-        return f"{self.protected} ({self.pair}, model {self.model}): {self.rule}{learned}{far}; {noise}."
+        far = (
+            ""
+            if self.distance is None
+            else f", from one to the other mass moves by at most {upper_text(self.distance.upper)}"
+        )
+        noise = "no noise is needed" if self.scale == 0 else f"the noise has scale {number_text(self.scale)}"
+        which = f"{self.protected} ({self.pair}{model_text(self.model, self.models)})"
+        return f"{which}: {self.rule} must stay alike{self._learned}{far}; {noise}."
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the two laws that decided the noise, as bars, and their densities with the noise, as lines.
@@ -102,7 +120,7 @@ class LawDecision:
                 drawn.plot(grid, density, color=colour, label=f"{name} secret, with noise")
         drawn.set_xlabel("answer, up to a shift")
         drawn.set_ylabel("probability, or density with noise")
-        drawn.set_title(f"{self.protected}: {self.pair}, model {self.model}")
+        drawn.set_title(f"{self.protected}: {self.pair}{model_text(self.model, self.models)}")
         drawn.legend()
         return drawn
 
@@ -118,6 +136,17 @@ class LawDecision:
             "scale": self.scale,
             "draws": self.draws,
         }
+
+
+def model_text(model: int, models: int) -> str:
+    """Return which of several models decides; nothing where there is only one.
+
+    Examples
+    --------
+    >>> model_text(0, 1), model_text(2, 3)
+    ('', ', model 2')
+    """
+    return f", model {model}" if models > 1 else ""
 
 
 def _noisy_density(law: Atoms, scale: float, noise: str) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.laws import Atoms
-from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.render.document import Figure
 from bnpriv.render.text import number_text, visible
 from bnpriv.render.two_laws import TwoLaws, two_laws
@@ -45,8 +45,9 @@ def law_drawing(decision: LawDecision) -> Figure | None:
         desc=f"Above the {known} under each secret, means {number_text(float(first.mean[0]))} and "
         f"{number_text(float(second.mean[0]))}; below what is released, with {scale}.",
     )
+    which = model_text(decision.model, decision.models)
     learned = f", from {decision.draws:,} draws of each" if decision.draws else ""
-    caption = f"{title}: {decision.pair}, model {decision.model}; {decision.rule}{learned}, up to a shift; {scale}."
+    caption = f"{title}: {decision.pair}{which}; {decision.rule}{learned}, up to a shift; {scale}."
     return Figure(two_laws(drawn), caption)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bnpriv.bound import Bound
 from bnpriv.evidence import Laws
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks import DistributionPrivacy, Framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.from_draws import confidence_of, draws_notes
 from bnpriv.mechanisms.law_decision import LawDecision
@@ -23,6 +24,9 @@ def law_certificate(
     claim: str,
 ) -> Certificate:
     """Return why noise from the laws of the answer is enough; `decisions` start with the one that needs the most."""
+    # the label of a pair of declared distributions says which it is
+    models = 1 if isinstance(framework, DistributionPrivacy) else framework.models
+    decisions = [replace(decision, models=models) for decision in decisions]
     worst = decisions[0]
     return Certificate(
         theorem=theorem,

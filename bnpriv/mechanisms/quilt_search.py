@@ -309,6 +309,7 @@ class QuiltSearch:
             sensitivity=self._sensitivity(near),
             scale=float(best.scale[model, k]),
             excess=excess,
+            models=self.evidence.network.models,
         )
 
     def _split(self, influence: Influence, model: int, k: int, *, noisy: bool) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from bnpriv.mechanisms.answer import (
 )
 from bnpriv.mechanisms.calibrated import Calibrated, Method
 from bnpriv.mechanisms.certificate import MOST_REASONS, Certificate, Decision
-from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.mechanisms.verdict import LEVEL, arithmetic_text, noise_text, reason_text, share_text
 from bnpriv.render.bars import noise_bar
@@ -37,7 +37,7 @@ from bnpriv.render.document import (
     Table,
     Text,
 )
-from bnpriv.render.text import excess_text, nats_text, number_text, percent_text
+from bnpriv.render.text import excess_text, number_text, upper_percent, upper_text
 
 Refusals = Sequence[tuple[Method, Refusal]]
 
@@ -122,11 +122,11 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
     nothing = "the trivial quilt" if decision.queried_near else "none needed"
     return (
         (Name(decision.protected),),
-        str(decision.pair) + (f", model {decision.model}" if calibration.guarantee.models > 1 else ""),
+        str(decision.pair) + model_text(decision.model, decision.models),
         (Names(tuple(decision.queried_near), nothing="nothing"),),
         number_text(decision.sensitivity.upper),
         (Names(quilt, nothing=nothing),),
-        nats_text(decision.influence.upper) + passed,
+        upper_text(decision.influence.upper) + passed,
         arithmetic_text(decision, calibration.epsilon),
     )
 
@@ -175,11 +175,11 @@ def comparison_table(calibrations: Sequence[Calibrated]) -> Table:
 
 def _compared(calibration: Calibrated, found: tuple[float, float, str] | None) -> tuple[Text | Cell, ...]:
     reach = calibration.quantile(LEVEL)
-    error: Cell | str = number_text(reach)
+    error: Cell | str = upper_text(reach)
     if reach and found is not None:
         length = found[1] - found[0]
-        desc = f"{percent_text(reach / length)} of the range of {found[2]}"
-        error = Cell(number_text(reach), drawing=noise_bar(length, reach, title="Error against range", desc=desc))
+        desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
+        error = Cell(upper_text(reach), drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
         Cell((Code(str(calibration.mechanism)),), note=calibration.certificate.caution),
         type(calibration.noise).__name__ if calibration.scale else "none",

@@ -245,7 +245,7 @@ class _TightSearch:
             protected=constraint.protected,
             pair=worst.pair,
             model=constraint.model,
-            rule="the curve of the two laws of the answer",
+            rule="the laws of the answer",
             distance=None,
             kind=weakest(pair.kind for pair in pairs),
             scale=scale,
@@ -343,7 +343,7 @@ def _rounding_loss(rounding: float, scale: float) -> float:
     return rounding / scale if scale else 0.0
 
 
-RECORD_CURVE_RULE = "the curve of one record"
+RECORD_CURVE_RULE = "the laws of what one record adds"
 
 
 def record_loss(record: RecordPair) -> Callable[[float], float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from bnpriv.noise.continuous import Noise
-from bnpriv.render import number_text
+from bnpriv.render.text import upper_percent
 
 UsefulnessWord = Literal["exact", "sharp", "useful", "coarse", "useless", "unknown"]
 
@@ -48,7 +48,7 @@ class Usefulness:
         }[self.verdict]
         if self.verdict in ("exact", "unknown"):
             return words
-        return f"{words}: 19 releases of 20 err by at most {number_text(100 * self.share, 3)} % of {self.whole_text}."
+        return f"{words}: 19 releases of 20 err by at most {upper_percent(self.share)} of {self.whole_text}."
 
     @property
     def whole_text(self) -> str:

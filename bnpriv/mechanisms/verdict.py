@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.usefulness import UsefulnessWord
 from bnpriv.render.document import Tone
-from bnpriv.render.text import and_text, excess_text, name_text, nats_text, number_text, percent_text
+from bnpriv.render.text import (
+    and_text,
+    excess_text,
+    name_text,
+    nats_text,
+    number_text,
+    of_nats,
+    upper_percent,
+    upper_text,
+)
 
 TONES: dict[UsefulnessWord, Tone] = {
     "exact": "good",
@@ -40,7 +51,7 @@ def noise_text(calibration: Calibrated) -> str:
         return "No noise is added."
     return (
         f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)} is added: 19 releases of "
-        f"20 err by at most {number_text(calibration.quantile(LEVEL))}, and the mean error is "
+        f"20 err by at most {upper_text(calibration.quantile(LEVEL))}, and the mean error is "
         f"{number_text(calibration.expected_error)}."
     )
 
@@ -52,15 +63,16 @@ def reason_text(calibration: Calibrated) -> str:
         return " ".join([*calibration.certificate.reasons, *_notes(calibration)])
     worst = decisions[0]
     protected = name_text(worst.protected)
-    told = nats_text(worst.influence.upper)
+    told = of_nats(upper_text(worst.influence.upper))
     if worst.scale == 0 and not worst.queried_near:
         if worst.excess is not None:
+            budget = of_nats(f"{calibration.epsilon:g}")
             return (
-                f"The queried columns together tell more than {calibration.epsilon:g} nats about {protected} so rarely "
+                f"The queried columns together tell more than {budget} about {protected} so rarely "
                 f"that delta is {excess_text(worst.excess)}, which is within the {calibration.delta:g} that is allowed."
             )
         return (
-            f"The queried columns together tell at most {told} nats about {protected}, which is within the budget of "
+            f"The queried columns together tell at most {told} about {protected}, which is within the budget of "
             f"{calibration.epsilon:g}."
         )
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
@@ -70,7 +82,7 @@ def reason_text(calibration: Calibrated) -> str:
     seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
     return (
         f"The noise hides {hidden}: {moved}. The rest of the query tells no more about {protected} than "
-        f"{seen}, {told} nats, which is taken off the budget of {calibration.epsilon:g}."
+        f"{seen}, {told}, which is taken off the budget of {calibration.epsilon:g}."
     )
 
 
@@ -79,9 +91,9 @@ def brief_text(calibration: Calibrated) -> str:
     if calibration.scale == 0 and calibration.noise.spend() is None:
         return f"None. {reason_text(calibration)}"
     noise = f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)}"
-    worst = next((found for found in calibration.certificate.decisions if isinstance(found, Decision)), None)
-    if worst is None:
-        why = "" if calibration.certificate.decisions else " ".join(_notes(calibration))
+    worst = next(iter(calibration.certificate.decisions), None)
+    if not isinstance(worst, Decision):
+        why = " ".join(_notes(calibration)) if worst is None else worst.why
         return f"{noise}. {why}".rstrip()
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
     return f"{noise}, to hide {hidden}, which can move the answer by {number_text(worst.sensitivity.upper)}."
@@ -92,13 +104,25 @@ def arithmetic_text(decision: Decision, epsilon: float) -> str:
 
     It is the column sensitivity, divided by what the quilt leaves of epsilon.
     """
-    if decision.excess is not None and decision.scale:
-        shift = number_text(decision.sensitivity.upper / decision.scale)
-        return f"{number_text(decision.sensitivity.upper)} / {shift} = {number_text(decision.scale)}"
-    if decision.scale == 0:
-        return f"0, as {nats_text(decision.influence.upper)} <= {epsilon:g}"
-    spent = f"({epsilon:g} - {nats_text(decision.influence.upper)})" if decision.influence.upper else f"{epsilon:g}"
-    return f"{number_text(decision.sensitivity.upper)} / {spent} = {number_text(decision.scale)}"
+    moved, scale, told = decision.sensitivity.upper, decision.scale, decision.influence.upper
+    if scale == 0:
+        return f"0, as {upper_text(told)} <= {epsilon:g}" if decision.excess is None else "0, as it is rare enough"
+    if decision.excess is not None:
+        return _quotient_text(moved, scale, lambda digits: number_text(moved / scale, digits))
+    if not told:
+        return _quotient_text(moved, scale, lambda digits: f"{epsilon:g}")
+    return _quotient_text(moved, scale, lambda digits: f"({epsilon:g} - {nats_text(told, digits)})")
+
+
+def _quotient_text(moved: float, scale: float, divisor: Callable[[int], str]) -> str:
+    """Return a quotient with as many digits of its divisor as it takes to come out."""
+    for digits in range(4, 16):
+        by = divisor(digits)
+        parts = by.strip("()").replace(",", "").split(" - ")
+        whole = float(parts[0]) - sum(map(float, parts[1:]))
+        if whole and number_text(moved / whole) == number_text(scale):
+            return f"{number_text(moved)} / {by} = {number_text(scale)}"
+    return f"{number_text(moved)} / {divisor(4)}, rounded up to {number_text(scale)}"
 
 
 def share_text(calibration: Calibrated) -> str:
@@ -106,9 +130,11 @@ def share_text(calibration: Calibrated) -> str:
     useful = calibration.useful
     if useful.verdict == "exact":
         return "The answer is released as it is."
-    error = f"19 releases of 20 err by at most {number_text(calibration.quantile(LEVEL))}"
+    error = f"19 releases of 20 err by at most {upper_text(calibration.quantile(LEVEL))}"
     return (
-        f"{error}." if useful.verdict == "unknown" else f"{error}, {percent_text(useful.share)} of {useful.whole_text}."
+        f"{error}."
+        if useful.verdict == "unknown"
+        else f"{error}, {upper_percent(useful.share)} of {useful.whole_text}."
     )
 
 

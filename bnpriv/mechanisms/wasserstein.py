@@ -164,7 +164,7 @@ class _DistanceSearch:
             protected=constraint.protected,
             pair=pairs[k].pair,
             model=constraint.model,
-            rule="the two laws of the answer",
+            rule="the laws of the answer",
             distance=far,
             kind=weakest([far.kind, *(pair.kind for pair in pairs)]),
             scale=scale,

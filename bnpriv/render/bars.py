@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element
-from bnpriv.render.text import rough_text
+from bnpriv.render.text import rough_text, upper_percent
 
 LENGTH, THICK = 1000.0, 46.0
 
@@ -64,10 +64,13 @@ def cut_text(span: float, reach: float) -> str:
     Examples
     --------
     >>> cut_text(10.0, 60.0), cut_text(10.0, 1.0)
-    (', cut off in the drawing: 12 times as long as the range', '')
+    (', cut off in the drawing: 600 % of the range to either side', '')
     """
-    times = rough_text(float(f"{2 * reach / span:.2g}"))
-    return f", cut off in the drawing: {times} times as long as the range" if is_cut(span, reach) else ""
+    return (
+        f", cut off in the drawing: {upper_percent(reach / span)} of the range to either side"
+        if is_cut(span, reach)
+        else ""
+    )
 
 
 def influence_bar(nats: float, longest: float, *, title: str) -> Html:

@@ -35,6 +35,66 @@ def number_text(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+DIGITS_ROUNDING = 1e-12
+"""Relative excess over a number of few digits that is rounding error, not part of the number."""
+
+
+def rounded_up(value: float, digits: int = 3) -> float:
+    """Return a number of at least 0 with few digits, rounded up.
+
+    Examples
+    --------
+    >>> rounded_up(1.2214), rounded_up(0.001), rounded_up(0.0)
+    (1.23, 0.001, 0.0)
+    """
+    if value == 0 or math.isinf(value):
+        return value
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    if step == 0:
+        return value
+    return float(f"{math.ceil(value / step * (1 - DIGITS_ROUNDING)) * step:.{digits}g}")
+
+
+def upper_text(value: float, digits: int = 4) -> str:
+    """Return a number that is said to be reached at most, rounded up, so that what is printed is true.
+
+    Examples
+    --------
+    >>> upper_text(0.69312), upper_text(0.25), upper_text(1234.1), upper_text(0.00001234), upper_text(float("inf"))
+    ('0.6932', '0.25', '1,235', '0.000013', 'infinite')
+    """
+    if not 0 < value < 1e15:
+        return number_text(value, digits)
+    if value >= 1000:
+        return number_text(math.ceil(value * (1 - DIGITS_ROUNDING)))
+    return nats_text(rounded_up(value, 2 if value < FEW_DIGITS_BELOW else digits), max(digits, 4))
+
+
+def upper_percent(share: float) -> str:
+    """Return a share that is reached at most in percent, rounded up to two digits.
+
+    Examples
+    --------
+    >>> upper_percent(0.5514), upper_percent(0.0125), upper_percent(2.9957), upper_percent(0.0)
+    ('56 %', '1.3 %', '300 %', '0 %')
+    """
+    return f"{upper_text(100 * share, 2)} %"
+
+
+def of_nats(amount: str) -> str:
+    """Return a number, as text, with its unit.
+
+    Examples
+    --------
+    >>> of_nats("1"), of_nats("0.5")
+    ('1 nat', '0.5 nats')
+    """
+    return f"{amount} nat" if amount == "1" else f"{amount} nats"
+
+
+FEW_DIGITS_BELOW = 1e-4
+"""Less than this of anything without a unit is written with two digits."""
+
 SMALLEST = 1e-6
 """Less than this of anything without a unit is not spelled out."""
 
@@ -49,7 +109,7 @@ def nats_text(value: float, digits: int = 4) -> str:
     """
     if 0 < value < SMALLEST:
         return f"under {SMALLEST:.6f}"
-    if 0 < value < 1e-4:
+    if 0 < value < FEW_DIGITS_BELOW:
         return f"{value:.{1 - math.floor(math.log10(value))}f}"
     return number_text(value, digits)
 

@@ -24,14 +24,19 @@
     }
     return general(value, digits);
   };
-  // As bnpriv.frameworks.odds: three digits, rounded up.
-  const roundedUp = (value) => {
-    const step = 10 ** (Math.floor(Math.log10(value)) - 2);
-    return Number((Math.ceil((value / step) * (1 - 1e-12)) * step).toPrecision(3));
+  // As bnpriv.render.text: few digits, rounded up.
+  const roundedUp = (value, digits = 3) => {
+    if (value === 0) return 0;
+    const step = 10 ** (Math.floor(Math.log10(value)) - digits + 1);
+    return Number((Math.ceil((value / step) * (1 - 1e-12)) * step).toPrecision(digits));
+  };
+  const upperText = (value, digits = 4) => {
+    if (!(value > 0 && value < 1e15)) return numberText(value, digits);
+    return numberText(value >= 1000 ? Math.ceil(value * (1 - 1e-12)) : roundedUp(value, digits));
   };
   const movedText = (epsilon) => {
     if (data.prior === null) {
-      return "at most a factor " + (epsilon > 30 ? "exp(" + general(epsilon, 6) + ")" : numberText(roundedUp(Math.exp(epsilon)), 3));
+      return "at most a factor " + (epsilon > 30 ? "10^" + Math.ceil(epsilon / Math.LN10) : numberText(roundedUp(Math.exp(epsilon)), 3));
     }
     const odds = (data.prior / (1 - data.prior)) * Math.exp(epsilon);
     return "at most " + general(roundedUp(100 / (1 + 1 / odds)), 3) + " %";
@@ -67,7 +72,7 @@
   const reasonText = ({ scale, row, curve }) => {
     const [sensitivity, told, near] = row;
     const who = curve.who + " (" + curve.pair + (data.models > 1 ? ", model " + curve.model : "") + "): ";
-    const rest = told === 0 ? "" : "; the rest of the query tells " + numberText(told) + " nats";
+    const rest = told === 0 ? "" : "; the rest of the query tells " + upperText(told) + (upperText(told) === "1" ? " nat" : " nats");
     if (scale === 0) return who + "nothing has to be hidden" + rest;
     return who + "the noise hides " + near + ", which can move the answer by " + numberText(sensitivity) + rest;
   };
@@ -81,7 +86,7 @@
     box.setAttribute("width", String(1000 * shown));
     document.getElementById("bar-cut").toggleAttribute("hidden", share <= 1);
     document.getElementById("bar-reach-text").textContent =
-      reach === 0 ? "no noise" : "19 of 20 releases err by at most " + numberText(reach) + (share <= 1 ? "" : ", cut off in the drawing");
+      reach === 0 ? "no noise" : "19 of 20 releases err by at most " + upperText(reach) + (share <= 1 ? "" : ", cut off in the drawing");
   };
 
   const byCurves = (epsilon) => {
@@ -114,9 +119,9 @@
     show("scale", numberText(found.scale));
     show("reason", found.reason);
     show("error", reach === 0 ? "none" : numberText(found.mean) + " in the mean, 19 of 20 releases at most "
-      + numberText(reach));
+      + upperText(reach));
     show("belief", found.moved);
-    show("verdict", words.length === 1 ? words[0] : words[0] + numberText(100 * share, 3) + " %" + words[1]);
+    show("verdict", words.length === 1 ? words[0] : words[0] + upperText(100 * share, 2) + " %" + words[1]);
     drawBar(reach);
   };
   range.addEventListener("input", () => {

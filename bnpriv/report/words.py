@@ -8,12 +8,12 @@ from typing import Protocol, runtime_checkable
 
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import observer_text, odds
-from bnpriv.influence.base import Influence
+from bnpriv.influence.base import Influence, tells
 from bnpriv.mechanisms.drawn import points_text
 from bnpriv.mechanisms.verdict import share_text, verdict_text
 from bnpriv.networks import Network
 from bnpriv.render.document import Code, Name, Text
-from bnpriv.render.text import and_text, excess_text, name_text, number_text, some_text
+from bnpriv.render.text import and_text, excess_text, name_text, of_nats, some_text, upper_text
 from bnpriv.report.analysis import rare
 from bnpriv.report.values import Analysis, AttributeReport
 
@@ -70,7 +70,7 @@ def _laws_headline(report: Analysis) -> Text:
         return "It is declared which laws must not be told apart"
     return (
         "The answers of two declared distributions can be told apart: mass moves by up to "
-        f"{number_text(found.distance.upper)} from one law to the other"
+        f"{upper_text(found.distance.upper)} from one law to the other"
     )
 
 
@@ -90,7 +90,7 @@ def _asked_headline(report: Analysis, query: object) -> Text:
         return subject, f" {endless_text(most.asked)}"
     guess = " (estimate)" if most.asked.kind == "estimate" else ""
     moved = move_text(told, bounds_belief=most.bounds_belief)
-    return subject, f" tells up to {number_text(told)} nats about {name}: {moved}{guess}"
+    return subject, f" tells up to {of_nats(upper_text(told))} about {name}: {moved}{guess}"
 
 
 def _without_bound(report: Analysis) -> str:
@@ -108,11 +108,10 @@ def endless_text(influence: Influence) -> str:
         return f"may tell anything about {name}: nothing is known to bound it"
     if of_states(influence):
         return f"can rule out a secret of {name} altogether"
-    distance = "" if influence.mu is None else f"mu is {number_text(influence.mu)}, "
     delta = rare(influence)
-    rarity = "" if delta is None else f"{distance}delta at epsilon 1 is {excess_text(delta)}"
+    rarity = "" if delta is None else f", more than 1 nat with delta {excess_text(delta)}"
     guess = " (estimate)" if influence.kind == "estimate" else ""
-    return f"tells about {name} without bound" + (f"; {rarity}" if rarity else "") + guess
+    return f"tells about {name} without bound{rarity}{guess}"
 
 
 def of_states(influence: Influence) -> bool:
@@ -176,10 +175,10 @@ def influence_text(influence: Influence) -> str:
     value = float(influence)
     name = name_text(influence.protected)
     if value == 0:
-        return f"{told} tells nothing about {name}"
+        return f"{told} {tells(influence.columns)} nothing about {name}"
     if math.isinf(value):
         return f"{told} {endless_text(influence)}"
-    return f"{told} tells at most {number_text(value)} nats about {name}"
+    return f"{told} {tells(influence.columns)} at most {of_nats(upper_text(value))} about {name}"
 
 
 def witness_text(influence: Influence) -> str:

@@ -82,7 +82,7 @@ class Leak:
             return "-"
         if self.bounds_belief:
             return odds.belief_text(odds.PRIOR, self.nats)
-        return f"odds times {odds.factor_text(self.nats)}"
+        return odds.odds_text(self.nats)
 
     @property
     def reached(self) -> str:
@@ -244,7 +244,10 @@ class Leaks(Shown):
         states = "states of an attribute" if self.level == "parameters" else "values of an attribute in one record"
         belief = "a belief of 10 % in one of them becomes at most what stands beside it."
         if self.records == 1:
-            return f"An exact answer moves the log odds between two {states} by at most so many nats; {belief}"
+            return (
+                f"An exact answer moves the log odds between two {states} by at most so many nats; {belief} A "
+                "guarantee speaks of its epsilon instead, which may allow more than an exact answer tells."
+            )
         return (
             "The queried columns of one record move the log odds between two distributions by at most so many nats; "
             f"{belief} All {self.records:,} records together move them by at most {self.records:,} times as many nats."

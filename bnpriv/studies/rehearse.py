@@ -15,14 +15,13 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal, RefusedError, SecretError
 from bnpriv.evidence import influences
 from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.frameworks.odds import rounded_up
 from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.networks import require_discrete
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, Paragraph, Table, fact
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import number_text, percent_text
+from bnpriv.render.text import number_text, percent_text, rounded_up
 from bnpriv.secrets.states import SecretPair, side_text
 from bnpriv.studies.parameters import require_laws
 

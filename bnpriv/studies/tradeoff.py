@@ -75,6 +75,8 @@ class Tradeoff(Shown):
     def sentences(self) -> tuple[str, ...]:
         """Return in words from where on the answer is useful, and released as it is."""
         verdicts = [_OTHERWISE.get(best.useful.verdict, "") for best in self.best]
+        if self.useful_from is None and self.noiseless_from is None:
+            return (self._sentence(None, "", [f"{verdict}, and needs noise" for verdict in verdicts]),)
         return (
             self._sentence(self.useful_from, "the answer is useful", verdicts),
             self._sentence(

@@ -233,7 +233,9 @@ def _influence(
         details=details,
         history=tuple(found.history for found in details.found),
         settled=all(found.settled for found in details.found),
-        how=f"{'estimate' if ended.settled else 'not settled'}: {ended.reason}" if border else "exact, by the graph",
+        how=f"{'an estimate' if ended.settled else 'an estimate that did not settle'}. {ended.reason}"
+        if border
+        else "exact, by the graph",
         unknown=unknown,
     )
 

@@ -280,7 +280,7 @@ def _faster(history: Sequence[Refinement]) -> bool:
 def _endless(history: Sequence[Refinement], top: Top) -> Settled:
     last = history[-1].influence
     where = "one point is approached" if top.spike else "the range widens"
-    how = f"It was {last:.4g} at the last step, and seems to grow on as {where}."
+    how = f"It was {last:.4g} nats on the finest grid, and seems to grow on as {where}."
     if math.isinf(last):
         how = "One of the secrets rules out what is possible under the other."
     return Settled(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
@@ -293,5 +293,5 @@ def _open(history: Sequence[Refinement], top: Top) -> Settled:
     change = max(top.rest, top.coarse, history[-1].lost, *changes)
     known = change <= LOOSE and not top.endless
     value = max(step.influence for step in last) + change if known else math.inf
-    reason = f"Not stable: it is known to about {change:.2g}." if change < math.inf else "Not stable."
+    reason = "Finer grids still change it" + (f" by up to {change:.2g} nats." if change < math.inf else ".")
     return Settled(value=value, change=change, settled=False, reason=reason, history=tuple(history))

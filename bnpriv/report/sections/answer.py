@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.guarantee import observer_fact, protected_fact
-from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.mechanisms.verdict import brief_text
 from bnpriv.render.document import Fact, Name, Names, Strong, Text, fact
-from bnpriv.render.text import number_text
+from bnpriv.render.text import of_nats, upper_text
 from bnpriv.report.edges import leak_path
 from bnpriv.report.sections.beliefs import belief_fact
 from bnpriv.report.sections.laws import distance_text
@@ -33,18 +32,10 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
     if leaks:
         yield fact("What leaks most", *leaks)
     if best is not None:
-        yield fact("What noise it needs, and why", _noise(best))
+        yield fact("What noise it needs, and why", brief_text(best))
     yield observer_fact(_observer(report), "a statistic of these columns" if report.query is None else "the answer")
     source = "not stated" if report.source is None else report.source
     yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))
-
-
-def _noise(best: Calibration) -> str:
-    """Return the noise and its reason; a reason that is no quilt in its own words."""
-    reasons = best.certificate.reasons
-    by_quilt = any(isinstance(decision, Decision) for decision in best.certificate.decisions)
-    brief = brief_text(best)
-    return f"{brief} {reasons[0]}" if reasons and not by_quilt and reasons[0] not in brief else brief
 
 
 def _trusted(report: Analysis) -> str:
@@ -72,12 +63,12 @@ def _leak(row: AttributeReport) -> Text:
         return "No single column tells anything about ", Name(row.protected), "."
     told = float(top)
     if top.columns == frozenset({row.protected}):
-        between = "" if math.isinf(told) else f", {number_text(told)} nats"
+        between = "" if math.isinf(told) else f", {of_nats(upper_text(told))}"
         return "The other values of ", Name(row.protected), f" tell about each of them{between}."
     if math.isinf(told):
         moved = f"it {endless_text(top)}"
     else:
-        moved = f"{number_text(told)} nats (the odds move by at most a factor {odds.factor_text(told)})"
+        moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
     edges = leak_path(top)
     path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
     return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")

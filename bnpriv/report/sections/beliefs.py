@@ -22,10 +22,9 @@ def belief_fact(report: Analysis) -> Fact:
     if row.bounds_belief:
         became = odds.belief_text(odds.PRIOR, row.told)
         return fact(question, f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell.")
-    factor = odds.factor_text(row.told)
     return fact(
         question,
-        f"The odds between two protected secrets move by at most a factor {factor} by all that {what} can tell.",
+        f"The odds between two protected secrets move {odds.multiplied_text(row.told)} by all that {what} can tell.",
     )
 
 

@@ -23,7 +23,7 @@ from bnpriv.render.document import (
     Text,
 )
 from bnpriv.render.heat import HeatCell
-from bnpriv.render.text import excess_text, name_text, number_text
+from bnpriv.render.text import excess_text, name_text, number_text, upper_text
 from bnpriv.report.values import Analysis, AttributeReport
 from bnpriv.report.words import draws_text, influence_text, node_text, setting_text, witness_text
 
@@ -80,27 +80,32 @@ def _heat(report: Analysis) -> Iterator[Block]:
     shown = columns[: len(columns) - len(silent)] or columns[:MOST_SILENT_COLUMNS]
     caption = "Influence of single columns, in nats: rows are protected attributes, columns what is seen"
     if report.epsilon is not None:
-        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}"
+        rarely = f" with more than delta {report.delta:g}" if report.delta else ""
+        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{rarely}"
     yield HeatMap(
         caption=caption,
         corner="protected",
         columns=tuple(shown),
-        rows=[
-            (row.protected, [_cell(told, row, column, report.epsilon) for column in shown]) for row in report.attributes
-        ],
+        rows=[(row.protected, [_cell(told, row, column, report) for column in shown]) for row in report.attributes],
         legend=LEGEND,
         more=f"{len(columns) - len(shown)} more columns, which tell nothing." if len(shown) < len(columns) else "",
     )
 
 
-def _cell(
-    told: Mapping[tuple[str, str], Influence], row: AttributeReport, column: str, epsilon: float | None
-) -> HeatCell:
+def _cell(told: Mapping[tuple[str, str], Influence], row: AttributeReport, column: str, report: Analysis) -> HeatCell:
     influence = told.get((row.protected, column))
     if influence is None:
         return heat_cell(None if column == row.protected else math.nan, (column,))
     bound = f" ({witness_text(influence)})" if influence.too_large else ""
-    return heat_cell(float(influence), influence.columns, epsilon=epsilon, note=bound)
+    return heat_cell(float(influence), influence.columns, marked=_too_much(influence, report), note=bound)
+
+
+def _too_much(influence: Influence, report: Analysis) -> bool:
+    """Return whether an influence is more than the budget allows without noise."""
+    if report.epsilon is None or float(influence) <= report.epsilon:
+        return False
+    delta = influence.delta(report.epsilon) if report.delta else math.inf
+    return isinstance(delta, Refusal) or not delta <= report.delta
 
 
 def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
@@ -123,10 +128,14 @@ def _table(row: AttributeReport) -> Table:
     mu = any(told is not None and told.mu is not None for _, told in lines)
     left = max(0, len(lines) - MOST_ROWS) + row.left
     what = "no more" if not row.left else "no more, or were not looked at"
+    reached = "reached at" if any(_last(told) for _, told in lines) else ""
     return Table(
         caption=f"What single columns tell about {name_text(row.protected)}",
-        header=told_header("column", endless=endless, mu=mu, last="reached at"),
-        rows=[told_cells(name, told, endless=endless, mu=mu, last=_last(told)) for name, told in lines[:MOST_ROWS]],
+        header=told_header("column", endless=endless, mu=mu, last=reached),
+        rows=[
+            told_cells(_noted(name, told), told, endless=endless, mu=mu, last=_last(told) if reached else None)
+            for name, told in lines[:MOST_ROWS]
+        ],
         numbers=told_numbers(endless=endless, mu=mu),
         more=f"{left} more, which tell {what}." if left else "",
     )
@@ -139,7 +148,16 @@ def _with_alike(row: AttributeReport, told: Influence) -> Text:
 
 
 def _last(told: Influence | None) -> str:
-    return "driven by the protected one itself" if told is None else witness_text(told)
+    if told is None:
+        return "driven by the protected one itself"
+    return witness_text(told) if told.assignment or told.too_large else ""
+
+
+def _noted(name: Text, told: Influence | None) -> Text | Cell:
+    """Return the name of a column, with a note on how it was found where no assignment attains what it tells."""
+    if told is None or told.assignment or told.too_large or not witness_text(told):
+        return name
+    return Cell(name, note=witness_text(told))
 
 
 def told_header(first: str, *, endless: bool, mu: bool, last: str = "") -> tuple[str, ...]:
@@ -157,7 +175,7 @@ def told_cells(
     first: Text | Cell, told: Influence | None, *, endless: bool, mu: bool, last: str | None = None
 ) -> tuple[Text | Cell, ...]:
     """Return a row of such a table; what the protected attribute drives itself tells without bound."""
-    nats = "infinite" if told is None else "too large" if math.isnan(float(told)) else number_text(float(told))
+    nats = "infinite" if told is None else "too large" if math.isnan(float(told)) else upper_text(float(told))
     distance = number_text(math.inf) if told is None or told.mu is None else number_text(told.mu)
     deltas = [_delta(told, epsilon) for epsilon in CURVE_EPSILONS] if endless else []
     return (first, nats, *([distance] if mu else []), *deltas, *([] if last is None else [last]))
@@ -178,17 +196,17 @@ def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
         others = row.asked is not None and bool(row.asked.columns - {row.protected})
         rest = f"; besides, {influence_text(row.asked)}." if row.asked is not None and others else "."
         yield Paragraph(f"The query reads it, which tells everything{rest}")
-    elif row.asked is not None:
+        return
+    if row.asked is not None:
         yield Paragraph(f"{influence_text(row.asked)}.")
     if row.asked is None or not math.isinf(row.told):
         return
     mu = row.asked.mu is not None
     together: Text = (Names(tuple(() if report.query is None else report.query.columns)),)
-    told = None if row.is_queried else row.asked
     yield Table(
         caption=f"The queried columns together, about {name_text(row.protected)}",
         header=told_header("columns", endless=True, mu=mu),
-        rows=[told_cells(together, told, endless=True, mu=mu)],
+        rows=[told_cells(together, row.asked, endless=True, mu=mu)],
         numbers=told_numbers(endless=True, mu=mu),
     )
 

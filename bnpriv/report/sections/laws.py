@@ -6,7 +6,7 @@ from bnpriv.errors import Refusal
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.render.document import Block, Paragraph, Section
-from bnpriv.render.text import name_text, number_text
+from bnpriv.render.text import name_text, upper_text
 from bnpriv.report.values import Analysis
 
 
@@ -27,5 +27,5 @@ def distance_text(decision: LawDecision) -> str:
     which = f"{name_text(decision.protected)} ({decision.pair})"
     if decision.distance is None:
         return f"{which}: {decision.rule}."
-    far = number_text(decision.distance.upper)
+    far = upper_text(decision.distance.upper)
     return f"{which}: to turn one law of the answer into the other, mass moves by at most {far}."

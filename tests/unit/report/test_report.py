@@ -94,7 +94,7 @@ def test_the_page_answers_its_questions_and_says_the_verdict_once(student) -> No
     assert page[: page.index("</dl>")].count('class="badge') == 1
     assert student.source in page
     assert bp.plan(student, BOTH, 1.0).best.guarantee.sentence.replace("10 %", "10&nbsp;%")[:200] in page
-    assert "10,000 / (1 - 0.2331) = 13,039" in page
+    assert "10,000 / (1 - 0.23309) = 13,039" in page
     assert "P(sat = strong | income = high) = 0.6" in page
 
 
@@ -132,7 +132,7 @@ def test_a_column_that_a_normal_secret_drives_tells_without_bound() -> None:
     bare = bp.influence_report(framework, bp.mean("x"))
     assert bare.headline == "The queried columns are driven by a directly, and tell about it without bound."
     report = bp.influence_report(framework, bp.mean("x"), 1.0, 1e-6)
-    assert re.search(r"^x +infinite +infinite +1 +1 +1 +1$", str(report), re.MULTILINE)
+    assert "The query reads it, which tells everything" in str(report)
     assert not re.search(r"^(x|c) +0 ", str(report), re.MULTILINE)
     assert {delta for _, delta in report.curve} == {1.0}
     (row,) = report.to_dict()["data"]["protected"]

@@ -300,10 +300,7 @@ def test_the_epsilon_from_which_on_no_noise_is_needed() -> None:
 def test_never_and_always_are_said() -> None:
     never = tradeoff(framework("sat"), HIGH, [0.1, 0.5])
     assert never.noiseless_from is None
-    assert never.sentences == (
-        "Even at epsilon 0.5, the largest tried, the answer is useless.",
-        "Even at epsilon 0.5, the largest tried, the answer needs noise.",
-    )
+    assert never.sentences == ("Even at epsilon 0.5, the largest tried, the answer is useless, and needs noise.",)
     always = tradeoff(framework(), HIGH, [1.0, 2.0])
     assert always.sentences[1] == "At every epsilon tried, from 1 on, the answer is released without noise."
     noisy = tradeoff(framework("sat"), HIGH, [0.1, 50.0])
@@ -315,7 +312,11 @@ def test_what_the_row_calls_coarse_the_sentence_does_not_call_useful() -> None:
     assert [best.useful.verdict for best in found.best] == ["useless", "coarse", "useful"]
     assert found.useful_from == 50.0
     assert found.sentences[0] == "From epsilon 50 on the answer is useful; at 10 it still is coarse."
-    assert tradeoff(framework("sat"), HIGH, [10.0]).sentences[0].endswith("the largest tried, the answer is coarse.")
+    assert (
+        tradeoff(framework("sat"), HIGH, [10.0])
+        .sentences[0]
+        .endswith("the largest tried, the answer is coarse, and needs noise.")
+    )
 
 
 @pytest.mark.parametrize("epsilons", [[], [0.0], [math.nan], [1.0, -1.0]])
