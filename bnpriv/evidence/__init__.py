@@ -1,7 +1,7 @@
 """What mechanisms ask of a framework: influences or laws, never the notion itself."""
 
 from bnpriv.evidence.constraints import AnswerLaw, Constraint, DrawFacts, LawPair, Laws, RecordPair
-from bnpriv.evidence.draws import DrawnLaws
+from bnpriv.evidence.draws import SampledLaws
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.possible import impossibility, require_possible
 from bnpriv.evidence.structural import Influences, influences
@@ -10,11 +10,11 @@ __all__ = [
     "AnswerLaw",
     "Constraint",
     "DrawFacts",
-    "DrawnLaws",
     "Influences",
     "LawPair",
     "Laws",
     "RecordPair",
+    "SampledLaws",
     "impossibility",
     "influences",
     "laws",

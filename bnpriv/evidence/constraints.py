@@ -58,7 +58,7 @@ class LawPair:
         By how much, in the 1-norm, two answers may be further apart than the atoms that stand for them; 0 where the
         atoms are the doubles that are released, one for one. Only then may there be no noise.
     kind : {"exact", "certified", "estimate"}
-    drawn : Drawn, optional
+    sampled : DrawFacts, optional
         How they were learned from draws; None for laws that were computed.
     """
 
@@ -67,7 +67,7 @@ class LawPair:
     second: AnswerLaw
     rounding: float
     kind: Kind = "exact"
-    drawn: DrawFacts | None = None
+    sampled: DrawFacts | None = None
 
 
 @final

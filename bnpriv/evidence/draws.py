@@ -35,7 +35,7 @@ NO_DISTANCE = Refusal(
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DrawnLaws:
+class SampledLaws:
     """The laws of an answer given that a protected parameter is in an interval, learned from forward draws.
 
     Parameters
@@ -112,7 +112,7 @@ class DrawnLaws:
             second=laws.second,
             rounding=0.0,  # answers are drawn as the doubles that are released
             kind="estimate" if known.confidence is None else "certified",
-            drawn=DrawFacts(
+            sampled=DrawFacts(
                 draws=known.draws,
                 confidence=known.confidence,
                 moved=laws.moved,
@@ -132,17 +132,19 @@ def _possible(parameter: Parameter, side: Interval) -> bool:
     return side.low <= parameter.upper and side.high >= parameter.lower
 
 
-def drawn_laws(framework: DistributionalAttributePrivacy, network: DensityNetwork, query: Query) -> DrawnLaws | Refusal:
+def sampled_laws(
+    framework: DistributionalAttributePrivacy, network: DensityNetwork, query: Query
+) -> SampledLaws | Refusal:
     """Return the laws, or why they cannot be learned; nothing is drawn before they are asked for."""
     # mechanisms ask several times, and several of them for the same
-    known: dict[Query, DrawnLaws] = framework.kept.table("drawn laws")
+    known: dict[Query, SampledLaws] = framework.kept.table("drawn laws")
     if query not in known:
         first_digest(framework)  # what is kept is about the framework as it is now
         refusal = draws_refusal(framework, network, query.columns)
         if refusal is not None:
             return refusal
         columns = sorted(query.columns)
-        evidence = DrawnLaws(
+        evidence = SampledLaws(
             forward=AnswerSampler(
                 network=network,
                 form=normal_form(query, framework.schema),

@@ -8,7 +8,7 @@ from typing import cast
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.dataset import dataset_laws
-from bnpriv.evidence.draws import drawn_laws
+from bnpriv.evidence.draws import sampled_laws
 from bnpriv.evidence.given_pairs import given_laws
 from bnpriv.evidence.parameters import parameter_laws
 from bnpriv.frameworks import (
@@ -105,13 +105,13 @@ def laws_of_network(network: object, framework: DistributionalAttributePrivacy, 
 
 @laws_of_network.register
 def _(network: DensityNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
-    return drawn_laws(framework, network, query)
+    return sampled_laws(framework, network, query)
 
 
 @laws_of_network.register
 def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
     if network.forward is not None:
-        return drawn_laws(framework, network.forward, query)
+        return sampled_laws(framework, network.forward, query)
     return _too_many(query, framework.schema) or parameter_laws(framework, query)
 
 

@@ -130,7 +130,7 @@ def subject_of_network(network: Network, protect: Protect) -> Subject:
         network=network,
         secrets=secrets,
         protected=tuple(_in_words(network, name, chosen) for name, chosen in secrets.items()),
-        source=None if network.drawn is None else network.drawn.source,
+        source=None if network.posterior_draws is None else network.posterior_draws.source,
     )
 
 

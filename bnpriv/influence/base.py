@@ -175,7 +175,7 @@ class Influence(HasCard):
     @property
     def over_draws(self) -> tuple[float, float, float] | None:
         """What half, 95 % and all of the draws of a posterior tell at most, in nats; None if there are no draws."""
-        return None if self.network.drawn is None else draw_points(self.values)
+        return None if self.network.posterior_draws is None else draw_points(self.values)
 
     @property
     def dropped(self) -> tuple[tuple[Pair, int], ...]:

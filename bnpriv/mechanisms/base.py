@@ -22,9 +22,9 @@ from bnpriv.frameworks import (
 from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.drawn import posterior_of, with_draws
 from bnpriv.mechanisms.facts import model_facts, query_facts
 from bnpriv.mechanisms.misspecified import Misspecified, misspecified
+from bnpriv.mechanisms.posterior_draws import posterior_of, with_draws
 from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.sections import calibration_document
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record

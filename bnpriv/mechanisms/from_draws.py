@@ -7,7 +7,7 @@ import math
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.divergences.gaussian_mixture import LARGEST_BEND
 from bnpriv.errors import Refusal
-from bnpriv.evidence import DrawnLaws, LawPair, Laws
+from bnpriv.evidence import LawPair, Laws, SampledLaws
 from bnpriv.laws.draws import draws_needed, missed
 from bnpriv.networks import Sampling
 from bnpriv.networks.density import MOST_DRAWS
@@ -25,7 +25,7 @@ DELTA_MARGIN = 1e-6
 
 def sampling_of(evidence: Laws) -> Sampling | None:
     """Return how laws were learned from draws; None for laws that were computed."""
-    return evidence.sampling if isinstance(evidence, DrawnLaws) else None
+    return evidence.sampling if isinstance(evidence, SampledLaws) else None
 
 
 def confidence_of(evidence: Laws) -> float | None:
@@ -36,14 +36,14 @@ def confidence_of(evidence: Laws) -> float | None:
 
 def moved_by(pair: LawPair) -> float:
     """Return how far apart gathering draws can have moved two answers, in the 1-norm."""
-    return 0.0 if pair.drawn is None else pair.drawn.moved
+    return 0.0 if pair.sampled is None else pair.sampled.moved
 
 
 def missed_by(pair: LawPair, ratio: float = 1.0) -> float:
     """Return what draws may have missed of the excess of one law over `ratio` times the other."""
-    if pair.drawn is None or pair.drawn.confidence is None:
+    if pair.sampled is None or pair.sampled.confidence is None:
         return 0.0
-    return missed(pair.drawn.draws, (1 - pair.drawn.confidence) / CALIBRATIONS, ratio)
+    return missed(pair.sampled.draws, (1 - pair.sampled.confidence) / CALIBRATIONS, ratio)
 
 
 def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
@@ -51,12 +51,12 @@ def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
 
     Without noise it is infinite if any draw was moved.
     """
-    if pair.drawn is None or pair.drawn.variance == 0:
+    if pair.sampled is None or pair.sampled.variance == 0:
         return 0.0
     if scale == 0:
         return math.inf
     bend = LARGEST_BEND if noise == "gaussian" else 1.0
-    blur = bend * pair.drawn.variance / (2 * scale**2) + pair.drawn.drift / scale
+    blur = bend * pair.sampled.variance / (2 * scale**2) + pair.sampled.drift / scale
     return (1 + ratio) * blur * (1 + 16 * UNIT_ROUNDOFF)
 
 
@@ -89,7 +89,7 @@ def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal
 
 
 def _found(error: float, evidence: Laws) -> str:
-    assert isinstance(evidence, DrawnLaws)
+    assert isinstance(evidence, SampledLaws)
     records = evidence.forward.form.schema.records
     above = f", which passes one over the number of records, {1 / records:.3g}, too" if error >= 1 / records else ""
     return f"{number_text(error)}{above}"

@@ -252,7 +252,7 @@ class _TightSearch:
             noise=self.noise,
             first=worst.first,
             second=worst.second,
-            draws=0 if worst.drawn is None else worst.drawn.draws,
+            draws=0 if worst.sampled is None else worst.sampled.draws,
         )
         return decision, self.delta > 0 and scale < pure
 
@@ -270,7 +270,7 @@ class _TightSearch:
 
         With Laplace noise it is that for delta = 0, with Gaussian noise that for the distance of the laws.
         """
-        if self.delta == 0 or (pair.drawn is not None and pair.drawn.confidence is not None):
+        if self.delta == 0 or (pair.sampled is not None and pair.sampled.confidence is not None):
             return math.inf
         if self.noise != "gaussian":
             return least_scale(self._pure(pair, _line(pair)), self.epsilon, _span(pair))
@@ -280,7 +280,7 @@ class _TightSearch:
         if not epsilon > 0:
             return math.inf
         far = w_infinity(f, g, 2).upper
-        far = far if pair.drawn is None else up(far + pair.drawn.moved)
+        far = far if pair.sampled is None else up(far + pair.sampled.moved)
         moved = (far + pair.rounding) * (1 + 8 * UNIT_ROUNDOFF)
         return moved / gaussian_mu(epsilon, self.delta * (1 - slack))
 

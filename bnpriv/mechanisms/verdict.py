@@ -47,7 +47,7 @@ def verdict_text(calibration: Calibrated) -> str:
 
 def noise_text(calibration: Calibrated) -> str:
     """Return the noise in a sentence."""
-    if calibration.scale == 0 and calibration.noise.spend() is None:
+    if calibration.scale == 0 and calibration.noise.accounted_noise() is None:
         return "No noise is added."
     return (
         f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)} is added: 19 releases of "
@@ -88,7 +88,7 @@ def reason_text(calibration: Calibrated) -> str:
 
 def brief_text(calibration: Calibrated) -> str:
     """Return the noise and its reason in one short sentence."""
-    if calibration.scale == 0 and calibration.noise.spend() is None:
+    if calibration.scale == 0 and calibration.noise.accounted_noise() is None:
         return f"None. {reason_text(calibration)}"
     noise = f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)}"
     worst = next(iter(calibration.certificate.decisions), None)

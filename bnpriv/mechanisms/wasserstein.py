@@ -171,7 +171,7 @@ class _DistanceSearch:
             noise=self.noise,
             first=pairs[k].first,
             second=pairs[k].second,
-            draws=0 if (drawn := pairs[k].drawn) is None else drawn.draws,
+            draws=0 if (sampled := pairs[k].sampled) is None else sampled.draws,
         )
 
     def _worst(self, pairs: Sequence[LawPair]) -> list[int]:
@@ -192,8 +192,8 @@ class _DistanceSearch:
             far = closeness(pair.first, pair.second, self._left_over(pair, slack) * (1 - slack) / (1 + slack))
         else:
             far = w_infinity(pair.first, pair.second, self.norm)
-        if pair.drawn is not None:
-            far = Bound(0.0, up(far.upper + pair.drawn.moved), pair.kind)
+        if pair.sampled is not None:
+            far = Bound(0.0, up(far.upper + pair.sampled.moved), pair.kind)
         return self._scale(far.upper, slack, pair.rounding, free=pair.rounding == 0), far
 
     def _left_over(self, pair: LawPair, slack: float) -> float:

@@ -72,7 +72,7 @@ class Network(Protocol):
         ...
 
     @property
-    def drawn(self) -> Posterior | None:
+    def posterior_draws(self) -> Posterior | None:
         """Where the models were drawn from, if they are draws of a posterior."""
         ...
 

@@ -153,7 +153,7 @@ class MarkovChain(NetworkMethods):
         return "records"
 
     @property
-    def drawn(self) -> None:
+    def posterior_draws(self) -> None:
         """Return None: nothing was drawn."""
         return None
 

@@ -174,7 +174,7 @@ class DensityNetwork(NetworkMethods):
         return 1
 
     @property
-    def drawn(self) -> None:
+    def posterior_draws(self) -> None:
         """Return None: nothing was drawn."""
         return None
 

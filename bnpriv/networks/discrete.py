@@ -47,7 +47,7 @@ class DiscreteNetwork(FiniteMethods):
         What a node means: the parameter that governs the column of that name, or the column itself in one record.
     models : int
         Number of models in Theta.
-    drawn : Posterior, optional
+    posterior_draws : Posterior, optional
         Where the models were drawn from, if they are draws of a posterior.
     reading : Reading, optional
         How the model was read from another library, and what drives the columns that are no attribute.
@@ -66,7 +66,7 @@ class DiscreteNetwork(FiniteMethods):
     tables: Mapping[str, LogTable]
     level: Level
     models: int
-    drawn: Posterior | None = None
+    posterior_draws: Posterior | None = None
     reading: Reading = NOTHING_READ
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
@@ -207,7 +207,7 @@ class DiscreteNetwork(FiniteMethods):
         Returns
         -------
         DiscreteNetwork
-            Of level "records"; its models are the draws, and `drawn` says so.
+            Of level "records"; its models are the draws, and `posterior_draws` says so.
 
         Raises
         ------
@@ -241,7 +241,7 @@ class DiscreteNetwork(FiniteMethods):
             seed=seed,
             same_table_is_public=same_table_is_public,
         )
-        return replace(of_tables(learned, "records"), drawn=drawn)
+        return replace(of_tables(learned, "records"), posterior_draws=drawn)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ class DiscreteNetwork(FiniteMethods):
             table = self.tables[name]
             parts.append(repr((table.axes, table.values.shape, self.states[name])).encode())
             parts.append(table.values.tobytes())
-        parts.append(b"" if self.drawn is None else repr(self.drawn).encode())
+        parts.append(b"" if self.posterior_draws is None else repr(self.posterior_draws).encode())
         return b"".join(parts)
 
     def __repr__(self) -> str:
@@ -401,7 +401,7 @@ class IntervalNetwork(FiniteMethods):
         return 1
 
     @property
-    def drawn(self) -> None:
+    def posterior_draws(self) -> None:
         """Return None: nothing was drawn."""
         return None
 

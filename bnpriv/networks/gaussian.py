@@ -67,7 +67,7 @@ class GaussianNetwork(NetworkMethods):
     rounding: float = field(init=False, repr=False)
     """Bound on the rounding error of what is computed from `root`, relative to the size of the attributes."""
 
-    drawn: Posterior | None = field(default=None, init=False, repr=False)
+    posterior_draws: Posterior | None = field(default=None, init=False, repr=False)
     """Where the models were drawn from, if they are draws of a posterior."""
     reading: Reading = field(default=NOTHING_READ, init=False, repr=False)
     """How the model was read from another library, and what drives the columns that are no attribute."""
@@ -178,11 +178,11 @@ class GaussianNetwork(NetworkMethods):
             object.__setattr__(self, what, value)
 
     def read_as(
-        self, reading: Reading, drawn: Posterior | None = None, forward: DensityNetwork | None = None
+        self, reading: Reading, posterior_draws: Posterior | None = None, forward: DensityNetwork | None = None
     ) -> GaussianNetwork:
         """Return the same network with what is known of where it comes from."""
         network = copy(self)
-        for what, value in {"reading": reading, "drawn": drawn, "forward": forward}.items():
+        for what, value in {"reading": reading, "posterior_draws": posterior_draws, "forward": forward}.items():
             object.__setattr__(network, what, value)
         return network
 
@@ -208,7 +208,7 @@ class GaussianNetwork(NetworkMethods):
                 remedy="Read a model with columns by from_pymc.",
             )
         forward = self.forward.with_sampling(draws=draws, seed=seed, confidence=confidence, cells=cells)
-        return self.read_as(self.reading, self.drawn, forward)
+        return self.read_as(self.reading, self.posterior_draws, forward)
 
     @property
     def models(self) -> int:
@@ -241,7 +241,7 @@ class GaussianNetwork(NetworkMethods):
             repr((self.attributes, self.models, self.graph.edges)).encode(),
             self.mean.tobytes(),
             self.root.tobytes(),
-            b"" if self.drawn is None else repr(self.drawn).encode(),
+            b"" if self.posterior_draws is None else repr(self.posterior_draws).encode(),
             b"" if self.forward is None else repr(self.forward.sampling).encode(),
         ]
         return b"".join(parts)

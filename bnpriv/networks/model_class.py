@@ -62,7 +62,7 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     first = networks[0]
     if len(networks) == 1:
         return first  # draws of a posterior stay known as such
-    drawn = [label for label, network in zip(names, networks, strict=True) if network.drawn is not None]
+    drawn = [label for label, network in zip(names, networks, strict=True) if network.posterior_draws is not None]
     if drawn:  # what lies above the draws, and from which table they were learned, is said of them alone
         raise NetworkError(
             "models drawn from a posterior must stay a model class of their own",

@@ -27,9 +27,9 @@ from bnpriv.noise.lengths import (
 from bnpriv.noise.weights import (
     Weights,
     common_quantile,
-    drawn,
     powers_of_two,
     probability,
+    sampled,
     scales_of,
     sized,
     tail_of_one,
@@ -76,7 +76,7 @@ class Noise(Protocol):
         """Return the covariance of the noise, shape (d, d)."""
         ...
 
-    def spend(self) -> Laplace | Gaussian | None:
+    def accounted_noise(self) -> Laplace | Gaussian | None:
         """Return what an accountant has to charge for, None if there is no noise."""
         ...
 
@@ -137,7 +137,7 @@ class Laplace:
         ParameterError
             If `value` has another length or is not finite.
         """
-        return drawn(sampler.laplace, value, self.scales)
+        return sampled(sampler.laplace, value, self.scales)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.
@@ -206,7 +206,7 @@ class Laplace:
     def _off(self, p: float, dimension: int) -> tuple[float, ...]:
         return tuple(up(-scale * math.log(tail_of_one(p, dimension)), 16) for scale in self.scales)
 
-    def spend(self) -> Laplace:
+    def accounted_noise(self) -> Laplace:
         """Return the noise itself: it costs privacy."""
         return self
 
@@ -267,7 +267,7 @@ class Gaussian:
         ParameterError
             If `value` has another length or is not finite.
         """
-        return drawn(sampler.gaussian, value, self.scales)
+        return sampled(sampler.gaussian, value, self.scales)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.
@@ -338,7 +338,7 @@ class Gaussian:
 
         return tuple(up(-scale * float(ndtri(tail_of_one(p, dimension) / 2)), 64) for scale in self.scales)
 
-    def spend(self) -> Gaussian:
+    def accounted_noise(self) -> Gaussian:
         """Return the noise itself: it costs privacy."""
         return self
 
@@ -397,7 +397,7 @@ class NoNoise:
         """Return zeros, shape (d, d)."""
         return np.zeros((self.dimension, self.dimension))
 
-    def spend(self) -> None:
+    def accounted_noise(self) -> None:
         """Return None: there is no noise to account for."""
         return
 

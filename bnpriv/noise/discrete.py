@@ -14,7 +14,7 @@ from bnpriv.bound import Bound, FloatArray, down, up
 from bnpriv.errors import ParameterError
 from bnpriv.noise.continuous import Laplace
 from bnpriv.noise.lengths import norm_of
-from bnpriv.noise.weights import Weights, drawn, powers_of_two, scales_of, tail_of_one
+from bnpriv.noise.weights import Weights, powers_of_two, sampled, scales_of, tail_of_one
 
 if TYPE_CHECKING:
     from bnpriv.noise.sampling import Sampler
@@ -83,7 +83,7 @@ class DiscreteLaplace:
                 found="another number of values, or a fraction",
                 remedy="Use Laplace noise for answers that are not whole.",
             )
-        return drawn(sampler.discrete_laplace, value, self.scales)
+        return sampled(sampler.discrete_laplace, value, self.scales)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean 1-norm, 2-norm or largest coordinate (``math.inf``) of the noise vector.
@@ -123,7 +123,7 @@ class DiscreteLaplace:
         tail = tail_of_one(p, self.dimension)
         return tuple(_quantile(tail, scale) for scale in self.scales)
 
-    def spend(self) -> Laplace:
+    def accounted_noise(self) -> Laplace:
         """Return what an accountant charges for: as for continuous noise of the same scale."""
         return Laplace(self.scale, self.dimension, self.weights)
 

@@ -79,7 +79,7 @@ def sized(value: Sequence[float], dimension: int) -> tuple[float, ...]:
     return exact
 
 
-def drawn(
+def sampled(
     draw: Callable[[Sequence[float], float], tuple[float, ...]], value: Sequence[float], scales: tuple[float, ...]
 ) -> tuple[float, ...]:
     """Return an answer plus noise; the numbers of one scale are drawn together."""

@@ -113,7 +113,7 @@ class Release(Shown):
                 found=str(self.calibration.query),
                 remedy="Round the numbers that you print instead.",
             )
-        noisy = self.calibration.noise.spend() is not None
+        noisy = self.calibration.noise.accounted_noise() is not None
         values = tuple(float(round(value)) if k else value for value, k in zip(self.values, whole, strict=True))
         margins = tuple(0.5 if k and noisy else margin for margin, k in zip(self.margins, whole, strict=True))
         return replace(self, values=values, margins=margins)
@@ -137,7 +137,7 @@ class Release(Shown):
         return release_document(self.calibration, self._shown(), self.missing_rule, self.to_dict())
 
     def _shown(self) -> list[ShownNumber]:
-        noisy = self.calibration.noise.spend() is not None
+        noisy = self.calibration.noise.accounted_noise() is not None
         return [
             ShownNumber(
                 label=label,
@@ -269,7 +269,7 @@ def _check(calibration: Calibration) -> None:
             remedy="Calibrate this query.",
         )
     reason = calibration.certificate.zero_noise_reason
-    if noise.spend() is None and not (reason and reason.strip()):
+    if noise.accounted_noise() is None and not (reason and reason.strip()):
         raise RefusedError(
             "an answer without noise needs a certificate that says why it may be released",
             found="no reason",

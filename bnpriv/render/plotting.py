@@ -40,7 +40,7 @@ def label(text: str) -> str:
     return name_text(text).replace("$", r"\$")
 
 
-def draw_curves(ax: Axes | None, drawn: TwoCurves, across: str) -> Axes:
+def draw_curves(ax: Axes | None, plotted: TwoCurves, across: str) -> Axes:
     """Draw the law of one number given each of two secrets.
 
     Raises
@@ -49,16 +49,16 @@ def draw_curves(ax: Axes | None, drawn: TwoCurves, across: str) -> Axes:
         If matplotlib is not installed.
     """
     drawing = axes(ax)
-    sides = zip((drawn.first, drawn.second), drawn.names, ("#4a78b0", "#c0504d"), strict=True)
+    sides = zip((plotted.first, plotted.second), plotted.names, ("#4a78b0", "#c0504d"), strict=True)
     for k, (heights, name, colour) in enumerate(sides):
-        if drawn.finite:
+        if plotted.finite:
             places = [place + 0.4 * k - 0.2 for place in range(len(heights))]
             drawing.bar(places, heights, width=0.4, color=colour, label=label(name))
         else:
-            drawing.plot(drawn.values, heights, color=colour, label=label(name))
-    if drawn.finite:
-        drawing.set_xticks(range(len(drawn.ticks)), [label(tick) for tick in drawn.ticks])
+            drawing.plot(plotted.values, heights, color=colour, label=label(name))
+    if plotted.finite:
+        drawing.set_xticks(range(len(plotted.ticks)), [label(tick) for tick in plotted.ticks])
     drawing.set_xlabel(label(across))
-    drawing.set_ylabel("probability" if drawn.finite else "density")
+    drawing.set_ylabel("probability" if plotted.finite else "density")
     drawing.legend(title="given")
     return drawing

@@ -19,7 +19,7 @@ CURVE_PANEL, CURVE_BELOW = 180.0, 24.0
 @final
 @dataclass(frozen=True, kw_only=True)
 class TwoCurves:
-    """What is drawn.
+    """What is plotted.
 
     Parameters
     ----------
@@ -52,38 +52,40 @@ class TwoCurves:
         return self.labels or [number_text(value) for value in self.values]
 
 
-def two_curves(drawn: TwoCurves) -> Html:
+def two_curves(plotted: TwoCurves) -> Html:
     """Return the drawing with its legend."""
-    start, end = drawn.values[0], drawn.values[-1]
-    top = max(*drawn.first, *drawn.second) or 1.0
+    start, end = plotted.values[0], plotted.values[-1]
+    top = max(*plotted.first, *plotted.second) or 1.0
     width = end - start or 1.0
-    margin = 0.1 if drawn.finite else 0.0
+    margin = 0.1 if plotted.finite else 0.0
 
     def place(x: float, height: float) -> svg.Point:
         share = margin + (1 - 2 * margin) * (x - start) / width
         return SIDE_MARGIN + share * (FIGURE_WIDTH - 2 * SIDE_MARGIN), CURVE_PANEL * (1 - 0.95 * height / top)
 
     parts: list[Html] = []
-    for side, (heights, class_) in enumerate(((drawn.first, "first"), (drawn.second, "second"))):
-        points = [place(x, height) for x, height in zip(drawn.values, heights, strict=True)]
-        if drawn.finite:
+    for side, (heights, class_) in enumerate(((plotted.first, "first"), (plotted.second, "second"))):
+        points = [place(x, height) for x, height in zip(plotted.values, heights, strict=True)]
+        if plotted.finite:
             path = "".join(f"M{x + 10 * side - 5:.1f},{CURVE_PANEL:g}V{y:.1f}" for x, y in points)
             parts.append(element("path", d=path, class_=f"bar {class_}"))
         else:
             path = "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
             parts.append(element("path", d=f"M{path}", class_=f"density {class_}"))
     parts.append(svg.line((SIDE_MARGIN, CURVE_PANEL), (FIGURE_WIDTH - SIDE_MARGIN, CURVE_PANEL), "grid"))
-    few = drawn.finite and len(drawn.values) <= MOST_TICKS
+    few = plotted.finite and len(plotted.values) <= MOST_TICKS
     middle = (start + end) / 2
-    marks = zip(drawn.values, drawn.ticks, strict=True) if few else ((x, number_text(x)) for x in (start, middle, end))
+    marks = (
+        zip(plotted.values, plotted.ticks, strict=True) if few else ((x, number_text(x)) for x in (start, middle, end))
+    )
     for value, tick in marks:
         x = min(max(place(value, 0.0)[0], SIDE_MARGIN + 24), FIGURE_WIDTH - SIDE_MARGIN - 24)
         parts.append(svg.text((x, CURVE_PANEL + 16), shorten(tick, 12), "tick"))
     picture = svg.drawing(
-        (FIGURE_WIDTH, CURVE_PANEL + CURVE_BELOW), *parts, title=drawn.title, desc=drawn.desc, class_="chart laws"
+        (FIGURE_WIDTH, CURVE_PANEL + CURVE_BELOW), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws"
     )
     entries = [
         element("li", element("span", class_=f"swatch {class_}"), element("span", name))
-        for name, class_ in zip(drawn.names, ("first", "second"), strict=True)
+        for name, class_ in zip(plotted.names, ("first", "second"), strict=True)
     ]
     return join(picture, element("ul", *entries, class_="legend row"))

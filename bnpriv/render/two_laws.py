@@ -20,7 +20,7 @@ Heights = Sequence[tuple[float, float]]
 @final
 @dataclass(frozen=True, kw_only=True)
 class TwoLaws:
-    """What is drawn.
+    """What is plotted.
 
     Parameters
     ----------
@@ -45,21 +45,21 @@ class TwoLaws:
     desc: str
 
 
-def two_laws(drawn: TwoLaws) -> Html:
+def two_laws(plotted: TwoLaws) -> Html:
     """Return the drawing with its legend."""
-    top = max(height for law in drawn.exact for _, height in law)
+    top = max(height for law in plotted.exact for _, height in law)
     parts: list[Html] = []
-    for law, class_ in zip(drawn.exact, ("first", "second"), strict=True):
-        ends = ((_across(drawn, x), LAW_PANEL * (1 - 0.95 * height / top)) for x, height in law)
+    for law, class_ in zip(plotted.exact, ("first", "second"), strict=True):
+        ends = ((_across(plotted, x), LAW_PANEL * (1 - 0.95 * height / top)) for x, height in law)
         path = "".join(f"M{x:.1f},{LAW_PANEL:g}V{y:.1f}" for x, y in ends)
         parts.append(element("path", d=path, class_=f"needles {class_}"))
     panels = [("exact answer", LAW_PANEL)]
-    if drawn.noisy is not None:
+    if plotted.noisy is not None:
         panels.append(("released, with noise", 2 * LAW_PANEL + LAW_BELOW))
-        peak = max(height for law in drawn.noisy for _, height in law)
-        for law, class_ in zip(drawn.noisy, ("first", "second"), strict=True):
+        peak = max(height for law in plotted.noisy for _, height in law)
+        for law, class_ in zip(plotted.noisy, ("first", "second"), strict=True):
             points = (
-                (_across(drawn, x), 2 * LAW_PANEL + LAW_BELOW - 0.95 * LAW_PANEL * height / peak) for x, height in law
+                (_across(plotted, x), 2 * LAW_PANEL + LAW_BELOW - 0.95 * LAW_PANEL * height / peak) for x, height in law
             )
             path = "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
             parts.append(element("path", d=f"M{path}", class_=f"density {class_}"))
@@ -67,19 +67,19 @@ def two_laws(drawn: TwoLaws) -> Html:
         parts.append(svg.line((SIDE_MARGIN, base), (FIGURE_WIDTH - SIDE_MARGIN, base), "grid"))
         parts.append(svg.text((SIDE_MARGIN, base - LAW_PANEL + 14), what, "panel"))
         for share in (0.0, 0.5, 1.0):
-            value = drawn.start + share * (drawn.end - drawn.start)
-            parts.append(svg.text((_inside(_across(drawn, value)), base + 16), number_text(value), "tick"))
+            value = plotted.start + share * (plotted.end - plotted.start)
+            parts.append(svg.text((_inside(_across(plotted, value)), base + 16), number_text(value), "tick"))
     high = panels[-1][1] + LAW_BELOW
-    picture = svg.drawing((FIGURE_WIDTH, high), *parts, title=drawn.title, desc=drawn.desc, class_="chart laws")
+    picture = svg.drawing((FIGURE_WIDTH, high), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws")
     entries = [
         element("li", element("span", class_=f"swatch {class_}"), element("span", name))
-        for name, class_ in zip(drawn.names, ("first", "second"), strict=True)
+        for name, class_ in zip(plotted.names, ("first", "second"), strict=True)
     ]
     return join(picture, element("ul", *entries, class_="legend row"))
 
 
-def _across(drawn: TwoLaws, x: float) -> float:
-    return SIDE_MARGIN + (x - drawn.start) / (drawn.end - drawn.start) * (FIGURE_WIDTH - 2 * SIDE_MARGIN)
+def _across(plotted: TwoLaws, x: float) -> float:
+    return SIDE_MARGIN + (x - plotted.start) / (plotted.end - plotted.start) * (FIGURE_WIDTH - 2 * SIDE_MARGIN)
 
 
 def _inside(x: float) -> float:

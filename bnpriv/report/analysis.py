@@ -26,7 +26,7 @@ from bnpriv.networks import Network, drivers
 from bnpriv.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.report.edges import edge_effects, leak_path
-from bnpriv.report.values import AnswerTold, AttributeReport, Belief, EdgeEffect, NoiseOfQuilt, RankedQuilt
+from bnpriv.report.values import AnswerInfluence, AttributeReport, Belief, EdgeEffect, NoiseOfQuilt, RankedQuilt
 from bnpriv.secrets.pair import Pair
 
 MOST_DROPPED = 6
@@ -321,13 +321,15 @@ def _bounds_belief(subject: Subject, protected: str) -> bool:
     return next((each.bounds_belief for each in subject.protected if each.attribute == protected), False)
 
 
-def answers_told(subject: Subject) -> tuple[AnswerTold, ...]:
+def answer_influences(subject: Subject) -> tuple[AnswerInfluence, ...]:
     """Return how much an answer without noise tells about which of two declared laws it has."""
     evidence = laws(subject.framework, subject.query)
     if isinstance(evidence, Refusal):
         return ()
     return tuple(
-        AnswerTold(protected=each.protected, pair=pair.pair, nats=_log_ratio(pair.first, pair.second), kind=pair.kind)
+        AnswerInfluence(
+            protected=each.protected, pair=pair.pair, nats=_log_ratio(pair.first, pair.second), kind=pair.kind
+        )
         for each in evidence.constraints()
         if not isinstance(each.pairs, Refusal)
         for pair in each.pairs

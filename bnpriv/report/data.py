@@ -72,7 +72,7 @@ def _reading(network: Network) -> Json:
 
 
 def _posterior(network: Network) -> Json | None:
-    drawn = network.drawn
+    drawn = network.posterior_draws
     if drawn is None:
         return None
     return {

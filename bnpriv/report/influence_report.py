@@ -28,7 +28,7 @@ from bnpriv.render.document import Document, Paragraph, Section, Text
 from bnpriv.render.outputs import write_text
 from bnpriv.render.text import csv_text, visible
 from bnpriv.report.advice import advice
-from bnpriv.report.analysis import answers_told, attribute_report, beliefs, dropped_pairs, quilt_calibration
+from bnpriv.report.analysis import answer_influences, attribute_report, beliefs, dropped_pairs, quilt_calibration
 from bnpriv.report.curves import noise_curves
 from bnpriv.report.data import report_data
 from bnpriv.report.sections.answer import facts
@@ -287,7 +287,7 @@ def _report(
         plan=made,
         curves=curves,
         laws=_laws(subject, made),
-        answers=() if subject.network is not None or subject.framework is None else answers_told(subject),
+        answers=() if subject.network is not None or subject.framework is None else answer_influences(subject),
         further=() if subject.network is None else further_tables(subject.network),
     )
 

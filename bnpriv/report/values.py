@@ -197,7 +197,7 @@ class Belief:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class AnswerTold:
+class AnswerInfluence:
     """How much an answer without noise tells about which of two laws it has.
 
     Parameters
@@ -248,7 +248,7 @@ class Analysis(Shown):
     laws : LawDecision, Refusal or None
         The laws of the answer under the two secrets that are told apart best, or why they are not known; None where
         single columns say what is told.
-    answers : tuple of AnswerTold
+    answers : tuple of AnswerInfluence
         For every pair of declared laws; empty where there is a network.
     further : tuple of FurtherTable
         What is known of this kind of network only.
@@ -268,7 +268,7 @@ class Analysis(Shown):
     plan: Plan | None = None
     curves: tuple[ScaleCurve, ...] | None = None
     laws: LawDecision | Refusal | None = None
-    answers: tuple[AnswerTold, ...] = ()
+    answers: tuple[AnswerInfluence, ...] = ()
     further: tuple[FurtherTable, ...] = ()
 
     @property

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import observer_text, odds
 from bnpriv.influence.base import Influence, tells
-from bnpriv.mechanisms.drawn import points_text
+from bnpriv.mechanisms.posterior_draws import points_text
 from bnpriv.mechanisms.verdict import share_text, verdict_text
 from bnpriv.networks import Network
 from bnpriv.render.document import Code, Name, Text
@@ -208,7 +208,7 @@ def setting_text(report: Analysis) -> str:
 
 def models_text(network: Network) -> str:
     """Return how many models there are, and where they come from."""
-    if network.drawn is not None:
+    if network.posterior_draws is not None:
         return f"{network.models:,} models drawn from a posterior"
     return network.kind_text if network.models == 1 else f"{network.models:,} models, {network.kind_text}"
 
@@ -246,15 +246,15 @@ def asked_text(report: Analysis, row: AttributeReport) -> str:
 
 def observed_text(network: Network) -> str:
     """Return which models somebody who must not learn the secrets may believe."""
-    if network.drawn is not None:
-        return network.drawn.models_text
+    if network.posterior_draws is not None:
+        return network.posterior_draws.models_text
     own = network.models_text if isinstance(network, Enclosing) else ""
     return observer_text(network.models, models_text=own)
 
 
 def model_assumptions(network: Network) -> tuple[str, ...]:
     """Return what every number of a report leans on."""
-    drawn = network.drawn
+    drawn = network.posterior_draws
     beyond = () if drawn is None else (drawn.sentence,)
     return (
         f"The observer's beliefs are those of {observed_text(network)}; somebody who knows more, for example the state "

@@ -39,7 +39,7 @@ from bnpriv.tables.schema import Categorical, Column, Integer, Schema
 
 MadeUpColumns = Mapping[str, NDArray[Any]]
 
-TABLES_TRIED = 20_000
+PARAMETER_DRAWS = 20_000
 """Draws of parameters that tell how often numbers lie where a secret wants them."""
 
 MOST_AT_ONCE = 2**22
@@ -215,15 +215,15 @@ def _share(
     if not sides:
         return 1.0
     seed = _seed(asked.random)
-    found = network.simulator(tuple(sides), TABLES_TRIED, seed=seed, given=given, records=asked.records)
-    met = int(np.count_nonzero(_inside(found, sides, TABLES_TRIED)))
+    found = network.simulator(tuple(sides), PARAMETER_DRAWS, seed=seed, given=given, records=asked.records)
+    met = int(np.count_nonzero(_inside(found, sides, PARAMETER_DRAWS)))
     if met < 2:
         raise RefusedError(
-            f"a secret must come up in at least 2 of {TABLES_TRIED:,} draws of its parameters",
+            f"a secret must come up in at least 2 of {PARAMETER_DRAWS:,} draws of its parameters",
             found=str(met),
             remedy="Choose wider or more probable intervals.",
         )
-    return met / TABLES_TRIED
+    return met / PARAMETER_DRAWS
 
 
 def _seed(random: np.random.Generator) -> int:

@@ -29,7 +29,7 @@ def network_of(
     roles = roles_of(structure, columns, draws_of(structure, posterior, thin, fix))
     if not roles.parameters:
         reading = _reading(roles, {}, "exact", "one record, given each draw")
-        return replace(record_network(roles), drawn=posterior_of(roles, posterior), reading=reading)
+        return replace(record_network(roles), posterior_draws=posterior_of(roles, posterior), reading=reading)
     driven = {column: roles.drivers(column) for column in roles.columns}
     _check_names(roles, driven)
     states = {variable.name: finite_states(variable) for variable in roles.parameters}
@@ -41,7 +41,7 @@ def network_of(
         )
         # without columns that its variables drive, a variable may be a parameter or a column of one record
         reading = replace(reading, level_assumed=not driven)
-        return replace(network, drawn=posterior_of(roles, posterior), reading=reading)
+        return replace(network, posterior_draws=posterior_of(roles, posterior), reading=reading)
     if all(is_linear(roles, variable) for variable in roles.parameters):
         reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
         forward = density_network(roles, reading) if roles.columns and not roles.fixed else None

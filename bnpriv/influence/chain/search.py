@@ -52,7 +52,7 @@ class ChainQuilt:
     error: float
 
 
-class Told(Protocol):
+class SideInfluence(Protocol):
     """Influences of the values before and after a step, one entry for each pair of the step's values.
 
     What both sides tell together is the largest entry of their sum; no entry that counts is below 0 in both.
@@ -114,7 +114,7 @@ class ExactInfluence:
         return np.where(np.isneginf(step.odds), -np.inf, both).ravel()
 
 
-def chain_scale(lengths: Iterable[int], epsilon: float, told: Told) -> ChainQuilt | None:
+def chain_scale(lengths: Iterable[int], epsilon: float, influence: SideInfluence) -> ChainQuilt | None:
     """Return the step that needs the most noise per unit of sensitivity, with its best quilt; None if none needs any.
 
     Parameters
@@ -123,7 +123,7 @@ def chain_scale(lengths: Iterable[int], epsilon: float, told: Told) -> ChainQuil
         Numbers of steps of independent chains of one model.
     epsilon : float
         Above 0.
-    told : Told
+    influence : SideInfluence
         The influences of that model.
 
     Notes
@@ -133,8 +133,8 @@ def chain_scale(lengths: Iterable[int], epsilon: float, told: Told) -> ChainQuil
     """
     worst: ChainQuilt | None = None
     for length in sorted(set(lengths), reverse=True):
-        search = _StepSearch(told=told, epsilon=epsilon, length=length)
-        for step in told.steps(length):
+        search = _StepSearch(influence=influence, epsilon=epsilon, length=length)
+        for step in influence.steps(length):
             if not bool(np.isneginf(step.odds).all()):
                 worst = _worst(search, step, worst)
     return worst
@@ -158,7 +158,7 @@ def _worst(search: _StepSearch, step: Step, worst: ChainQuilt | None) -> ChainQu
 class _StepSearch:
     """The search for the best quilt of a step in a chain of known length; remembers the best quilts by step."""
 
-    told: Told
+    influence: SideInfluence
     epsilon: float
     length: int
     _known: list[ChainQuilt] = field(default_factory=list[ChainQuilt])
@@ -199,7 +199,7 @@ class _StepSearch:
 
     @property
     def _farthest(self) -> int:
-        return min(MOST_DISTANCE, MOST_INFLUENCE_CELLS // self.told.entries)
+        return min(MOST_DISTANCE, MOST_INFLUENCE_CELLS // self.influence.entries)
 
     def _best(self, step: Step, place: int) -> ChainQuilt:
         """Return the quilt with the least score."""
@@ -222,9 +222,9 @@ class _StepSearch:
             if near / self.epsilon >= best.score:
                 break
             if near <= before:
-                sides.lefts.vectors.append(self.told.left(step, near))
+                sides.lefts.vectors.append(self.influence.left(step, near))
             if near <= after:
-                sides.rights.vectors.append(self.told.right(step, near))
+                sides.rights.vectors.append(self.influence.right(step, near))
             a, influence = sides.least(near)
             score = self._score(near, influence)
             if score < best.score:
@@ -239,9 +239,9 @@ class _StepSearch:
         near = (self.length if b is None else place + b - 1) - (0 if a is None else place - a)
         influence = 0.0
         if a is not None and b is not None:
-            influence = _largest(together(self.told.left(step, a), self.told.right(step, b)))
+            influence = _largest(together(self.influence.left(step, a), self.influence.right(step, b)))
         elif a is not None or b is not None:
-            influence = _largest(self.told.left(step, a) if a is not None else self.told.right(step, b or 0))
+            influence = _largest(self.influence.left(step, a) if a is not None else self.influence.right(step, b or 0))
         score = self._score(near, influence)
         return ChainQuilt(
             step=place,

@@ -168,7 +168,7 @@ class GridComparison:
 
     def _mean(self, side: int, k: int) -> tuple[float, float]:
         point = {name: float(self.seen[name][k]) for name in self.names}
-        drawn = self.forward.drawn(side, point) if self.forward.tied else self.forward.sides[side]
+        drawn = self.forward.sampled(side, point) if self.forward.tied else self.forward.sides[side]
         values = {**drawn.values, **{name: np.full(len(drawn.log_weights), point[name]) for name in self.names}}
         logs = drawn.log_weights + sum((self.forward.density(name, values) for name in self.names), 0.0)
         return _mean_of(logs, drawn.total)

@@ -95,7 +95,7 @@ class ForwardDraws:
         """Return whether a secret is a single value."""
         return self.lattice.sides(NODES)[side].points == 1
 
-    def drawn(self, side: int, seen: Mapping[str, float] | None = None) -> WeightedDraws:
+    def sampled(self, side: int, seen: Mapping[str, float] | None = None) -> WeightedDraws:
         """Return draws given a secret, and with what is seen set to values if there are any."""
         name, secret, axis = self.lattice.protected, self.secrets[side], self.lattice.sides(NODES)[side]
         if axis.points > 1 and self.lattice.parameter(name).states is None:
@@ -121,7 +121,7 @@ class ForwardDraws:
     @cached_property
     def sides(self) -> tuple[WeightedDraws, WeightedDraws]:
         """Return draws given either secret."""
-        return self.drawn(0), self.drawn(1)
+        return self.sampled(0), self.sampled(1)
 
     def telling(self, most: int) -> ParameterValues:
         """Return draws of what is seen, of shape (points,): those that tell most, and some as they come.

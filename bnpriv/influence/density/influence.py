@@ -18,11 +18,11 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import BnprivError, Refusal, SizeError
 from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text
 from bnpriv.influence.conditionals import overlap_text
+from bnpriv.influence.density.conditional import conditional
 from bnpriv.influence.density.curve import LossCurve, curve_of
 from bnpriv.influence.density.densities import without_density
 from bnpriv.influence.density.lattice import Lattice
 from bnpriv.influence.density.refine import Settled, outside, refined
-from bnpriv.influence.density.seen import seen
 from bnpriv.influence.kinds import road_refusal
 from bnpriv.influence.losses import PureLosses, private_shifts
 from bnpriv.networks import DensityNetwork
@@ -145,7 +145,7 @@ class DensityDetails:
             If a table would be too large.
         """
         worst = int(np.argmax(influence.values[0]))
-        found, pair, protected = seen(self.lattices[worst], column), self.pairs[worst], influence.protected
+        found, pair, protected = conditional(self.lattices[worst], column), self.pairs[worst], influence.protected
         return TwoCurves(
             values=found.values.tolist(),
             first=found.first.tolist(),

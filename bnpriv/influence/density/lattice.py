@@ -125,7 +125,7 @@ class Lattice:
             found += np.quantile(values, (0.02, 0.5, 0.98)).tolist()
         return tuple(found)
 
-    def drawn(self, name: str) -> tuple[FloatArray, ...]:
+    def sampled(self, name: str) -> tuple[FloatArray, ...]:
         """Return the draws that tell where a parameter is."""
         chosen = self.given if name in self.below else (self.free,)
         return tuple(each[name] for each in chosen)
@@ -134,14 +134,14 @@ class Lattice:
         """Return the scale of a continuous parameter."""
         if name not in self._scales:
             parameter = self.parameter(name)
-            self._scales[name] = Scale.of(parameter.lower, parameter.upper, np.concatenate(self.drawn(name)))
+            self._scales[name] = Scale.of(parameter.lower, parameter.upper, np.concatenate(self.sampled(name)))
         return self._scales[name]
 
     def depths(self, name: str) -> tuple[FloatArray, FloatArray]:
         """Return coordinates, and how much less probable than at the peak a parameter is there and beyond, in logs."""
         if name not in self._depths:
             scale = self.scale(name)
-            drawn = scale.coordinates(np.quantile(np.concatenate(self.drawn(name)), SHARES))
+            drawn = scale.coordinates(np.quantile(np.concatenate(self.sampled(name)), SHARES))
             t = np.unique(np.concatenate((np.linspace(*scale.ends, RANGE_POINTS), drawn)))
             logs = self._profile(name, t)
             depth = np.max(logs) - logs if np.isfinite(np.max(logs)) else np.zeros(t.size)
@@ -275,7 +275,7 @@ class Lattice:
             return self.axis(name, points, depth)
         low, high = self.reach(name, depth)
         shares = np.linspace(0.02, 0.98, max(1, points // 4))
-        drawn = [self.scale(name).coordinates(np.quantile(each, shares)) for each in self.drawn(name)]
+        drawn = [self.scale(name).coordinates(np.quantile(each, shares)) for each in self.sampled(name)]
         t = np.unique(np.concatenate((np.linspace(low, high, points), *drawn)))
         return bare(self.scale(name), t)
 

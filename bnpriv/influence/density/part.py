@@ -26,7 +26,7 @@ LOOKED_AT = 2**21
 """Cells of a first look, if `FEWEST_LOOK_POINTS` points allow it."""
 
 BESIDE = 1e-3
-"""Where to look beside the tops of the level before, in the coordinate."""
+"""Where to look beside the suprema of the level before, in the coordinate."""
 
 Coordinates = tuple[float, ...]
 """Coordinates of a point of what is seen."""

@@ -13,9 +13,9 @@ import numpy as np
 from bnpriv.errors import SizeError
 from bnpriv.influence.base import Refinement
 from bnpriv.influence.density.agreement import Agreement, agreement, compared
-from bnpriv.influence.density.climb import STUBBORN, Look, Top, looks
 from bnpriv.influence.density.lattice import DEEPEST, Lattice, sided
 from bnpriv.influence.density.part import FACTOR, Coordinates, DensityPart
+from bnpriv.influence.density.supremum import STUBBORN, Look, Supremum, looks
 from bnpriv.influence.ratios import independent_parts
 from bnpriv.networks import Parameter
 from bnpriv.secrets.values import IntervalPair
@@ -34,7 +34,7 @@ LOST = 1e-5
 """How much of a density grids may lose without more being asked of the value."""
 
 COARSE = 1e-4
-"""By how much log densities at the top may differ from those on the grids of the level before."""
+"""By how much log densities at the supremum may differ from those on the grids of the level before."""
 
 MUCH_COARSE = 1e-2
 """The same where it is asked whether a small growth is more than chance."""
@@ -97,12 +97,12 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
         reason = "Grids do not reach to where the parameters above it are, given a secret so far from what is probable."
         return Settled(value=math.inf, change=math.inf, settled=False, reason=reason)
     history: list[Refinement] = []
-    tops: list[Top] = []
-    both: dict[bool, Top] = {}
+    suprema: list[Supremum] = []
+    both: dict[bool, Supremum] = {}
     shown = compared(lattice, tuple(parts_of(lattice, border, FEWEST_POINTS)))
     places: list[Coordinates] = []
     for level in range(GRID_LEVELS):
-        points, depth = points_at(level), depth_at(lattice, level, tops)
+        points, depth = points_at(level), depth_at(lattice, level, suprema)
         try:
             both = _both(lattice, border, points, depth, both, places)
             lost = lattice.lost(_summed(lattice, border), points, depth)
@@ -110,21 +110,23 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
             if not history:
                 raise
             break
-        tops.append(_larger(both))
-        history.append(_step(points, depth, lost, tops))
-        found = _ended(history, tops)
+        suprema.append(_larger(both))
+        history.append(_step(points, depth, lost, suprema))
+        found = _ended(history, suprema)
         if found is not None and math.isinf(found.value):
             return found
-        still = tops[-1].coarse <= COARSE and all(s.change <= _tolerance(tops[-1]) for s in history[-MOST_REPEATS:])
+        still = suprema[-1].coarse <= COARSE and all(
+            s.change <= _tolerance(suprema[-1]) for s in history[-MOST_REPEATS:]
+        )
         if found is not None or still:
-            agreed = agreement(shown, points, depth, tops[-1].value)
+            agreed = agreement(shown, points, depth, suprema[-1].value)
             places += agreed.higher
-            if _agrees(agreed, tops[-1].value):
-                return _beside(found or _open(history, tops[-1]), agreed)
-    found = _open(history, tops[-1])
+            if _agrees(agreed, suprema[-1].value):
+                return _beside(found or _open(history, suprema[-1]), agreed)
+    found = _open(history, suprema[-1])
     if math.isinf(found.value):
         return found
-    return _beside(found, agreement(shown, history[-1].points, history[-1].depth, tops[-1].value))
+    return _beside(found, agreement(shown, history[-1].points, history[-1].depth, suprema[-1].value))
 
 
 def _agrees(agreed: Agreement, value: float) -> bool:
@@ -142,36 +144,36 @@ def _beside(found: Settled, agreed: Agreement) -> Settled:
     return replace(found, value=value, change=max(found.change, missed), settled=False, reason=reason)
 
 
-def _step(points: int, depth: float, lost: float, tops: Sequence[Top]) -> Refinement:
+def _step(points: int, depth: float, lost: float, suprema: Sequence[Supremum]) -> Refinement:
     """Return what happened at the last level."""
-    value, before = tops[-1].value, tops[-2].value if len(tops) > 1 else math.inf
+    value, before = suprema[-1].value, suprema[-2].value if len(suprema) > 1 else math.inf
     change = abs(value - before) if math.isfinite(value) and math.isfinite(before) else math.inf
     return Refinement(points=points, depth=depth, influence=value, change=change, lost=lost)
 
 
-def _ended(history: Sequence[Refinement], tops: Sequence[Top]) -> Settled | None:
+def _ended(history: Sequence[Refinement], suprema: Sequence[Supremum]) -> Settled | None:
     """Return the end of a refinement if it has one."""
-    top, step = tops[-1], history[-1]
+    supremum, step = suprema[-1], history[-1]
     if len(history) < LEAST_LEVELS:
         return None
-    clear = step.lost <= MUCH_LOST and (top.coarse <= MUCH_COARSE or not step.change <= LOOSE)
-    if clear and ((top.endless and tops[-2].endless) or _faster(history)):
-        return _endless(history, top)
-    if _stable(history, top):
-        value = top.value + step.change
+    clear = step.lost <= MUCH_LOST and (supremum.coarse <= MUCH_COARSE or not step.change <= LOOSE)
+    if clear and ((supremum.endless and suprema[-2].endless) or _faster(history)):
+        return _endless(history, supremum)
+    if _stable(history, supremum):
+        value = supremum.value + step.change
         return Settled(value=value, change=step.change, settled=True, reason="Stable.", history=tuple(history))
     return None
 
 
-def _stable(history: Sequence[Refinement], top: Top) -> bool:
+def _stable(history: Sequence[Refinement], supremum: Supremum) -> bool:
     """Return whether the value does not move, and nothing speaks against it; more lost mass takes more levels."""
     lost, levels = history[-1].lost, LEAST_LEVELS if history[-1].lost > LOST else 1
-    still = all(step.change <= _tolerance(top) for step in history[-levels:])
-    return still and lost <= MUCH_LOST and top.coarse <= COARSE and top.rest <= _tolerance(top)
+    still = all(step.change <= _tolerance(supremum) for step in history[-levels:])
+    return still and lost <= MUCH_LOST and supremum.coarse <= COARSE and supremum.rest <= _tolerance(supremum)
 
 
-def _tolerance(top: Top) -> float:
-    return GRID_TOLERANCE * (1 + abs(top.value))
+def _tolerance(supremum: Supremum) -> float:
+    return GRID_TOLERANCE * (1 + abs(supremum.value))
 
 
 def points_at(level: int) -> int:
@@ -179,14 +181,15 @@ def points_at(level: int) -> int:
     return round(FEWEST_POINTS * FACTOR**level)
 
 
-def depth_at(lattice: Lattice, level: int, tops: Sequence[Top]) -> float:
+def depth_at(lattice: Lattice, level: int, suprema: Sequence[Supremum]) -> float:
     """Return how far down the axes reach at a level.
 
-    First they reach ever deeper, to find out whether ratios grow; if they do not, fewer points go where no top is.
+    First they reach ever deeper, to find out whether ratios grow; if they do not, fewer points go where no supremum is.
     """
-    last = tops[-LEAST_LEVELS:]
+    last = suprema[-LEAST_LEVELS:]
     if level > LEAST_LEVELS and all(
-        not top.endless and top.rest <= GRID_TOLERANCE / 10 and top.depth <= lattice.base for top in last
+        not supremum.endless and supremum.rest <= GRID_TOLERANCE / 10 and supremum.depth <= lattice.base
+        for supremum in last
     ):
         return 2 * lattice.base
     return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
@@ -224,32 +227,32 @@ def _both(
     border: Sequence[str],
     points: int,
     depth: float,
-    before: Mapping[bool, Top],
+    before: Mapping[bool, Supremum],
     beside: Sequence[Coordinates],
-) -> dict[bool, Top]:
-    """Return the tops of both directions, from where they were at the level `before` and the places `beside`."""
+) -> dict[bool, Supremum]:
+    """Return the suprema of both directions, from where they were at the level `before` and the places `beside`."""
     if vanishing(lattice, points, depth):
-        return {False: Top(value=math.inf)}
+        return {False: Supremum(value=math.inf)}
     ways: dict[bool, list[Look]] = {False: [], True: []}
     for k, names in enumerate(parts_of(lattice, border, points)):
         part = DensityPart(lattice=lattice, names=names, points=points, depth=depth)
-        for look in looks(part, [*(top.places[k] for top in before.values() if top.places), *beside]):
+        for look in looks(part, [*(supremum.places[k] for supremum in before.values() if supremum.places), *beside]):
             ways[look.reverse].append(look)
     order = sorted(ways, key=lambda way: -sum(look.value for look in ways[way]))
-    found: dict[bool, Top] = {}
+    found: dict[bool, Supremum] = {}
     for way in order:
-        # what cannot well become the larger direction is not climbed
+        # what cannot well become the larger direction is not searched
         reach = sum(look.value + look.slack for look in ways[way])
-        climb = all(reach >= top.value for top in found.values())
-        tops = [look.top(climb=climb) for look in ways[way]]
-        found[way] = sum(tops[1:], tops[0])
+        search = all(reach >= supremum.value for supremum in found.values())
+        suprema = [look.supremum(search=search) for look in ways[way]]
+        found[way] = sum(suprema[1:], suprema[0])
     return found
 
 
-def _larger(found: Mapping[bool, Top]) -> Top:
+def _larger(found: Mapping[bool, Supremum]) -> Supremum:
     """Return the larger of both directions; an endless one is."""
-    tops = sorted(found.values(), key=lambda top: -top.value)
-    return next((top for top in tops if top.endless), tops[0])
+    suprema = sorted(found.values(), key=lambda supremum: -supremum.value)
+    return next((supremum for supremum in suprema if supremum.endless), suprema[0])
 
 
 def parts_of(lattice: Lattice, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
@@ -277,21 +280,21 @@ def _faster(history: Sequence[Refinement]) -> bool:
     return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
 
 
-def _endless(history: Sequence[Refinement], top: Top) -> Settled:
+def _endless(history: Sequence[Refinement], supremum: Supremum) -> Settled:
     last = history[-1].influence
-    where = "one point is approached" if top.spike else "the range widens"
+    where = "one point is approached" if supremum.spike else "the range widens"
     how = f"It was {last:.4g} nats on the finest grid, and seems to grow on as {where}."
     if math.isinf(last):
         how = "One of the secrets rules out what is possible under the other."
     return Settled(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
 
 
-def _open(history: Sequence[Refinement], top: Top) -> Settled:
+def _open(history: Sequence[Refinement], supremum: Supremum) -> Settled:
     """Return a value that did not settle: with a small change it is still worth telling."""
     last = history[-LEAST_LEVELS:]
     changes = [step.change for step in last if step is not history[0]] or [math.inf]
-    change = max(top.rest, top.coarse, history[-1].lost, *changes)
-    known = change <= LOOSE and not top.endless
+    change = max(supremum.rest, supremum.coarse, history[-1].lost, *changes)
+    known = change <= LOOSE and not supremum.endless
     value = max(step.influence for step in last) + change if known else math.inf
     reason = "Finer grids still change it" + (f" by up to {change:.2g} nats." if change < math.inf else ".")
     return Settled(value=value, change=change, settled=False, reason=reason, history=tuple(history))

@@ -11,7 +11,7 @@ from bnpriv import checks
 from bnpriv.errors import DataError, NetworkError
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.graph import Parents, parents_of
-from bnpriv.networks.learning.network import Codes, Prior, drawn_tables, prior_text, seed_or_new
+from bnpriv.networks.learning.network import Codes, Prior, prior_text, sampled_tables, seed_or_new
 from bnpriv.networks.learning.table import ColumnValues, fingerprint_of, public_columns
 from bnpriv.networks.posterior import Posterior
 from bnpriv.tables.schema import State
@@ -101,14 +101,14 @@ def parameters_by_group(
     )
     named = {name: [f"{a:g} to {b:g}" for a, b in pairwise(end)] for name, end in ends.items()}
     above = {name: given.get(name, ()) for name in ends}
-    learned = drawn_tables(above, named, codes, facts, prior, equivalent_sample_size)
+    learned = sampled_tables(above, named, codes, facts, prior, equivalent_sample_size)
     return DiscreteNetwork(
         graph=learned.graph,
         states=learned.states,
         tables=learned.tables,
         level="parameters",
         models=learned.models,
-        drawn=facts,
+        posterior_draws=facts,
     )
 
 

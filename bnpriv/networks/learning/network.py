@@ -56,10 +56,10 @@ def posterior_tables(
         table=fingerprint_of(columns),
         same_table_is_public=same_table_is_public,
     )
-    return drawn_tables(above, named, codes, facts, prior, equivalent_sample_size), facts
+    return sampled_tables(above, named, codes, facts, prior, equivalent_sample_size), facts
 
 
-def drawn_tables(
+def sampled_tables(
     parents: Mapping[str, Sequence[str]],
     states: Mapping[str, Sequence[State]],
     codes: Mapping[str, Codes],

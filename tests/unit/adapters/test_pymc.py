@@ -429,8 +429,8 @@ def test_every_draw_of_a_posterior_is_a_model() -> None:
     assert network.models == 10
     np.testing.assert_allclose(network.probabilities("income")[:, 1], drawn["p"].values.reshape(-1), rtol=1e-12)
     np.testing.assert_allclose(network.probabilities("sat")[:, 1], drawn["q"].values.reshape(-1, 2), rtol=1e-12)
-    assert network.drawn is not None
-    assert not network.drawn.independent
+    assert network.posterior_draws is not None
+    assert not network.posterior_draws.independent
     assert bp.from_pymc(posterior_model(), posterior=drawn, thin=2).models == 6
 
 
@@ -505,7 +505,7 @@ def test_eight_schools_with_draws_of_the_top_are_linear() -> None:
     assert isinstance(network, bp.GaussianNetwork)
     assert network.attributes == tuple(f"theta[{name}]" for name in SCHOOLS)
     np.testing.assert_allclose(network.mean[:, 0], np.arange(4.0))
-    assert network.drawn is not None
+    assert network.posterior_draws is not None
     assert treatments(network)["mu"] == ("fixed", "exact")
 
 

@@ -19,7 +19,7 @@ import bnpriv.mechanisms.from_draws as from_draws_module
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import BnprivError, NetworkError
-from bnpriv.evidence import DrawnLaws, laws
+from bnpriv.evidence import SampledLaws, laws
 from bnpriv.laws import Atoms
 from bnpriv.networks import DensityNetwork, Parameter, Reading
 from bnpriv.transport import closeness
@@ -104,7 +104,7 @@ def heads_within(low: float, high: float, records: int) -> Atoms:
 
 def pair_of(framework: object, query: object) -> object:
     evidence = laws(framework, query)
-    assert isinstance(evidence, DrawnLaws)
+    assert isinstance(evidence, SampledLaws)
     return evidence.constraints()[0].pairs[0]
 
 
@@ -329,11 +329,11 @@ def test_what_was_drawn_serves_all_mechanisms_and_is_let_go() -> None:
     other, _ = coins(Coins(), draws=5000)
     assert TIGHT.calibrate(other, query, epsilon=1.0).to_json() == first.to_json()
     assert bp.types.Calibration.from_json(first.to_json(), other, query).scale == first.scale
-    drawn_laws = [weakref.ref(law) for each in (framework, other) for law in each.kept.table("drawn laws").values()]
-    assert len(drawn_laws) == 2
+    sampled_laws = [weakref.ref(law) for each in (framework, other) for law in each.kept.table("drawn laws").values()]
+    assert len(sampled_laws) == 2
     del framework, other, first, again
     gc.collect()
-    assert all(law() is None for law in drawn_laws)
+    assert all(law() is None for law in sampled_laws)
 
 
 def test_seeds_differ_between_batches_sides_and_networks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +342,7 @@ def test_seeds_differ_between_batches_sides_and_networks(monkeypatch: pytest.Mon
     for seed in (0, 1):
         sides = bp.intervals((0.3, 0.5), ((0.1, 0.2), (0.6, 0.7)))
         framework, query = coins(simulator, secrets=sides, draws=1000, seed=seed)
-        assert sum(c.pairs[0].drawn.draws for c in laws(framework, query).constraints()) == 1000
+        assert sum(c.pairs[0].sampled.draws for c in laws(framework, query).constraints()) == 1000
     seeds = [seed for _, _, seed in simulator.calls]
     assert len(seeds) == len(set(seeds)) > 20
     assert all(draws <= 300 for names, draws, _ in simulator.calls if "x" in names)

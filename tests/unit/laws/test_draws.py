@@ -232,6 +232,6 @@ def test_the_confidence_is_shared_by_all_calibrations_that_a_plan_chooses_among(
     """Each of the three may miss its share alone: together they fail no more often than is said."""
     laws = [draws.empirical() for draws in two_samples(1)]
     drawn = DrawFacts(draws=5000, confidence=confidence, moved=0.0, variance=0.0, drift=0.0)
-    pair = LawPair(pair="a against b", first=laws[0], second=laws[1], rounding=0.0, kind="certified", drawn=drawn)
+    pair = LawPair(pair="a against b", first=laws[0], second=laws[1], rounding=0.0, kind="certified", sampled=drawn)
     assert missed_by(pair, ratio) >= missed(5000, (1 - confidence) / 3, ratio)
-    assert missed_by(replace(pair, drawn=replace(drawn, confidence=None)), ratio) == 0
+    assert missed_by(replace(pair, sampled=replace(drawn, confidence=None)), ratio) == 0

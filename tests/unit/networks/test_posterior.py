@@ -102,7 +102,7 @@ def test_the_same_seed_draws_the_same_models() -> None:
     assert np.array_equal(learned().probabilities("ill"), learned().probabilities("ill"))
     other = learned(seed=8)
     assert not np.array_equal(learned().probabilities("ill"), other.probabilities("ill"))
-    drawn = learned(seed=None).drawn
+    drawn = learned(seed=None).posterior_draws
     assert drawn is not None
     assert drawn.seed is not None
     assert np.array_equal(learned(seed=drawn.seed).probabilities("ill"), learned(seed=drawn.seed).probabilities("ill"))
@@ -262,8 +262,8 @@ def test_engines_files_and_graphs_agree(tmp_path: Path) -> None:
     ):
         network = bp.DiscreteNetwork.posterior(GRAPH, table, public="x", prior="uniform", seed=7)
         assert np.array_equal(network.probabilities("smokes"), expected)
-        assert network.drawn is not None
-        assert network.drawn.table == getattr(learned().drawn, "table", None)
+        assert network.posterior_draws is not None
+        assert network.posterior_draws.table == getattr(learned().posterior_draws, "table", None)
     again = bp.DiscreteNetwork.posterior(learned(), census(), public="x", prior="uniform", seed=7)
     assert np.array_equal(again.probabilities("smokes"), expected)
     short = bp.DiscreteNetwork.posterior({"smokes": ["ill"]}, census(), public="x", prior="uniform", seed=7)
@@ -307,7 +307,7 @@ def test_draws_count_in_the_fingerprint_of_a_framework() -> None:
     first, second = learned(20), learned(20, same_table_is_public=True)
     assert fingerprint("f", [first]) != fingerprint("f", [second])
     assert fingerprint("f", [first]) == fingerprint("f", [learned(20)])
-    assert bp.model_class([first]).drawn is not None
+    assert bp.model_class([first]).posterior_draws is not None
     with pytest.raises(bp.errors.NetworkError, match="a model class of their own"):
         bp.model_class([first, second])
 

@@ -80,14 +80,14 @@ def test_values_that_are_not_finite_never_reach_opendp(law, bad):
 
 def test_without_noise_the_value_comes_back():
     assert NoNoise(2).sample([1, 2.5], SecureSampler()) == (1.0, 2.5)
-    assert NoNoise(2).spend() is None
+    assert NoNoise(2).accounted_noise() is None
     assert NoNoise(2).quantile(0.99) == 0
     assert NoNoise(2).error().upper == 0
 
 
 def test_noise_is_what_an_accountant_charges_for():
     for noise in (Laplace(1.0, 3), Gaussian(2.0)):
-        assert noise.spend() is noise
+        assert noise.accounted_noise() is noise
 
 
 def laplace_plane(x: float, y: float) -> float:

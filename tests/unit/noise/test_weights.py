@@ -142,4 +142,4 @@ def test_covariances():
 
 
 def test_discrete_noise_is_accounted_for_with_its_weights():
-    assert DiscreteLaplace(4.0, 2, (1, 8)).spend() == Laplace(4.0, 2, (1, 8))
+    assert DiscreteLaplace(4.0, 2, (1, 8)).accounted_noise() == Laplace(4.0, 2, (1, 8))

@@ -38,7 +38,7 @@ def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
         networks = (side for pair in framework.pairs for side in pair)
     elif isinstance(framework, (DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy)):
         networks = (framework.network,)
-    found = (cast("Posterior | None", getattr(network, "drawn", None)) for network in networks)
+    found = (cast("Posterior | None", getattr(network, "posterior_draws", None)) for network in networks)
     return tuple(drawn for drawn in found if drawn is not None)
 
 

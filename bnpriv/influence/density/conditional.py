@@ -27,7 +27,7 @@ ACROSS = 400
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Seen:
+class ConditionalDensities:
     """What is drawn of a parameter given two secrets.
 
     Parameters
@@ -44,7 +44,7 @@ class Seen:
     finite: bool
 
 
-def seen(lattice: Lattice, name: str) -> Seen:
+def conditional(lattice: Lattice, name: str) -> ConditionalDensities:
     """Return the law of a parameter given the two secrets of a lattice, where it has all but little of its mass.
 
     Raises
@@ -54,17 +54,17 @@ def seen(lattice: Lattice, name: str) -> Seen:
     """
     for level in CONDITIONAL_LEVELS[:-1]:
         try:
-            return _seen(lattice, name, points_at(level))
+            return _conditional(lattice, name, points_at(level))
         except SizeError:
             continue
-    return _seen(lattice, name, points_at(CONDITIONAL_LEVELS[-1]))
+    return _conditional(lattice, name, points_at(CONDITIONAL_LEVELS[-1]))
 
 
-def _seen(lattice: Lattice, name: str, points: int) -> Seen:
+def _conditional(lattice: Lattice, name: str, points: int) -> ConditionalDensities:
     if lattice.parameter(name).states is not None:
         axis = lattice.axis(name, points, lattice.base)
         first, second = _given(lattice, name, axis.coordinates, points)
-        return Seen(values=axis.values, first=first, second=second, finite=True)
+        return ConditionalDensities(values=axis.values, first=first, second=second, finite=True)
     coarse = np.linspace(*lattice.reach(name, lattice.base), 4 * ACROSS)
     scale = lattice.scale(name)
     densities = np.stack(_given(lattice, name, coarse, points))
@@ -72,7 +72,7 @@ def _seen(lattice: Lattice, name: str, points: int) -> Seen:
     ends = scale.values(coarse[[low, high]])
     fine = np.unique(scale.coordinates(np.linspace(float(ends[0]), float(ends[1]), ACROSS)))
     first, second = _given(lattice, name, fine, points)
-    return Seen(values=scale.values(fine), first=first, second=second, finite=False)
+    return ConditionalDensities(values=scale.values(fine), first=first, second=second, finite=False)
 
 
 def _worth_drawing(densities: FloatArray, masses: FloatArray) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The largest log ratio of what is seen given two secrets: a look over the whole range, then a climb."""
+"""The supremum of the log ratio of what is observed given two secrets: a grid over the whole range, then a search."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bnpriv.influence.density.axes import Axis
 from bnpriv.influence.density.part import Coordinates, DensityPart, log_ratios
 
 WINDOWS = np.linspace(-1.0, 1.0, 9), np.linspace(-1.0, 1.0, 5)
-"""Where a climb looks around the best point, in steps, if tables are small, and if they are large."""
+"""Where a search looks around the best point, in steps, if tables are small, and if they are large."""
 
 MOST_ROUNDS = 40
 
 FLAT = 1e-9
-"""A climb ends when the points beside the best one are lower by no more than this."""
+"""A search ends when the points beside the best one are lower by no more than this."""
 
 IDLE_ROUNDS = 8
-"""A climb ends when so many rounds in a row gain nothing, as where the best point is an edge."""
+"""A search ends when so many rounds in a row gain nothing, as where the best point is an edge."""
 
 STUBBORN = 0.7
 """A gain that shrinks by no more than this factor from one doubling of a range to the next has no limit."""
@@ -31,7 +31,7 @@ GROWTH = 1e-4
 """The least gain that counts as growth."""
 
 NEARER: FloatArray = 10.0 ** -np.arange(4.0, 13.0, 4.0)
-"""Distances from a top, in the coordinate, at which a spike is told from a rounded top."""
+"""Distances from the largest ratio, in the coordinate, at which a spike is told from a rounded maximum."""
 
 SPIKE = 0.4
 """A gain from one such distance to the next that shrinks by no more than this factor has no limit."""
@@ -39,7 +39,7 @@ SPIKE = 0.4
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Top:
+class Supremum:
     """The largest log ratio that was found at one level.
 
     Parameters
@@ -52,11 +52,11 @@ class Top:
     rest : float
         What may lie beyond the range, if gains go on shrinking as they did.
     coarse : float
-        By how much the logs of both densities at the top change if integrals are cut less finely.
+        By how much the logs of both densities at the largest ratio change if integrals are cut less finely.
     depth : float
-        How far down the top is.
+        How far down the largest ratio is.
     places : tuple of tuple of float
-        For every part of a frontier where the top is.
+        For every part of a frontier where the largest ratio is.
     """
 
     value: float
@@ -72,8 +72,8 @@ class Top:
         """Return whether there is no largest ratio."""
         return self.growing or self.spike
 
-    def __add__(self, other: Top) -> Top:
-        return Top(
+    def __add__(self, other: Supremum) -> Supremum:
+        return Supremum(
             value=math.inf if math.inf in (self.value, other.value) else self.value + other.value,
             growing=self.growing or other.growing,
             spike=self.spike or other.spike,
@@ -116,21 +116,21 @@ class Look:
 
     @property
     def slack(self) -> float:
-        """Return how much more a climb may well find."""
+        """Return how much more a search may well find."""
         return 2 * drop(self.ratios, self.best) if math.isfinite(self.value) else 0.0
 
-    def top(self, *, climb: bool = True) -> Top:
-        """Return the top near the largest ratio, climbed if that is asked for."""
+    def supremum(self, *, search: bool = True) -> Supremum:
+        """Return the largest ratio near the largest ratio, searched for if that is asked."""
         place = tuple(float(axis.coordinates[k]) for axis, k in zip(self.axes, self.best, strict=True))
         value, growing = self.value, self.growing()
         if not math.isfinite(value):
-            return Top(value=value, growing=value > 0, places=(place,))
-        if not climb or growing:
-            return Top(value=value, growing=growing, places=(place,))
-        value, place = self._climb(place)
+            return Supremum(value=value, growing=value > 0, places=(place,))
+        if not search or growing:
+            return Supremum(value=value, growing=growing, places=(place,))
+        value, place = self._search(place)
         depth = max((float(self._depth(k, np.array([place[k]]))[0]) for k in self.part.continuous), default=0.0)
         before, gain = self._gains(value) if depth > self.part.depth / 2 else (0.0, 0.0)
-        return Top(
+        return Supremum(
             value=value,
             growing=_grows(before, gain),
             spike=self._spike(place),
@@ -146,8 +146,8 @@ class Look:
     def _at(self, axes: Sequence[Axis]) -> FloatArray:
         return log_ratios(self.part.densities(axes), reverse=self.reverse)
 
-    def _climb(self, start: Coordinates) -> tuple[float, Coordinates]:
-        """Return the value at the top near a point, and where it is."""
+    def _search(self, start: Coordinates) -> tuple[float, Coordinates]:
+        """Return the value at the largest ratio near a point, and where it is."""
         value, here, idle = self.value, list(start), 0
         steps = [self._first_step(k, t) for k, t in enumerate(here)]
         window = WINDOWS[self.part.large]
@@ -176,21 +176,21 @@ class Look:
         return float(np.min(np.diff(known[max(place - 1, 0) : place + 2])))
 
     def _spike(self, place: Coordinates) -> bool:
-        """Return whether the ratio grows on as the top is approached along one of the axes."""
-        top = self.part.at(place, self.axes)
+        """Return whether the ratio grows on as the largest ratio is approached along one of the axes."""
+        best = self.part.at(place, self.axes)
         for k in self.part.continuous:
             low, high = self.axes[k].coordinates[0], self.axes[k].coordinates[-1]
             t = np.clip([place[k] - NEARER, place[k] + NEARER], low, high).ravel()
-            values = dict(zip(*self._along(k, t, top), strict=True))
+            values = dict(zip(*self._along(k, t, best), strict=True))
             far, near, nearest = np.max([[values[x] for x in row] for row in t.reshape(2, -1)], axis=0)
             if np.isfinite(far) and nearest - near > max(GROWTH, SPIKE * (near - far)):
                 return True
         return False
 
-    def _along(self, k: int, t: FloatArray, top: Sequence[Axis]) -> tuple[list[float], list[float]]:
+    def _along(self, k: int, t: FloatArray, best: Sequence[Axis]) -> tuple[list[float], list[float]]:
         """Return coordinates of one parameter, and the ratios there with the others fixed."""
         line = self.part.around(k, t, self.axes[k])
-        ratios = self._at([*top[:k], line, *top[k + 1 :]])
+        ratios = self._at([*best[:k], line, *best[k + 1 :]])
         return line.coordinates.tolist(), ratios.ravel().tolist()
 
     def growing(self) -> bool:
@@ -198,7 +198,7 @@ class Look:
         return any(_grows(*self._end_gains(k, upper=upper)) for k in self.part.continuous for upper in (False, True))
 
     def _rest(self, place: Coordinates) -> float:
-        """Return what may lie beyond the ends that the top is near to."""
+        """Return what may lie beyond the ends that the largest ratio is near to."""
         most = 0.0
         for k in self.part.continuous:
             t = self.axes[k].coordinates
@@ -210,12 +210,12 @@ class Look:
         return most
 
     def _gains(self, value: float) -> tuple[float, float]:
-        """Return what doubling the depth to its half, and to the whole, adds to the top, which is at `value`."""
-        quarter, half = (self._top_within(share * self.part.depth) for share in (0.25, 0.5))
+        """Return what doubling the depth to its half, and to the whole, adds to the largest, `value`."""
+        quarter, half = (self._largest_within(share * self.part.depth) for share in (0.25, 0.5))
         return (half - quarter, value - half) if math.isfinite(half - quarter) else (0.0, 0.0)
 
-    def _top_within(self, depth: float) -> float:
-        """Return the top of where no parameter is deeper."""
+    def _largest_within(self, depth: float) -> float:
+        """Return the largest ratio of where no parameter is deeper."""
         keep = [
             np.flatnonzero(self._depth(k, axis.coordinates) <= depth)
             if k in self.part.continuous
@@ -232,7 +232,7 @@ class Look:
         if not math.isfinite(look.value):
             return look.value
         start = tuple(float(axis.coordinates[k]) for axis, k in zip(axes, look.best, strict=True))
-        return look._climb(start)[0]
+        return look._search(start)[0]
 
     def _end_gains(self, k: int, *, upper: bool) -> tuple[float, float]:
         """Return the same for one end of the range of one parameter, per doubling of the depth there."""
