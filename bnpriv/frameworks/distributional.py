@@ -125,6 +125,12 @@ class DistributionalAttributePrivacy(HasCard):
         """Return which of the laws of a column holds, given the places of the states of the attributes.
 
         Attributes without a place count as in their first state; an independent column has one law.
+
+        Parameters
+        ----------
+        column : str
+        places : mapping of str to int
+            For each attribute, the place of its state among its states.
         """
         place = 0
         for name in self.governing(column):

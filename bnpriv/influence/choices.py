@@ -1,4 +1,4 @@
-"""Which tables an attribute may have within intervals, as far as the law of what is seen can tell them apart."""
+"""Which tables an attribute may have within intervals, as far as the law of what is observed tells them apart."""
 
 from __future__ import annotations
 

@@ -53,7 +53,13 @@ class InfluenceMatrix(Shown):
 
     @staticmethod
     def of(network: Network, pairs: Mapping[str, Declared] | None = None) -> InfluenceMatrix:
-        """Return the matrix of a network, with the arguments and refusals of `influence_matrix`.
+        """Return the matrix of a network, with the refusals of `influence_matrix`.
+
+        Parameters
+        ----------
+        network : Network
+        pairs : mapping of str to pairs, optional
+            Secrets of the protected attributes; all pairs by default.
 
         Examples
         --------

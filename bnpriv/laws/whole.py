@@ -51,7 +51,17 @@ class WholeLaw:
 
     @classmethod
     def of(cls, columns: Sequence[WholeArray], logs: FloatArray, error: float) -> WholeLaw:
-        """Sort atoms, add up the masses of repeated ones, and leave out those of no mass."""
+        """Sort atoms, add up the masses of repeated ones, and leave out those of no mass.
+
+        Parameters
+        ----------
+        columns : sequence of ndarray of int
+            The atoms, one array for each coordinate.
+        logs : ndarray
+            Logs of their masses.
+        error : float
+            How far each log may be off.
+        """
         kept = np.flatnonzero(logs > -math.inf)
         columns, logs = [column[kept] for column in columns], logs[kept]
         ranks = np.zeros(len(kept), dtype=np.int64)
@@ -99,7 +109,15 @@ def _rounding(logs: FloatArray) -> float:
 
 
 def sums_bound(laws: Sequence[WholeLaw], draws: int) -> int:
-    """Bound the number of sums of so many draws, each from any of several laws; found without making them."""
+    """Bound the number of sums of so many draws, each from any of several laws; found without making them.
+
+    Parameters
+    ----------
+    laws : sequence of WholeLaw
+        What each draw may come from.
+    draws : int
+        How many draws are added.
+    """
     columns = [np.concatenate(parts) for parts in zip(*(law.columns for law in laws), strict=True)]
     together = WholeLaw.of(columns, np.zeros(len(columns[0])), 0.0)
     return most_sums(together.size, draws, _Lattice.of([together], draws).length)
@@ -107,6 +125,11 @@ def sums_bound(laws: Sequence[WholeLaw], draws: int) -> int:
 
 def summed(*parts: tuple[WholeLaw, int]) -> WholeLaw:
     """Return the law of a sum of independent draws, so many from each of several laws.
+
+    Parameters
+    ----------
+    *parts : (WholeLaw, int)
+        Each law, with how many independent draws of it are added.
 
     Raises
     ------
@@ -206,6 +229,13 @@ class _Lattice:
 
 def nearest_doubles(numerators: WholeArray, denominator: int) -> FloatArray:
     """Return whole numbers over a common denominator, each rounded once, as a release rounds them.
+
+    Parameters
+    ----------
+    numerators : ndarray of int
+        Whole numbers, which may be larger than a machine word.
+    denominator : int
+        What all of them are divided by, above 0.
 
     Examples
     --------

@@ -248,7 +248,9 @@ class Calibration(Shown):
     guarantee : Guarantee
         What the release promises.
     certificate : Certificate
-        Why.
+        Why the noise is enough: theorem, decisions and assumptions.
+    seal : str, optional
+        Hash of the calibration and of what its framework held, by which a change of either is noticed.
     """
 
     mechanism: Mechanism

@@ -67,7 +67,7 @@ def counted_tables(network: Network, protected: str, border: Iterable[str], pair
 
 
 def _connected(graph: Graph, inside: frozenset[str], known: frozenset[str], start: set[str]) -> set[str]:
-    """Return the attributes whose tables hang together with those of `start` by attributes that are not known."""
+    """Return the attributes whose tables share an unknown attribute, directly or in turn, with those of `start`."""
     entered, todo = set(start), list(start)
     while todo:
         name = todo.pop()

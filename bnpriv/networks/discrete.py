@@ -337,7 +337,19 @@ class IntervalNetwork(FiniteMethods):
         parents: Parents | None = None,
         level: Level | None = None,
     ) -> IntervalNetwork:
-        """Check intervals and tighten them; see `DiscreteNetwork.from_intervals`."""
+        """Check intervals and tighten them; see `DiscreteNetwork.from_intervals`.
+
+        Parameters
+        ----------
+        lower, upper : mapping of str to array
+            For every attribute the ends of P(attribute | parents), of shape (states, *states of the parents).
+        states : mapping of str to sequence
+            States of each attribute, in the order of the tables.
+        parents : mapping of str to sequence of str, optional
+            Parents of each attribute, in the order of the axes; none by default.
+        level : {"parameters", "records"}, optional
+            What a node means.
+        """
         shape = declared_tables(upper, states, parents, math.inf)
         if shape.models > 1 or set(lower) != set(upper):
             raise NetworkError(
@@ -361,6 +373,12 @@ class IntervalNetwork(FiniteMethods):
 
         Zeros are widened like every other probability. Of several models the outermost probabilities count, so that
         more than the models and their surroundings is covered.
+
+        Parameters
+        ----------
+        network : DiscreteNetwork
+        within : float
+            From 0 to 1.
 
         Raises
         ------

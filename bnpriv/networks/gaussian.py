@@ -180,7 +180,17 @@ class GaussianNetwork(NetworkMethods):
     def read_as(
         self, reading: Reading, posterior_draws: Posterior | None = None, forward: DensityNetwork | None = None
     ) -> GaussianNetwork:
-        """Return the same network with what is known of where it comes from."""
+        """Return the same network with what is known of where it comes from.
+
+        Parameters
+        ----------
+        reading : Reading
+            What its nodes mean.
+        posterior_draws : Posterior, optional
+            Where its models were drawn from.
+        forward : DensityNetwork, optional
+            The same model as one to draw from.
+        """
         network = copy(self)
         for what, value in {"reading": reading, "posterior_draws": posterior_draws, "forward": forward}.items():
             object.__setattr__(network, what, value)

@@ -132,6 +132,13 @@ class Laplace:
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
         """Return `value`, of length `dimension`, plus noise.
 
+        Parameters
+        ----------
+        value : sequence of float
+            The exact answer, of length `dimension`.
+        sampler : Sampler
+            Where random numbers come from.
+
         Raises
         ------
         ParameterError
@@ -262,6 +269,13 @@ class Gaussian:
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
         """Return `value`, of length `dimension`, plus noise.
 
+        Parameters
+        ----------
+        value : sequence of float
+            The exact answer, of length `dimension`.
+        sampler : Sampler
+            Where random numbers come from.
+
         Raises
         ------
         ParameterError
@@ -370,7 +384,20 @@ class NoNoise:
         object.__setattr__(self, "dimension", checks.whole("dimension", self.dimension))
 
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
-        """Return `value` as it is; raise ParameterError if it has another length."""
+        """Return `value` as it is.
+
+        Parameters
+        ----------
+        value : sequence of float
+            The exact answer, of length `dimension`.
+        sampler : Sampler
+            Not asked for anything.
+
+        Raises
+        ------
+        ParameterError
+            If `value` has another length.
+        """
         return sized(value, self.dimension)
 
     def error(self, norm: float = 2) -> Bound:

@@ -72,6 +72,13 @@ class DiscreteLaplace:
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
         """Return `value`, whole numbers of length `dimension`, plus noise.
 
+        Parameters
+        ----------
+        value : sequence of float
+            The exact answer, of length `dimension`.
+        sampler : Sampler
+            Where random numbers come from.
+
         Raises
         ------
         ParameterError

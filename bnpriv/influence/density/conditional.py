@@ -14,7 +14,7 @@ from bnpriv.influence.density.lattice import Lattice, sided
 from bnpriv.influence.density.refine import points_at
 
 CONDITIONAL_LEVELS = (4, 2, 0)
-"""Levels of the grids of what is integrated out; the first one that fits."""
+"""Levels of the grids of the integrated parameters; the first one that fits is taken."""
 
 TAIL = 5e-4
 """Mass beyond either end of what is drawn, at least."""

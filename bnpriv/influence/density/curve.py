@@ -1,4 +1,4 @@
-"""Privacy losses by quadrature: the law of the log ratio of what is seen given two secrets."""
+"""Privacy losses by quadrature: the law of the log ratio of the observed parameters given two secrets."""
 
 from __future__ import annotations
 

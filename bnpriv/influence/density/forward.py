@@ -25,7 +25,7 @@ NODES = 16
 """Values of an interval that stand for it if draws are too rare there."""
 
 SHUFFLES = 3
-"""How often what is hidden is exchanged between draws, to see what it has to do with what is seen."""
+"""How often hidden values are permuted among the draws, to measure how much the observed ones depend on them."""
 
 ParameterValues = Mapping[str, FloatArray]
 """Values of parameters by name, in arrays that broadcast."""
@@ -34,7 +34,7 @@ ParameterValues = Mapping[str, FloatArray]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightedDraws:
-    """Draws behind what is seen.
+    """Draws of everything that the observed parameters depend on.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class WeightedDraws:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ForwardDraws:
-    """Forward draws for what is seen together, under either secret of a pair.
+    """Forward draws for parameters that are observed together, under either secret of a pair.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ BESIDE = 1e-3
 """Where to look beside the suprema of the level before, in the coordinate."""
 
 Coordinates = tuple[float, ...]
-"""Coordinates of a point of what is seen."""
+"""Coordinates of a point of the observed parameters."""
 
 
 @final
@@ -54,7 +54,7 @@ class DensityPart:
 
     @cached_property
     def within(self) -> int:
-        """Return how many points of what is integrated out hang together with a point of what is seen, at most."""
+        """Largest number of integration points per grid point of the observed parameters."""
         network, seen = self.lattice.network, {self.lattice.protected, *self.names}
         families = [{name, *network.graph.parents[name]} for name in network.graph.ancestral(seen)]
         hidden = [family - seen for family in families if family.intersection(self.names)]
@@ -94,7 +94,7 @@ class DensityPart:
         return [self.around(k, np.array([t]), axes[k]) for k, t in enumerate(place)]
 
     def densities(self, axes: Sequence[Axis]) -> tuple[FloatArray, FloatArray]:
-        """Return the log densities of what is seen given the first and the second secret."""
+        """Return the log densities of the observed parameters given the first and the second secret."""
         lattice, special = self.lattice, dict(zip(self.names, axes, strict=True))
         joint = lattice.joint((lattice.protected, *self.names), self.points, self.depth, special)
         first, second = sided(joint, lattice.sides(self.points))
@@ -115,7 +115,7 @@ class DensityPart:
 
 
 def log_ratios(densities: tuple[FloatArray, FloatArray], *, reverse: bool) -> FloatArray:
-    """Return log ratios of densities; -inf where what is seen is impossible under the secret that comes first."""
+    """Return log ratios of densities; -inf where an observation is impossible under the secret that comes first."""
     first, second = densities
     above, below = (second, first) if reverse else (first, second)
     with np.errstate(invalid="ignore"):
