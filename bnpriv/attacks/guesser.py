@@ -204,10 +204,10 @@ class Guesser:
         """Return log densities of released answers; the exact ones are taken as normal."""
         if isinstance(self.noise, Laplace):
             spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-            return normal_laplace(values - mean, spread, self.noise.scale).sum(axis=1)
+            return normal_laplace(values - mean, spread, np.array(self.noise.scales)).sum(axis=1)
         extra = self.answers.resolution
         if isinstance(self.noise, Gaussian):
-            extra = np.full(len(mean), self.noise.scale**2)
+            extra = np.square(self.noise.scales)
         return _normal(values - mean, covariance + np.diag(extra))
 
 
@@ -228,7 +228,7 @@ def known_noise(noise: Noise) -> KnownNoise:
     return noise
 
 
-def normal_laplace(x: FloatArray, spread: FloatArray, scale: float) -> FloatArray:
+def normal_laplace(x: FloatArray, spread: FloatArray, scale: FloatArray | float) -> FloatArray:
     """Return the log density of a centred normal variable plus Laplace noise.
 
     Parameters
@@ -236,7 +236,7 @@ def normal_laplace(x: FloatArray, spread: FloatArray, scale: float) -> FloatArra
     x : ndarray of shape (..., outputs)
     spread : ndarray of shape (outputs,)
         Standard deviations, 0 allowed.
-    scale : float
+    scale : float or ndarray of shape (outputs,)
         Of the Laplace noise.
 
     Returns
@@ -257,7 +257,7 @@ def normal_laplace(x: FloatArray, spread: FloatArray, scale: float) -> FloatArra
     # beyond this ratio of the scales the two terms cancel to nothing, and the noise no longer matters
     plain = -((x / s) ** 2) / 2 + np.log(2 * scale / s) - math.log(2 * math.pi) / 2
     mixed = np.where(ratio > 1e6, plain, mixed)
-    return np.where(spread > 0, mixed, pointed) - math.log(2 * scale)
+    return np.where(spread > 0, mixed, pointed) - np.log(2 * np.asarray(scale))
 
 
 def _normal(x: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -51,7 +51,7 @@ MOST_NUMBERS = 2**34
 NO_RECORDS = Refusal(
     required="a made-up table needs the law of its records",
     found="laws of the answer alone, which say of no table how probable it is",
-    remedy="Declare two record networks instead; answers alone are made up when a calibration is rehearsed.",
+    remedy="Declare pairs of record networks, from which the law of any answer follows too.",
 )
 
 

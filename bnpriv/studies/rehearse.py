@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.attacks.guesser import Answers, Guesser, KnownNoise, Settings, known_noise, settings
 from bnpriv.bound import FloatArray
-from bnpriv.errors import Refusal, RefusedError, SecretError
-from bnpriv.evidence import influences
-from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.mechanisms import Calibration, Decision
-from bnpriv.networks import require_discrete
+from bnpriv.errors import RefusedError
+from bnpriv.mechanisms import Calibration
+from bnpriv.noise.continuous import Noise
+from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, Paragraph, Table, fact
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.text import number_text, percent_text, rounded_up
-from bnpriv.secrets.states import SecretPair, side_text
-from bnpriv.studies.parameters import require_laws
+from bnpriv.secrets.pair import Pair
+from bnpriv.studies.scenes import scene_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +47,7 @@ class Rehearsal(Shown):
         What was rehearsed.
     protected : str
         The protected attribute.
-    pair : SecretPair
+    pair : Pair
         The secrets that need the most noise.
     model : int
         The index in Theta of the model that needs it.
@@ -67,7 +65,7 @@ class Rehearsal(Shown):
 
     calibration: Calibration
     protected: str
-    pair: SecretPair
+    pair: Pair
     model: int
     labels: tuple[str, ...]
     first: FloatArray
@@ -79,7 +77,8 @@ class Rehearsal(Shown):
     @property
     def values(self) -> Mapping[str, FloatArray]:
         """Return the released answers, of shape (draws, outputs), by secret."""
-        return {side_text(self.pair.first): self.first, side_text(self.pair.second): self.second}
+        first, second = self.pair.sides
+        return {first: self.first, second if second != first else f"{second} again": self.second}
 
     @property
     def bound(self) -> float:
@@ -206,7 +205,8 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
     Parameters
     ----------
     calibration : Calibration
-        Its framework needs a law for every column that the query reads.
+        Its framework needs a law of the answer: laws of the columns that the query reads, the columns of a PyMC model,
+        a network or chain of records, or laws of the answer itself.
     draws : int
         Made-up releases per secret.
     seed : int
@@ -232,11 +232,16 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
 
     Notes
     -----
-    Parameters are drawn from their exact joint law given a secret. Counts over all records are drawn from their exact
-    law, sums of values from the normal law with their exact mean and covariance; no record is made up, so that a
-    million records cost no more than one. The guesser weighs all combinations of parameters by Bayes' rule, and takes
-    the answer given the parameters as normal, and with Laplace noise its numbers as independent. Whatever it does, the
-    guarantee bounds how often it is right: (exp(epsilon) + delta) / (1 + exp(epsilon)) at even odds.
+    The two secrets are those that decided the noise. Parameters are drawn from their exact joint law given a secret; of
+    a count over the table two values as far apart as the secret allows, around the likeliest; of single values one
+    record, or one step of a chain, in either state; of a parameter that may be any number two intervals.
+
+    Sums over independent records are drawn from their exact law, for declared laws of columns sums of values from the
+    normal law with their exact mean and covariance; no record is made up, so that a million records cost no more than
+    one. Where parameters have states, the guesser weighs all combinations of them by Bayes' rule, and takes the answer
+    given the parameters as normal, and with Laplace noise its numbers as independent; elsewhere it learns both laws
+    from other made-up answers. Whatever it does, the guarantee bounds how often it is right:
+    (exp(epsilon) + delta) / (1 + exp(epsilon)) at even odds.
 
     Examples
     --------
@@ -256,33 +261,6 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
     (True, 0.731)
     """
     draws = checks.whole("draws", draws)
-    framework, query = _framework(calibration), calibration.query
-    require_discrete(framework.network, "a rehearsal")
-    form = normal_form(query, framework.schema)
-    require_laws(framework, sorted(query.columns))
-    noise = known_noise(calibration.noise)
-    protected, pair, model = _deciding(calibration)
-    random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    chosen = settings(framework, query.columns, protected, pair, model)
-    answers = Answers(framework=framework, form=form)
-    exact = [_exact(answers, chosen, weights, draws, random) for weights in (chosen.first, chosen.second)]
-    first, second = (_noisy(values, noise, random) for values in exact)
-    correct, complete = Guesser(settings=chosen, answers=answers, noise=noise).correct(first, second)
-    return Rehearsal(
-        calibration=calibration,
-        protected=protected,
-        pair=pair,
-        model=model,
-        labels=form.labels,
-        first=first,
-        second=second,
-        errors=np.max(np.abs(np.concatenate([first - exact[0], second - exact[1]])), axis=1),
-        correct=correct,
-        caveats=_caveats(answers, complete),
-    )
-
-
-def _framework(calibration: Calibration) -> DistributionalAttributePrivacy:
     framework = getattr(calibration, "framework", None)
     if framework is None:
         raise RefusedError(
@@ -290,47 +268,31 @@ def _framework(calibration: Calibration) -> DistributionalAttributePrivacy:
             found=checks.type_text(calibration),
             remedy="Rehearse for example plan(framework, query, epsilon).best.",
         )
-    if not isinstance(framework, DistributionalAttributePrivacy):
-        raise RefusedError(
-            "a rehearsal needs a framework of distributional attribute privacy",
-            found=checks.type_text(framework),
-            remedy="Rehearse a calibration of such a framework.",
-        )
-    return framework
+    scene = scene_of(framework, calibration)
+    scene.require(calibration.noise)
+    random = np.random.default_rng(checks.whole("seed", seed, least=0))
+    exact = [scene.exact(side, draws, random) for side in (0, 1)]
+    first, second = (_noisy(values, calibration.noise, random) for values in exact)
+    correct, caveats = scene.guessed(first, second, calibration.noise, random)
+    return Rehearsal(
+        calibration=calibration,
+        protected=scene.protected,
+        pair=scene.pair,
+        model=scene.model,
+        labels=_labels(calibration, first.shape[1]),
+        first=first,
+        second=second,
+        errors=np.max(np.abs(np.concatenate([first - exact[0], second - exact[1]])), axis=1),
+        correct=correct,
+        caveats=caveats,
+    )
 
 
-def _deciding(calibration: Calibration) -> tuple[str, SecretPair, int]:
-    """Return the attribute, pair and model that decided the noise, or that the queried columns tell most about."""
-    by_quilts = (found for found in calibration.certificate.decisions if isinstance(found, Decision))
-    decision = next(by_quilts, None)
-    if decision is not None and isinstance(decision.pair, SecretPair):
-        return decision.protected, decision.pair, decision.model
-    evidence = influences(_framework(calibration))
-    if isinstance(evidence, Refusal):
-        raise evidence.error()
-    columns = calibration.query.columns
-    refusal = evidence.covers(columns)
-    if refusal is not None:
-        raise refusal.error()
-    told = {name: evidence.influence(columns - {name}, name) for name in evidence.secrets}
-    name = max(told, key=lambda name: (name in columns, float(told[name])))
-    pair = told[name].pair
-    if pair is None:
-        raise SecretError(
-            f"some pair of secrets of {name!r} must have positive probability",
-            found="none in any model",
-            remedy="Correct the table of the protected attribute, or choose other secrets.",
-        )
-    return name, cast(SecretPair, pair), told[name].model
-
-
-def _exact(
-    answers: Answers, chosen: Settings, weights: FloatArray, draws: int, random: np.random.Generator
-) -> FloatArray:
-    """Return exact answers, of shape (draws, outputs), for parameters drawn with `weights`."""
-    counts = random.multinomial(draws, weights)
-    drawn = [answers.draw(chosen.states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)]
-    return random.permutation(np.concatenate(drawn))
+def _labels(calibration: Calibration, outputs: int) -> tuple[str, ...]:
+    """Return one name per number of the answer; laws of an answer may be declared without a query."""
+    if isinstance(calibration.query, GivenAnswer):
+        return ("answer",) if outputs == 1 else tuple(f"answer {k}" for k in range(1, outputs + 1))
+    return normal_form(calibration.query, calibration.framework.schema).labels
 
 
 @final
@@ -352,17 +314,6 @@ class _NumpySampler:
         return tuple((np.asarray(values) + drawn).tolist())
 
 
-def _noisy(exact: FloatArray, noise: KnownNoise, random: np.random.Generator) -> FloatArray:
-    drawn = replace(noise, dimension=exact.size).sample(exact.ravel().tolist(), _NumpySampler(random))
-    return np.array(drawn).reshape(exact.shape)
-
-
-def _caveats(answers: Answers, complete: bool) -> tuple[str, ...]:
-    said: list[str] = []
-    normal = answers.approximate
-    if normal:
-        which = checks.listing(normal, 3)
-        said.append(f"Sums of values ({which}) were drawn from normal laws with exact mean and covariance.")
-    if not complete:
-        said.append("The guesser knows the likeliest combinations of parameter states only: there are too many.")
-    return tuple(said)
+def _noisy(exact: FloatArray, noise: Noise, random: np.random.Generator) -> FloatArray:
+    sampler = _NumpySampler(random)
+    return np.array([noise.sample(row, sampler) for row in exact.tolist()])

@@ -1,0 +1,96 @@
+"""A guesser who learned the laws of an answer under two secrets from made-up answers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnpriv.attacks.guesser import TIE, KnownNoise, known_noise
+from bnpriv.bound import FloatArray
+from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
+from bnpriv.noise.discrete import DiscreteLaplace
+
+Sides = tuple[FloatArray, FloatArray]
+"""Answers of shape (draws, outputs) under the first and the second secret."""
+
+MOST_AT_ONCE = 2**20
+"""Densities that are held at once."""
+
+
+def learnable(noise: Noise) -> KnownNoise | DiscreteLaplace:
+    """Return noise whose density, or probability, is known.
+
+    Raises
+    ------
+    RefusedError
+        If it is neither Laplace, continuous or whole, nor normal.
+    """
+    return noise if isinstance(noise, DiscreteLaplace) else known_noise(noise)
+
+
+def told_apart(released: Sides, learned: Sides, noise: KnownNoise | DiscreteLaplace) -> float:
+    """Return how often the likelihood ratio of the learned laws names the right secret.
+
+    Parameters
+    ----------
+    released : tuple of two ndarray of shape (draws, outputs)
+        Answers with noise under the first and the second secret.
+    learned : tuple of two ndarray of shape (other draws, outputs)
+        Other answers, without noise.
+    noise : Laplace, Gaussian, DiscreteLaplace or NoNoise
+        What was added to `released`.
+
+    Returns
+    -------
+    float
+        Even choices count half.
+
+    Notes
+    -----
+    The law of a released answer is taken as the mean of the densities of the noise around the learned answers. Without
+    noise these are smoothed by normal densities of the width 1.06 s n^(-1/5) (Silverman's rule). The fewer answers are
+    learned, the worse the guesser: it is never better than the best one, which the guarantee bounds.
+
+    Examples
+    --------
+    >>> from bnpriv.noise.continuous import Laplace
+    >>> far = np.array([[0.0]]), np.array([[9.0]])
+    >>> told_apart(far, far, Laplace(1.0))
+    1.0
+    """
+    widths = _widths(learned, noise)
+    rights = [_right(side, learned, noise, widths) for side in released]
+    return (rights[0] + 1 - rights[1]) / 2
+
+
+def _widths(learned: Sides, noise: KnownNoise | DiscreteLaplace) -> FloatArray:
+    """Return the scale of the noise, or the width that stands for none, of every output."""
+    if not isinstance(noise, NoNoise):
+        return np.array(noise.scales)
+    spread = np.maximum(learned[0].std(axis=0), learned[1].std(axis=0))
+    widths: FloatArray = 1.06 * spread * float(len(learned[0])) ** -0.2
+    return np.where(widths > 0, widths, 1.0)
+
+
+def _right(values: FloatArray, learned: Sides, noise: KnownNoise | DiscreteLaplace, widths: FloatArray) -> float:
+    """Return how often the guess is the first secret."""
+    one, other = (_log_density(values, side, noise, widths) for side in learned)
+    difference = one - other
+    return float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0)))
+
+
+def _log_density(
+    values: FloatArray, learned: FloatArray, noise: KnownNoise | DiscreteLaplace, widths: FloatArray
+) -> FloatArray:
+    """Return log densities up to a constant, of shape (draws,)."""
+    atoms, counts = np.unique(learned, axis=0, return_counts=True)
+    weights = np.log(counts / len(learned))
+    step = max(1, MOST_AT_ONCE // len(atoms))
+    square = isinstance(noise, (Gaussian, NoNoise))
+    found: list[FloatArray] = []
+    for start in range(0, len(values), step):
+        logs = np.broadcast_to(weights, (len(values[start : start + step]), len(atoms))).copy()
+        for k, width in enumerate(widths):
+            away = np.abs(values[start : start + step, k, np.newaxis] - atoms[:, k]) / width
+            logs -= away**2 / 2 if square else away
+        found.append(np.logaddexp.reduce(logs, axis=1))
+    return np.concatenate(found)

@@ -1,0 +1,403 @@
+"""Which two secrets a rehearsal plays, and what answers are made up from: one registration for each notion."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from typing import Protocol, cast, final
+
+import numpy as np
+
+from bnpriv import checks
+from bnpriv.attacks.guesser import Answers, Guesser, Settings, known_noise, settings
+from bnpriv.attacks.learned import learnable, told_apart
+from bnpriv.bound import FloatArray
+from bnpriv.checks import listing
+from bnpriv.errors import FrameworkError, Refusal, SecretError
+from bnpriv.evidence import influences, laws
+from bnpriv.evidence.constraints import Constraint
+from bnpriv.evidence.counts import Counts
+from bnpriv.evidence.dataset import network_record_law
+from bnpriv.evidence.draws import drawn_laws
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+    ValuePrivacy,
+)
+from bnpriv.laws import WholeLaw
+from bnpriv.laws.binomial import binomial_logs
+from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.chain_decision import ChainDecision
+from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, require_discrete
+from bnpriv.noise.continuous import Noise
+from bnpriv.queries.asked import stack
+from bnpriv.queries.normal_form import NormalForm, normal_form
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.states import BETWEEN, SecretPair
+from bnpriv.secrets.values import Interval, IntervalPair
+from bnpriv.studies.answers import (
+    Draw,
+    OfChain,
+    OfForward,
+    OfLaw,
+    OfRecords,
+    even,
+    law_given,
+    part_of,
+    told_by_step,
+)
+from bnpriv.studies.made_up import require_forward
+from bnpriv.studies.parameters import require_laws
+from bnpriv.studies.records import step_laws
+
+LEARNED = 2000
+"""Answers under each secret from which a guesser learns, who has no formula for their laws."""
+
+
+class Scene(Protocol):
+    """Two secrets, answers under each of them, and a guesser."""
+
+    @property
+    def protected(self) -> str:
+        """The protected attribute."""
+        ...
+
+    @property
+    def pair(self) -> Pair:
+        """The two secrets."""
+        ...
+
+    @property
+    def model(self) -> int:
+        """The index of the model in Theta."""
+        ...
+
+    def require(self, noise: Noise) -> None:
+        """Refuse noise that the guesser does not know."""
+        ...
+
+    def exact(self, side: int, draws: int, random: np.random.Generator) -> FloatArray:
+        """Return exact answers under the first (0) or the second (1) secret, of shape (draws, outputs)."""
+        ...
+
+    def guessed(
+        self, first: FloatArray, second: FloatArray, noise: Noise, random: np.random.Generator
+    ) -> tuple[float, tuple[str, ...]]:
+        """Return how often the guess is right on released answers, and where it is not exact."""
+        ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Learned:
+    """A scene whose guesser learns both laws from other made-up answers.
+
+    Parameters
+    ----------
+    protected : str
+    pair : Pair
+    model : int
+    sides : tuple of two Draw
+        What draws the answers under each secret.
+    """
+
+    protected: str
+    pair: Pair
+    model: int
+    sides: tuple[Draw, Draw]
+
+    def require(self, noise: Noise) -> None:
+        """Refuse noise whose density is not known."""
+        learnable(noise)
+
+    def exact(self, side: int, draws: int, random: np.random.Generator) -> FloatArray:
+        """Return exact answers, of shape (draws, outputs)."""
+        return self.sides[side](draws, random)
+
+    def guessed(
+        self, first: FloatArray, second: FloatArray, noise: Noise, random: np.random.Generator
+    ) -> tuple[float, tuple[str, ...]]:
+        """Return how often the guess is right, and that it was learned."""
+        learned = self.sides[0](LEARNED, random), self.sides[1](LEARNED, random)
+        said = f"The guesser learned both laws from {LEARNED:,} other made-up answers under each secret."
+        return told_apart((first, second), learned, learnable(noise)), (said,)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Computed:
+    """A scene over parameters with finitely many states, whose guesser weighs all combinations of them."""
+
+    protected: str
+    pair: Pair
+    model: int
+    settings: Settings
+    answers: Answers = field(repr=False)
+
+    def require(self, noise: Noise) -> None:
+        """Refuse noise whose density is not known."""
+        known_noise(noise)
+
+    def exact(self, side: int, draws: int, random: np.random.Generator) -> FloatArray:
+        """Return exact answers, of shape (draws, outputs), for parameters drawn given a secret."""
+        counts = random.multinomial(draws, (self.settings.first, self.settings.second)[side])
+        drawn = [
+            self.answers.draw(self.settings.states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)
+        ]
+        return random.permutation(np.concatenate(drawn))
+
+    def guessed(
+        self, first: FloatArray, second: FloatArray, noise: Noise, random: np.random.Generator
+    ) -> tuple[float, tuple[str, ...]]:
+        """Return how often the guess is right, and what of it is approximate."""
+        guesser = Guesser(settings=self.settings, answers=self.answers, noise=known_noise(noise))
+        correct, complete = guesser.correct(first, second)
+        said: list[str] = []
+        if self.answers.approximate:
+            which = checks.listing(self.answers.approximate, 3)
+            said.append(f"Sums of values ({which}) were drawn from normal laws with exact mean and covariance.")
+        if not complete:
+            said.append("The guesser knows the likeliest combinations of parameter states only: there are too many.")
+        return correct, tuple(said)
+
+
+@singledispatch
+def scene_of(framework: Framework, calibration: Calibration) -> Scene:
+    """Return the two secrets that need the most noise, and how answers under them are made up.
+
+    Raises
+    ------
+    BnprivError
+        If no law of the answer follows from what is declared.
+    """
+    raise NotImplementedError(type(framework).__name__)
+
+
+@scene_of.register
+def _(framework: DistributionalAttributePrivacy, calibration: Calibration) -> Scene:
+    return of_parameters(framework.network, framework, calibration)
+
+
+@singledispatch
+def of_parameters(network: object, framework: DistributionalAttributePrivacy, calibration: Calibration) -> Scene:
+    """Return the scene for one kind of network of parameters; by default from its tables."""
+    require_discrete(framework.network, "a rehearsal")
+    query = calibration.query
+    form = normal_form(query, framework.schema)
+    require_laws(framework, sorted(query.columns))
+    protected, pair, model = _decided_states(framework, calibration)
+    return Computed(
+        protected=protected,
+        pair=pair,
+        model=model,
+        settings=settings(framework, query.columns, protected, pair, model),
+        answers=Answers(framework=framework, form=form),
+    )
+
+
+def _decided_states(framework: Framework, calibration: Calibration) -> tuple[str, SecretPair, int]:
+    """Return the attribute, pair and model that decided the noise, or that the queried columns tell most about."""
+    for decision in calibration.certificate.decisions[:1]:
+        pair = getattr(decision, "pair", None)
+        if isinstance(pair, SecretPair):
+            return decision.protected, pair, decision.model
+    evidence = influences(framework)
+    if isinstance(evidence, Refusal):
+        raise evidence.error()
+    columns = calibration.query.columns
+    refusal = evidence.covers(columns)
+    if refusal is not None:
+        raise refusal.error()
+    told = {name: evidence.influence(columns - {name}, name) for name in evidence.secrets}
+    name = max(told, key=lambda name: (name in columns, float(told[name])))
+    pair = told[name].pair
+    if pair is None:
+        raise SecretError(
+            f"some pair of secrets of {name!r} must have positive probability",
+            found="none in any model",
+            remedy="Correct the table of the protected attribute, or choose other secrets.",
+        )
+    return name, cast(SecretPair, pair), told[name].model
+
+
+@of_parameters.register
+def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, calibration: Calibration) -> Scene:
+    forward = require_forward(network)
+    return _forward(framework, forward, calibration, _near(network, framework))
+
+
+@of_parameters.register
+def _(network: DensityNetwork, framework: DistributionalAttributePrivacy, calibration: Calibration) -> Scene:
+    return _forward(framework, network, calibration, {})
+
+
+def _near(network: GaussianNetwork, framework: DistributionalAttributePrivacy) -> dict[str, IntervalPair]:
+    """Return for every attribute whose values are hidden by their distance two narrow intervals around its mean."""
+    found: dict[str, IntervalPair] = {}
+    for name, pairs in framework.secrets.items():
+        if any(isinstance(pair, IntervalPair) for pair in pairs):
+            continue
+        middle, spread = float(network.mean[0][network.attributes.index(name)]), float(network.deviation(name)[0])
+        half = min(pairs[0].farthest, 4 * spread) / 2
+        width = half / 4
+        first = Interval(middle - half, middle - half + width)
+        found[name] = IntervalPair(first, Interval(middle + half - width, middle + half))
+    return found
+
+
+def _forward(
+    framework: DistributionalAttributePrivacy,
+    network: DensityNetwork,
+    calibration: Calibration,
+    near: Mapping[str, IntervalPair],
+) -> Scene:
+    query = calibration.query
+    evidence = drawn_laws(framework, network, query)
+    if isinstance(evidence, Refusal):
+        raise evidence.error()
+    decisions = calibration.certificate.decisions
+    name = decisions[0].protected if decisions else next(iter(framework.secrets))
+    pair = getattr(decisions[0], "pair", None) if decisions else None
+    listed = [each for each in framework.secrets[name] if isinstance(each, IntervalPair)] or [near[name]]
+    wanted = next((each for each in listed if each == pair or str(each) == pair), listed[0])
+    sides = OfForward(evidence.forward, name, wanted.first), OfForward(evidence.forward, name, wanted.second)
+    return Learned(protected=name, pair=wanted, model=0, sides=sides)
+
+
+@scene_of.register
+def _(framework: ValuePrivacy, calibration: Calibration) -> Scene:
+    return of_values(framework.network, framework, calibration)
+
+
+@singledispatch
+def of_values(network: object, framework: ValuePrivacy, calibration: Calibration) -> Scene:
+    """Return the scene for single values; one registration for each kind of model."""
+    raise NotImplementedError(type(network).__name__)
+
+
+@of_values.register
+def _(network: DiscreteNetwork, framework: ValuePrivacy, calibration: Calibration) -> Scene:
+    form = normal_form(calibration.query, framework.schema)
+    protected, pair, model = _decided_states(framework, calibration)
+    schema, query = framework.schema, calibration.query
+    rest = network_record_law(network, schema, query, None, model), _one(schema.records - 1)
+    given = (law_given(network, schema, query, protected, side, model) for side in (pair.first, pair.second))
+    first, second = (OfRecords(form, ((law, _one(1)), rest), CERTAIN) for law in given)
+    return Learned(protected=protected, pair=pair, model=model, sides=(first, second))
+
+
+CERTAIN = np.ones(1)
+
+
+def _one(count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array([count], dtype=np.int64)
+
+
+@of_values.register
+def _(network: MarkovChain, framework: ValuePrivacy, calibration: Calibration) -> Scene:
+    form = normal_form(calibration.query, framework.schema)
+    other = sorted(calibration.query.columns - {network.column})
+    if other:
+        raise FrameworkError(
+            "an answer is made up from the law of every queried column, and the chain is the law of one",
+            found=f"none for {listing(other)}",
+            remedy=f"Ask about {network.column!r} alone.",
+        )
+    decisions = calibration.certificate.decisions
+    decision = decisions[0] if decisions and isinstance(decisions[0], ChainDecision) else None
+    part = int(np.argmax(network.length)) if decision is None else network.length.index(decision.quilt.length)
+    step = network.length[part] // 2 if decision is None else decision.quilt.step - 1
+    model = 0 if decision is None else decision.model
+    passed = step_laws(part_of(network, network.length[part]), step, model)
+    told = told_by_step(network, form, passed, model)
+    possible = np.flatnonzero(passed[-1] > 0).tolist()
+    if len(possible) < 2:
+        raise SecretError(
+            "two values must be possible at the step that is rehearsed",
+            found="one",
+            remedy="Correct the transition matrix or the start.",
+        )
+    a, b = max(itertools.combinations(possible, 2), key=lambda two: float(np.abs(told[two[0]] - told[two[1]]).sum()))
+    states = network.state_space[a], network.state_space[b]
+    sides = [OfChain(chain=network, form=form, model=model, part=part, step=step, state=state) for state in states]
+    pair = SecretPair(frozenset({states[0]}), frozenset({states[1]}))
+    return Learned(protected=network.column, pair=pair, model=model, sides=(sides[0], sides[1]))
+
+
+@scene_of.register
+def _(framework: DatasetAttributePrivacy, calibration: Calibration) -> Scene:
+    constraint, decided = _constraint(framework, calibration)
+    secret, model = framework.protect[constraint.protected], constraint.model
+    both = network_record_law(
+        framework.network, framework.schema, stack(secret.property, calibration.query), framework.column_laws, model
+    )
+    values = [int(value) for value in np.unique(both.columns[0])]
+    if len(values) > 2:
+        return _of_pairs(constraint, decided)
+    scale = normal_form(secret.property, framework.schema).wholes()[0]
+    counts = Counts.of(scale, framework.schema.records, *values)
+    chosen = counts.pairs(secret)
+    log_low, log_high = (both.log_mass([value]) for value in values)
+    logs, _ = binomial_logs(counts.n, log_high, log_low)
+    if chosen is None:
+        steps = counts.apart(secret, None)[0][-1]
+        low = min(max(int(np.argmax(logs)) - steps // 2, 0), counts.n - steps)
+        sides = frozenset({low}), frozenset({low + steps})
+    else:
+        sides = max(chosen.values(), key=lambda two: max(abs(a - b) for a in two[0] for b in two[1]))
+    form = normal_form(calibration.query, framework.schema)
+    given = both.given([values[1]]), both.given([values[0]])
+    first, second = (_of_counts(form, given, counts.n, sorted(side), logs) for side in sides)
+    pair = SecretPair(*(frozenset({counts.text(side)}) for side in sides))
+    return Learned(protected=constraint.protected, pair=pair, model=model, sides=(first, second))
+
+
+def _of_counts(
+    form: NormalForm, given: tuple[WholeLaw, WholeLaw], n: int, members: Sequence[int], logs: FloatArray
+) -> OfRecords:
+    """Return answers given how many records count: those that do and those that do not have a law each."""
+    count = np.array(members, dtype=np.int64)
+    return OfRecords(form, ((given[0], count), (given[1], n - count)), even(logs[count]))
+
+
+@scene_of.register
+def _(framework: DistributionPrivacy, calibration: Calibration) -> Scene:
+    constraint, decided = _constraint(framework, calibration)
+    pair = framework.secrets[constraint.protected][constraint.model]
+    networks = [side for side in framework.pairs[constraint.model] if isinstance(side, DiscreteNetwork)]
+    if not networks:
+        return replace(_of_pairs(constraint, decided), pair=pair)
+    form, records = normal_form(calibration.query, framework.schema), framework.schema.records
+    sides = [
+        OfRecords(form, ((network_record_law(network, framework.schema, calibration.query), _one(records)),), CERTAIN)
+        for network in networks
+    ]
+    return Learned(protected=constraint.protected, pair=pair, model=constraint.model, sides=(sides[0], sides[1]))
+
+
+def _constraint(framework: Framework, calibration: Calibration) -> tuple[Constraint, str]:
+    """Return what asked for the most noise, with the pair of secrets in words; the first where nothing did."""
+    evidence = laws(framework, calibration.query)
+    if isinstance(evidence, Refusal):
+        raise evidence.error()
+    listed = evidence.constraints()
+    for decision in calibration.certificate.decisions[:1]:
+        for each in listed:
+            if (each.protected, each.model) == (decision.protected, decision.model):
+                return each, str(getattr(decision, "pair", ""))
+    return listed[0], ""
+
+
+def _of_pairs(constraint: Constraint, decided: str) -> Learned:
+    """Return the scene of exact laws: the pair that decided the noise, or the first."""
+    if isinstance(constraint.pairs, Refusal):
+        raise constraint.pairs.error()
+    found = next((each for each in constraint.pairs if each.pair == decided), constraint.pairs[0])
+    first, _, second = found.pair.partition(BETWEEN)
+    pair = SecretPair(frozenset({first}), frozenset({second or f"not {first}"}))
+    sides = OfLaw(found.first), OfLaw(found.second)
+    return Learned(protected=constraint.protected, pair=pair, model=constraint.model, sides=sides)
