@@ -9,10 +9,10 @@ from bnpriv.bound import FloatArray
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.discrete import DiscreteLaplace
 
-Sides = tuple[FloatArray, FloatArray]
+AnswersOfBoth = tuple[FloatArray, FloatArray]
 """Answers of shape (draws, outputs) under the first and the second secret."""
 
-MOST_AT_ONCE = 2**20
+MOST_DENSITIES = 2**20
 """Densities that are held at once."""
 
 
@@ -27,7 +27,7 @@ def learnable(noise: Noise) -> KnownNoise | DiscreteLaplace:
     return noise if isinstance(noise, DiscreteLaplace) else known_noise(noise)
 
 
-def told_apart(released: Sides, learned: Sides, noise: KnownNoise | DiscreteLaplace) -> float:
+def told_apart(released: AnswersOfBoth, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> float:
     """Return how often the likelihood ratio of the learned laws names the right secret.
 
     Parameters
@@ -62,7 +62,7 @@ def told_apart(released: Sides, learned: Sides, noise: KnownNoise | DiscreteLapl
     return (rights[0] + 1 - rights[1]) / 2
 
 
-def _widths(learned: Sides, noise: KnownNoise | DiscreteLaplace) -> FloatArray:
+def _widths(learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> FloatArray:
     """Return the scale of the noise, or the width that stands for none, of every output."""
     if not isinstance(noise, NoNoise):
         return np.array(noise.scales)
@@ -71,7 +71,9 @@ def _widths(learned: Sides, noise: KnownNoise | DiscreteLaplace) -> FloatArray:
     return np.where(widths > 0, widths, 1.0)
 
 
-def _right(values: FloatArray, learned: Sides, noise: KnownNoise | DiscreteLaplace, widths: FloatArray) -> float:
+def _right(
+    values: FloatArray, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace, widths: FloatArray
+) -> float:
     """Return how often the guess is the first secret."""
     one, other = (_log_density(values, side, noise, widths) for side in learned)
     difference = one - other
@@ -84,7 +86,7 @@ def _log_density(
     """Return log densities up to a constant, of shape (draws,)."""
     atoms, counts = np.unique(learned, axis=0, return_counts=True)
     weights = np.log(counts / len(learned))
-    step = max(1, MOST_AT_ONCE // len(atoms))
+    step = max(1, MOST_DENSITIES // len(atoms))
     square = isinstance(noise, (Gaussian, NoNoise))
     found: list[FloatArray] = []
     for start in range(0, len(values), step):

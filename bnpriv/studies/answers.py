@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, SecretError, SizeError
-from bnpriv.evidence.forward import Forward
+from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.records import record_law, state_cells
 from bnpriv.influence.elimination import joint_law
 from bnpriv.laws import Atoms, Normal, WholeLaw
@@ -30,13 +30,13 @@ from bnpriv.tables.schema import Schema
 Draw = Callable[[int, np.random.Generator], FloatArray]
 """From a number of draws to exact answers of shape (draws, outputs)."""
 
-MOST_DRAWN = 2**27
+MOST_DRAWN_NUMBERS = 2**27
 """Numbers that are drawn for the answers under one secret."""
 
-MOST_AT_ONCE = 2**22
+MOST_VALUES_HELD = 2**22
 """Values of records that are held at once."""
 
-AROUND = 60
+STEPS_AROUND = 60
 """Steps on either side of a step of a chain of which it is asked what they change in an answer."""
 
 
@@ -72,9 +72,9 @@ class OfRecords:
 def _sums(law: WholeLaw, counts: NDArray[np.int64], random: np.random.Generator) -> FloatArray:
     """Return sums of so many independent draws of a law, of shape (draws, outputs)."""
     most = int(counts.max(initial=0))
-    if len(counts) * min(most, law.size) > MOST_DRAWN:
+    if len(counts) * min(most, law.size) > MOST_DRAWN_NUMBERS:
         raise SizeError(
-            f"at most {MOST_DRAWN:,} numbers are drawn for the answers under one secret",
+            f"at most {MOST_DRAWN_NUMBERS:,} numbers are drawn for the answers under one secret",
             found=f"{len(counts) * min(most, law.size):,}",
             remedy="Ask for fewer draws.",
         )
@@ -148,7 +148,7 @@ class OfLaw:
 class OfForward:
     """Answers of a model that is known by forward draws, given that a parameter is in an interval."""
 
-    forward: Forward
+    forward: AnswerSampler
     name: str
     side: Interval
 
@@ -184,14 +184,14 @@ class OfChain:
 
     def __call__(self, draws: int, random: np.random.Generator) -> FloatArray:
         """Return exact answers of shape (draws, outputs)."""
-        if draws * self.chain.steps > MOST_DRAWN:
+        if draws * self.chain.steps > MOST_DRAWN_NUMBERS:
             raise SizeError(
-                f"at most {MOST_DRAWN:,} values of a chain are drawn under one secret",
+                f"at most {MOST_DRAWN_NUMBERS:,} values of a chain are drawn under one secret",
                 found=f"{draws * self.chain.steps:,}",
                 remedy="Ask for fewer draws.",
             )
         values = state_values(self.form.schema, self.chain.column, self.chain.state_space)
-        most = max(1, MOST_AT_ONCE // self.chain.steps)
+        most = max(1, MOST_VALUES_HELD // self.chain.steps)
         batches = [min(most, draws - start) for start in range(0, draws, most)]
         return np.concatenate([self._batch(count, values, random) for count in batches])
 
@@ -227,12 +227,12 @@ def told_by_step(chain: MarkovChain, form: NormalForm, laws: Sequence[FloatArray
     own = answers(form, {chain.column: values[:, np.newaxis]}).reshape(len(values), -1)
     matrix, total = chain.matrix(model), own.copy()
     after = own
-    for _ in range(min(AROUND, max(chain.length) - len(laws))):
+    for _ in range(min(STEPS_AROUND, max(chain.length) - len(laws))):
         after = matrix @ after
         total += after
     # a state is reached from where it can be: given the state j, the step before was i with weight P(i) P(i, j)
     back = np.eye(len(values))
-    for law in reversed(laws[max(0, len(laws) - 1 - AROUND) : -1]):
+    for law in reversed(laws[max(0, len(laws) - 1 - STEPS_AROUND) : -1]):
         weights = law[:, np.newaxis] * matrix
         sums = weights.sum(axis=0)
         back = back @ (weights / np.where(sums > 0, sums, 1.0)).T

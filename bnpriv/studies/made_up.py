@@ -42,10 +42,10 @@ MadeUpColumns = Mapping[str, NDArray[Any]]
 PARAMETER_DRAWS = 20_000
 """Draws of parameters that tell how often numbers lie where a secret wants them."""
 
-MOST_AT_ONCE = 2**22
+MOST_NUMBERS_HELD = 2**22
 """Numbers in the tables that are held at once."""
 
-MOST_NUMBERS = 2**34
+MOST_NUMBERS_TRIED = 2**34
 """Numbers in all tables that are drawn until one fits."""
 
 NO_RECORDS = Refusal(
@@ -161,13 +161,13 @@ def _forward(framework: DistributionalAttributePrivacy, network: DensityNetwork,
     drawn = [name for name in schema.columns if name in network.reading.columns]
     share = _share(network, given, sides, asked)
     width = asked.records * (len(drawn) + 1)
-    if width / share > MOST_NUMBERS:
+    if width / share > MOST_NUMBERS_TRIED:
         raise RefusedError(
-            f"the tables that are drawn until one fits may hold {MOST_NUMBERS:.3g} numbers",
+            f"the tables that are drawn until one fits may hold {MOST_NUMBERS_TRIED:.3g} numbers",
             found=f"about {width / share:.3g}, as one table of {1 / share:,.0f} fits",
             remedy="Choose wider or more probable intervals, or ask for fewer records.",
         )
-    count = 1 if not sides else min(math.ceil(2 / share), max(1, MOST_AT_ONCE // width))
+    count = 1 if not sides else min(math.ceil(2 / share), max(1, MOST_NUMBERS_HELD // width))
     while True:
         seed = _seed(asked.random)
         found = network.simulator((*sides, *drawn), count, seed=seed, given=given, records=asked.records)

@@ -30,7 +30,7 @@ from bnpriv.tables.schema import Categorical, Integer, Schema
 Places = Mapping[str, NDArray[np.int64]]
 """For every attribute the places of the states of all records."""
 
-AT_ONCE = 2**18
+RECORDS_AT_ONCE = 2**18
 """Records that are drawn at once where only some are kept."""
 
 MOST_RECORDS_TRIED = 2**26
@@ -289,7 +289,7 @@ def draw_with_property(
     left, tried = dict(wanted), 0
     while any(left.values()):
         rarest = min(np.exp(held.one.log_mass([value])) / count for value, count in left.items() if count)
-        batch = min(AT_ONCE, int(1.1 / rarest) + 64) if rarest > 0 else AT_ONCE
+        batch = min(RECORDS_AT_ONCE, int(1.1 / rarest) + 64) if rarest > 0 else RECORDS_AT_ONCE
         places = draw_places(framework.network, batch, random, held.model)
         columns = record_columns(framework.network, framework.schema, framework.column_laws, places, random)
         added = _added(held, columns[held.secret.column])

@@ -20,7 +20,7 @@ from bnpriv.evidence import influences, laws
 from bnpriv.evidence.constraints import Constraint
 from bnpriv.evidence.counts import Counts
 from bnpriv.evidence.dataset import network_record_law
-from bnpriv.evidence.draws import drawn_laws
+from bnpriv.evidence.draws import sampled_laws
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -54,7 +54,7 @@ from bnpriv.studies.made_up import require_forward
 from bnpriv.studies.parameters import require_laws
 from bnpriv.studies.records import step_laws
 
-LEARNED = 2000
+LEARNED_ANSWERS = 2000
 """Answers under each secret from which a guesser learns, who has no formula for their laws."""
 
 
@@ -122,8 +122,8 @@ class Learned:
         self, first: FloatArray, second: FloatArray, noise: Noise, random: np.random.Generator
     ) -> tuple[float, tuple[str, ...]]:
         """Return how often the guess is right, and that it was learned."""
-        learned = self.sides[0](LEARNED, random), self.sides[1](LEARNED, random)
-        said = f"The guesser learned both laws from {LEARNED:,} other made-up answers under each secret."
+        learned = self.sides[0](LEARNED_ANSWERS, random), self.sides[1](LEARNED_ANSWERS, random)
+        said = f"The guesser learned both laws from {LEARNED_ANSWERS:,} other made-up answers under each secret."
         return told_apart((first, second), learned, learnable(noise)), (said,)
 
 
@@ -256,7 +256,7 @@ def _forward(
     near: Mapping[str, IntervalPair],
 ) -> Scene:
     query = calibration.query
-    evidence = drawn_laws(framework, network, query)
+    evidence = sampled_laws(framework, network, query)
     if isinstance(evidence, Refusal):
         raise evidence.error()
     decisions = calibration.certificate.decisions
@@ -286,11 +286,11 @@ def _(network: DiscreteNetwork, framework: ValuePrivacy, calibration: Calibratio
     schema, query = framework.schema, calibration.query
     rest = network_record_law(network, schema, query, None, model), _one(schema.records - 1)
     given = (law_given(network, schema, query, protected, side, model) for side in (pair.first, pair.second))
-    first, second = (OfRecords(form, ((law, _one(1)), rest), CERTAIN) for law in given)
+    first, second = (OfRecords(form, ((law, _one(1)), rest), ONE_CHOICE) for law in given)
     return Learned(protected=protected, pair=pair, model=model, sides=(first, second))
 
 
-CERTAIN = np.ones(1)
+ONE_CHOICE = np.ones(1)
 
 
 def _one(count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -371,10 +371,10 @@ def _(framework: DistributionPrivacy, calibration: Calibration) -> Scene:
     networks = [side for side in framework.pairs[constraint.model] if isinstance(side, DiscreteNetwork)]
     if not networks:
         return replace(_of_pairs(constraint, decided), pair=pair)
-    form, records = normal_form(calibration.query, framework.schema), framework.schema.records
+    query, schema = calibration.query, framework.schema
+    form, count = normal_form(query, schema), _one(schema.records)
     sides = [
-        OfRecords(form, ((network_record_law(network, framework.schema, calibration.query), _one(records)),), CERTAIN)
-        for network in networks
+        OfRecords(form, ((network_record_law(network, schema, query), count),), ONE_CHOICE) for network in networks
     ]
     return Learned(protected=constraint.protected, pair=pair, model=constraint.model, sides=(sides[0], sides[1]))
 
