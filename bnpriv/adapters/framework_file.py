@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, cast
 
@@ -74,6 +75,7 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     10000
     """
     root = _load(path)
+    _filled(root)
     source = root.string("source")
     _queries(root)
     notion = root.string("notion")
@@ -150,6 +152,44 @@ def _load(path: str | os.PathLike[str]) -> TomlTable:
             remedy="Other notions are declared in Python.",
         )
     return root
+
+
+def _filled(root: TomlTable) -> None:
+    """Refuse a file in which several lines are still to be filled in, naming all of them at once."""
+    missing = list(_unfilled(root))
+    if len(missing) > 1:
+        raise root.refusal(
+            "every line that ends in three dots must be filled in",
+            found=f"nothing yet for {listing(missing)}",
+            remedy="Fill them in, and remove the # in front of them.",
+        )
+
+
+def _unfilled(root: TomlTable) -> Iterator[str]:
+    """Yield the keys that the file lacks, whatever else may be wrong with it."""
+    if "source" not in root.values:
+        yield "source"
+    if "chain" not in root.values:
+        network = _inside(root, "network")
+        if network.isdisjoint(("file", "attributes")):
+            yield "file in [network]"
+    if "count" not in _inside(root, "records"):
+        yield "count in [records]"
+    columns = _inside(root, "columns")
+    for name in sorted(columns):
+        if "type" not in _inside(root, "columns", name):
+            yield f"type in [columns.{toml_key(name)}]"
+    if not _inside(root, "protect"):
+        yield "[protect.NAME]"
+
+
+def _inside(root: TomlTable, *path: str) -> Set[str]:
+    """Return the keys of a table in a table; none where there is no such table."""
+    found: Mapping[str, object] = root.values
+    for key in path:
+        inner = found.get(key)
+        found = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else {}
+    return found.keys()
 
 
 def _chain(root: TomlTable, source: str) -> ValuePrivacy:

@@ -155,7 +155,9 @@ class Certificate(HasCard):
     @property
     def known(self) -> str:
         """Return in words how well the numbers behind the noise are known: the kind, with its confidence if any."""
-        return self.kind if self.confidence is None else f"{self.kind}, with {self.caution}"
+        if self.confidence is not None:
+            return f"{self.kind}, with {self.caution}"
+        return "an estimate" if self.kind == "estimate" else self.kind
 
     @property
     def caution(self) -> str:

@@ -12,7 +12,6 @@ from bnpriv.render.text import (
     and_text,
     excess_text,
     name_text,
-    nats_text,
     number_text,
     of_nats,
     upper_percent,
@@ -111,7 +110,7 @@ def arithmetic_text(decision: Decision, epsilon: float) -> str:
         return _quotient_text(moved, scale, lambda digits: number_text(moved / scale, digits))
     if not told:
         return _quotient_text(moved, scale, lambda digits: f"{epsilon:g}")
-    return _quotient_text(moved, scale, lambda digits: f"({epsilon:g} - {nats_text(told, digits)})")
+    return _quotient_text(moved, scale, lambda digits: f"({epsilon:g} - {upper_text(told, digits)})")
 
 
 def _quotient_text(moved: float, scale: float, divisor: Callable[[int], str]) -> str:

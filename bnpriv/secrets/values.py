@@ -189,13 +189,25 @@ def value_pairs(name: str, given: object) -> tuple[ContinuousPair, ...]:
     """
     if isinstance(given, Apart):
         return (ValuesApart(given.at_most),)
-    if isinstance(given, IntervalPairs):
-        return tuple(dict.fromkeys(given.chosen))
+    found = _chosen(given)
+    if found is not None:
+        return found
     raise SecretError(
         f"the secrets of the continuous parameter {name!r} need a distance: any two of its values cannot be hidden",
         found="none" if given is None else checks.type_text(given),
-        remedy=f"Protect {{{name!r}: bnpriv.apart(at_most=5)}}, or bnpriv.intervals(((30, 40), (50, 60))).",
+        remedy=f"Protect {{{name!r}: bnpriv.apart(at_most=5)}}, bnpriv.pairs((30, 50)), or "
+        "bnpriv.intervals(((30, 40), (50, 60))).",
     )
+
+
+def _chosen(given: object) -> tuple[IntervalPair, ...] | None:
+    """Return the pairs of intervals, or of single values, that were chosen; None if nothing of the kind was."""
+    if isinstance(given, IntervalPairs):
+        return tuple(dict.fromkeys(given.chosen))
+    if isinstance(given, SecretPairs) and all(pair.is_point for pair in given.chosen):
+        single = (cast("tuple[float, float]", (*pair.first, *pair.second)) for pair in given.chosen)
+        return tuple(dict.fromkeys(intervals(*single).chosen))
+    return None
 
 
 def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, ...]:
@@ -207,12 +219,15 @@ def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, .
         If it has no pairs of intervals or states.
     """
     states = parameter.states or ()
-    if isinstance(given, IntervalPairs):
-        return tuple(dict.fromkeys(given.chosen))
-    if isinstance(given, SecretPairs) and states:
-        single = [(*pair.first, *pair.second) for pair in given.chosen if pair.is_point]
-        if len(single) == len(given.chosen):
-            return intervals(*(cast("tuple[float, float]", pair) for pair in single)).chosen
+    found = _chosen(given)
+    if found is not None:
+        return found
+    if isinstance(given, Apart):
+        raise SecretError(
+            f"the secrets of the parameter {parameter.name!r} of a network of densities must be chosen one by one",
+            found="a distance, which stands for infinitely many pairs, of which each is told apart in its own way",
+            remedy="Choose pairs of values or of intervals; a distance needs a GaussianNetwork.",
+        )
     if given is None and len(states) > 1:
         return tuple(_pair(pair) for pair in itertools.combinations(states, 2))
     raise SecretError(

@@ -10,6 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
+from tests.kinds import KINDS
 from tests.later import Later
 
 integrate = Later("scipy.integrate")
@@ -304,3 +305,26 @@ def test_mechanisms_that_need_finitely_many_states_refuse() -> None:
         bp.rehearse(calibration)
     pure = bp.MarkovQuiltMechanism().calibrate(made, bp.mean("x1"), epsilon=1.0)
     assert pure.guarantee.delta == 0
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "density"])
+def test_pairs_of_values_are_intervals_of_single_values(kind: str) -> None:
+    network = KINDS[kind]().network
+    told = [
+        bp.max_influence(network, {"school"}, "income", pairs=pairs((0.0, 1.0))) for pairs in (bp.pairs, bp.intervals)
+    ]
+    assert [str(each.pairs) for each in told[:1]] == [str(each.pairs) for each in told[1:]]
+    assert np.array_equal(told[0].values, told[1].values)
+    assert told[0].delta(1.0) == told[1].delta(1.0)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "density"])
+@pytest.mark.parametrize("wrong", [bp.pairs(("a", "b")), bp.pairs((True, False)), bp.pairs((0, [1, 2]))], ids=str)
+def test_pairs_that_are_no_values_are_refused(kind: str, wrong: object) -> None:
+    with pytest.raises(bp.errors.SecretError):
+        bp.max_influence(KINDS[kind]().network, {"school"}, "income", pairs=wrong)  # type: ignore[arg-type]
+
+
+def test_a_distance_of_densities_is_refused_with_its_reason() -> None:
+    with pytest.raises(bp.errors.SecretError, match="infinitely many pairs"):
+        bp.max_influence(KINDS["density"]().network, {"school"}, "income", pairs=bp.apart(at_most=1))

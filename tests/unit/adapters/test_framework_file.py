@@ -358,3 +358,22 @@ def test_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         except BnprivError as refused:
             assert refused.remedy  # noqa: PT017
     assert 50 < passed < 1450
+
+
+def test_a_file_that_is_not_filled_in_is_told_all_that_it_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "f.toml"
+    path.write_text('notion = "distributional"\n[network]\n[records]\n[columns.x]\n[columns."a b"]\n')
+    with pytest.raises(FileError) as refused:
+        read_framework(path)
+    found = str(refused.value)
+    for key in ("source", "file in [network]", "count in [records]", "type in [columns.x]", '[columns."a b"]'):
+        assert key in found
+    assert "[protect.NAME]" in found
+
+
+@pytest.mark.parametrize("wrong", ["columns = 3", "columns = [1]", "network = 1\nrecords = 2", "protect = 'x'"])
+def test_what_is_no_table_counts_as_not_filled_in(tmp_path: Path, wrong: str) -> None:
+    path = tmp_path / "f.toml"
+    path.write_text(f'notion = "dataset"\n{wrong}\n')
+    with pytest.raises(FileError, match=r"nothing yet for source, file in \[network\], count in \[records\]"):
+        read_framework(path)
