@@ -94,7 +94,7 @@ def test_the_page_answers_its_questions_and_says_the_verdict_once(student) -> No
     assert page[: page.index("</dl>")].count('class="badge') == 1
     assert student.source in page
     assert bp.plan(student, BOTH, 1.0).best.guarantee.sentence.replace("10 %", "10&nbsp;%")[:200] in page
-    assert "10,000 / (1 - 0.23309) = 13,039" in page
+    assert "10,000 / (1 - 0.233094) = 13,039" in page
     assert "P(sat = strong | income = high) = 0.6" in page
 
 
