@@ -56,6 +56,8 @@ class Guarantee(HasCard):
         A sentence on models that were left out, if any is known to be.
     confidence : float, optional
         With which confidence over draws from the model it holds; None where it rests on no draws, or is an estimate.
+    baseline_text : str
+        For baselines: a sentence on what they hide beside the secrets.
 
     Notes
     -----
@@ -73,6 +75,7 @@ class Guarantee(HasCard):
     models_text: str = ""
     beyond_text: str = ""
     confidence: float | None = None
+    baseline_text: str = ""
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -161,8 +164,9 @@ class Guarantee(HasCard):
             if self.confidence is None
             else f"All of this holds with confidence {_percent(self.confidence)} % over draws from the model. {CHOSEN}",
             self.beyond_text,
+            self.baseline_text,
             ""
-            if self.single_values
+            if self.single_values or self.baseline_text
             else "Single records are not protected by this: use record-level differential privacy for them.",
         ]
         return " ".join(part for part in parts if part)

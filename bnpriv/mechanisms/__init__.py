@@ -2,6 +2,7 @@
 
 from bnpriv.mechanisms.attribute_gaussian import AttributeGaussianMechanism
 from bnpriv.mechanisms.base import Calibration, Mechanism
+from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism
 from bnpriv.mechanisms.certificate import Certificate, Decision
 from bnpriv.mechanisms.chain import MarkovChainMechanism
 from bnpriv.mechanisms.chain_decision import ChainDecision
@@ -36,11 +37,13 @@ __all__ = [
     "ChainDecision",
     "ColumnMechanism",
     "Decision",
+    "GroupPrivacyMechanism",
     "LawDecision",
     "MarkovChainMechanism",
     "MarkovQuiltMechanism",
     "Mechanism",
     "Misspecified",
+    "RecordPrivacyMechanism",
     "TightMechanism",
     "Usefulness",
     "WassersteinMechanism",

@@ -18,7 +18,8 @@ from bnpriv.render.text import number_text, upper_percent, upper_text
 
 def headline(calibration: Calibrated) -> Text:
     """Return the verdict as a sentence that begins with the query."""
-    return Code(str(calibration.query)), f" {verdict_text(calibration)}"
+    baseline = " (a baseline, which hides records)" if calibration.guarantee.baseline_text else ""
+    return Code(str(calibration.query)), f" {verdict_text(calibration)}{baseline}"
 
 
 def verdict_badge(calibration: Calibrated) -> Badge:

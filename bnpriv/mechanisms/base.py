@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from typing import ClassVar, cast, final, overload
+from typing import ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
 from bnpriv.bound import Bound
@@ -40,6 +40,21 @@ from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Document, Json, Shown
 
 CALIBRATION_FORMAT = "bnpriv calibration 1"
+
+
+class Promise(NamedTuple):
+    """What a mechanism promises of the secrets, where that is not what was asked for.
+
+    Parameters
+    ----------
+    epsilon : float
+        What holds for the secrets.
+    baseline_text : str
+        A sentence on what else is protected; empty for mechanisms that protect the secrets and no more.
+    """
+
+    epsilon: float
+    baseline_text: str
 
 
 class Mechanism(ABC):
@@ -156,8 +171,9 @@ class Mechanism(ABC):
             raise cast(Refusal, refusal).error()
         noise, certificate, spent = self._calibrated(framework, asked, epsilon, delta)
         drawn = posterior_of(framework)
+        promise = self._promise(framework, asked, noise, epsilon, spent)
         guarantee = Guarantee(
-            epsilon=epsilon,
+            epsilon=promise.epsilon,
             delta=spent,
             secrets=framework.protected_secrets,
             models=framework.models,
@@ -168,6 +184,7 @@ class Mechanism(ABC):
             models_text=_models_text(framework),
             beyond_text="" if drawn is None else drawn.sentence,
             confidence=certificate.confidence,
+            baseline_text=promise.baseline_text,
         )
         calibration = Calibration(
             mechanism=self,
@@ -190,6 +207,10 @@ class Mechanism(ABC):
         self, framework: Framework, query: Query, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
         """Return the noise, the certificate and the delta that the guarantee needs."""
+
+    def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
+        """Return what holds for the secrets; `delta` is what the guarantee needs."""
+        return Promise(epsilon, "")
 
     def options(self) -> dict[str, object]:
         """Return the constructor arguments."""
@@ -458,10 +479,15 @@ def _mechanism(record: Record) -> Mechanism:
             f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
         )
     usual = known[name]().options()
-    if any(option not in usual or type(value) is not type(usual[option]) for option, value in options.items()):
+    if any(option not in usual or not _alike(value, usual[option]) for option, value in options.items()):
         raise CertificateError(
             f"the options must be those of {name}",
             found=checks.listing(sorted(map(repr, options))),
             remedy="Store it again.",
         )
     return known[name](**options)
+
+
+def _alike(value: object, usual: object) -> bool:
+    """Return whether a stored option has the type of its default; mechanisms check those that have none."""
+    return usual is None or type(value) is type(usual)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
@@ -29,10 +30,13 @@ class Plan(Shown):
         Least expected error first.
     refusals : tuple of (Mechanism, Refusal)
         The mechanisms that do not support the question, with the reason.
+    baselines : tuple of Calibration
+        Those that were passed for comparison only, in their order; none is ever the best.
     """
 
     calibrations: tuple[Calibration, ...]
     refusals: tuple[tuple[Mechanism, Refusal], ...]
+    baselines: tuple[Calibration, ...] = ()
 
     @property
     def best(self) -> Calibration:
@@ -48,27 +52,30 @@ class Plan(Shown):
         return self.calibrations[0]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per mechanism that supports the question."""
+        """Return one row per mechanism that supports the question, baselines last."""
         import pandas as pd
 
+        rows = (*self.calibrations, *self.baselines)
         return pd.DataFrame(
             {
-                "mechanism": [str(c.mechanism) for c in self.calibrations],
-                "noise": [type(c.noise).__name__ for c in self.calibrations],
-                "scale": [c.scale for c in self.calibrations],
-                "expected_error": [c.expected_error for c in self.calibrations],
-                "verdict": [c.useful.verdict for c in self.calibrations],
+                "mechanism": [str(c.mechanism) for c in rows],
+                "noise": [type(c.noise).__name__ for c in rows],
+                "scale": [c.scale for c in rows],
+                "expected_error": [c.expected_error for c in rows],
+                "verdict": [c.useful.verdict for c in rows],
             }
         )
 
     @property
     def document(self) -> Document:
         """Return the mechanisms compared, and all about the best of them."""
-        comparison = comparison_section(self.calibrations, self.refusals)
+        comparison = comparison_section((*self.calibrations, *self.baselines), self.refusals)
         data: Json = {
             "calibrations": [calibration.to_dict() for calibration in self.calibrations],
             "refusals": [{"mechanism": str(mechanism), "reason": str(why)} for mechanism, why in self.refusals],
         }
+        if self.baselines:
+            data["baselines"] = [calibration.to_dict() for calibration in self.baselines]
         if not self.calibrations:
             headline = "No mechanism supports this query"
             return Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
@@ -87,7 +94,14 @@ class Plan(Shown):
         return f"Plan({names or 'no mechanism'})"
 
 
-def plan(framework: Framework, query: Query | str | None, epsilon: float, delta: float = 0.0) -> Plan:
+def plan(
+    framework: Framework,
+    query: Query | str | None,
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    baselines: Sequence[Mechanism] = (),
+) -> Plan:
     """Calibrate every mechanism that supports a question and rank them.
 
     Parameters
@@ -98,6 +112,8 @@ def plan(framework: Framework, query: Query | str | None, epsilon: float, delta:
         What is to be released; None where the framework has a query of its own.
     epsilon, delta : float
         The guarantee that is asked for.
+    baselines : sequence of Mechanism
+        Mechanisms to compare that are never the best, for example ``mechanisms.RecordPrivacyMechanism()``.
 
     Returns
     -------
@@ -120,13 +136,25 @@ def plan(framework: Framework, query: Query | str | None, epsilon: float, delta:
     require_framework(framework, query)
     own = own_query(framework) if query is None else None
     asked = as_query(query) if own is None else own
+    tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
+    compared = _calibrated(baselines, framework, asked, epsilon, delta)
+    return Plan(
+        calibrations=tuple(sorted(tried[0], key=lambda calibration: calibration.expected_error)),
+        refusals=(*tried[1], *compared[1]),
+        baselines=tuple(compared[0]),
+    )
+
+
+def _calibrated(
+    mechanisms: Iterable[Mechanism], framework: Framework, query: Query, epsilon: float, delta: float
+) -> tuple[list[Calibration], list[tuple[Mechanism, Refusal]]]:
+    """Return the calibrations of the mechanisms that support a question, and why the others do not."""
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
-    for mechanism in (each for each in STANDARD if each.concerns(framework)):
+    for mechanism in mechanisms:
         try:
             # calibrate refuses what supports refuses, and what only the search for noise finds out
-            calibrations.append(mechanism.calibrate(framework, asked, epsilon=epsilon, delta=delta))
+            calibrations.append(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
         except (RefusedError, SizeError) as refused:
             refusals.append((mechanism, Refusal.of(refused)))
-    calibrations.sort(key=lambda calibration: calibration.expected_error)
-    return Plan(calibrations=tuple(calibrations), refusals=tuple(refusals))
+    return calibrations, refusals

@@ -175,13 +175,14 @@ def comparison_table(calibrations: Sequence[Calibrated]) -> Table:
 
 def _compared(calibration: Calibrated, found: tuple[float, float, str] | None) -> tuple[Text | Cell, ...]:
     reach = calibration.quantile(LEVEL)
+    note = "a baseline" if calibration.guarantee.baseline_text else calibration.certificate.caution
     error: Cell | str = upper_text(reach)
     if reach and found is not None:
         length = found[1] - found[0]
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
         error = Cell(upper_text(reach), drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
-        Cell((Code(str(calibration.mechanism)),), note=calibration.certificate.caution),
+        Cell((Code(str(calibration.mechanism)),), note=note),
         type(calibration.noise).__name__ if calibration.scale else "none",
         number_text(calibration.scale),
         number_text(calibration.expected_error),

@@ -1,0 +1,222 @@
+"""Baselines, for comparison only: record-level and group differential privacy, which hide records and no property."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, up
+from bnpriv.divergences import gaussian_mu
+from bnpriv.errors import ParameterError, Refusal
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.base import Mechanism, Promise
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import NO_QUERY_FOR_COLUMNS
+from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.queries.base import Query
+from bnpriv.queries.given import GivenAnswer
+from bnpriv.queries.sensitivity import column_sensitivity, record_sensitivity
+from bnpriv.tables.schema import Schema
+
+BaselineNoise = Literal["laplace", "gaussian"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GroupPrivacyMechanism(Mechanism):
+    """Noise that hides any change of a group of records; a baseline, which `plan` shows only when it is passed.
+
+    With all records in the group it is `ColumnMechanism`, the noise that a property costs without a model. With fewer
+    it hides those records, and no property of the table.
+
+    Parameters
+    ----------
+    size : int, optional
+        How many records change at once; all of them by default.
+    noise : {"laplace", "gaussian"}
+        Laplace noise for the 1-norm, or Gaussian noise for the 2-norm, which needs delta above 0.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If an option is none of these.
+
+    Notes
+    -----
+    docs/claims/baselines.md.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> framework, query = bp.example("student"), bp.count(bp.col("height") > 180)
+    >>> mechanism = bp.mechanisms.GroupPrivacyMechanism(size=100)
+    >>> round(mechanism.calibrate(framework, query, epsilon=1.0).scale)
+    100
+    """
+
+    size: int | None = None
+    noise: BaselineNoise = "laplace"
+    large_delta: bool = False
+    claim: ClassVar[str] = "baselines.md"
+    needs_model: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
+        checks.flag("large_delta", self.large_delta)
+        if self.size is not None:
+            checks.whole("size", self.size)
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        return _refusal(self.noise, framework, query, delta, large_delta=self.large_delta)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        size = framework.schema.records if self.size is None else self.size
+        return _calibrated(self.noise, size, framework, query, epsilon, delta)
+
+    def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
+        size = framework.schema.records if self.size is None else self.size
+        return _promise(size, framework, query, noise, epsilon, delta)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RecordPrivacyMechanism(Mechanism):
+    """Noise that hides any change of one record; a baseline, which `plan` shows only when it is passed.
+
+    It is record-level differential privacy, and protects no property of the table: the more records there are, the
+    better the answer tells it.
+
+    Parameters
+    ----------
+    noise : {"laplace", "gaussian"}
+        Laplace noise for the 1-norm, or Gaussian noise for the 2-norm, which needs delta above 0.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If an option is none of these.
+
+    Notes
+    -----
+    docs/claims/baselines.md.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> framework, query = bp.example("student"), bp.count(bp.col("height") > 180)
+    >>> calibration = bp.mechanisms.RecordPrivacyMechanism().calibrate(framework, query, epsilon=1.0)
+    >>> round(calibration.scale), round(calibration.guarantee.epsilon)
+    (1, 10000)
+    """
+
+    noise: BaselineNoise = "laplace"
+    large_delta: bool = False
+    claim: ClassVar[str] = "baselines.md"
+    needs_model: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
+        checks.flag("large_delta", self.large_delta)
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        return _refusal(self.noise, framework, query, delta, large_delta=self.large_delta)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        return _calibrated(self.noise, 1, framework, query, epsilon, delta)
+
+    def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
+        return _promise(1, framework, query, noise, epsilon, delta)
+
+
+def _refusal(noise: str, framework: Framework, query: Query, delta: float, *, large_delta: bool) -> Refusal | None:
+    if isinstance(query, GivenAnswer):
+        return NO_QUERY_FOR_COLUMNS
+    # Laplace noise is pure
+    return None if noise == "laplace" else noise_refusal(noise, framework, delta, large_delta=large_delta)
+
+
+def _calibrated(
+    noise: BaselineNoise, size: int, framework: Framework, query: Query, epsilon: float, delta: float
+) -> tuple[Noise, Certificate, float]:
+    moved = group_sensitivity(query, framework.schema, size, 1 if noise == "laplace" else 2)
+    dimension = query.dimension(framework.schema)
+    certificate = Certificate(
+        theorem=f"Differential privacy for {_group(size, framework.schema)}, a baseline",
+        claim="baselines.md",
+        decisions=(),
+        sensitivity=moved,
+        source=framework.source,
+        assumptions=query.assumptions,
+        notes=(f"For comparison only: the noise hides any change of {_group(size, framework.schema)}, by no model.",),
+        zero_noise_reason=None if moved.upper else "the answer does not depend on the data",
+    )
+    if moved.upper == 0:
+        return NoNoise(dimension), certificate, 0.0
+    if noise == "laplace":
+        return Laplace(moved.upper / epsilon * (1 + 8 * UNIT_ROUNDOFF), dimension), certificate, 0.0
+    return Gaussian(moved.upper / gaussian_mu(epsilon, delta) * (1 + 8 * UNIT_ROUNDOFF), dimension), certificate, delta
+
+
+def group_sensitivity(query: Query, schema: Schema, size: int, norm: int) -> Bound:
+    """Return how far the answer can move when some records change, arbitrarily, in all queried columns.
+
+    Parameters
+    ----------
+    query : Query
+    schema : Schema
+    size : int
+        How many records change at once.
+    norm : {1, 2}
+
+    Returns
+    -------
+    Bound
+        As of `column_sensitivity`.
+    """
+    whole = column_sensitivity(query, query.columns, schema, norm)
+    if size >= schema.records:
+        return whole
+    one = record_sensitivity(query, query.columns, schema, norm)
+    # the answer is rounded once, not once for each record, so that this may be a little loose
+    most = min(whole.upper, up(size * one.upper))
+    return Bound(min(size * one.lower, most), most, "certified" if size > 1 else one.kind)
+
+
+def _group(size: int, schema: Schema) -> str:
+    """Return which records are hidden, in words."""
+    if size >= schema.records:
+        return "all records together"
+    return "one record" if size == 1 else f"any {size:,} records"
+
+
+def _promise(size: int, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
+    """Return what follows for the secrets: what holds if all records change."""
+    hidden = f"This is a baseline. It hides any change of {_group(size, framework.schema)} from anybody, whatever they "
+    hidden += f"believe (epsilon {epsilon:g}" + (f", delta {delta:g})" if delta else ")")
+    if size >= framework.schema.records:
+        return Promise(epsilon, f"{hidden}, and with them every property of the table.")
+    text = f"{hidden}; it does not protect properties of the table: all that follows for the secrets is said above."
+    return Promise(_of_all_records(framework, query, noise, epsilon, delta), text)
+
+
+def _of_all_records(framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> float:
+    """Return the epsilon, at the same delta, that holds if all records change."""
+    if isinstance(noise, Laplace):
+        moved = column_sensitivity(query, query.columns, framework.schema, 1).upper
+        return max(epsilon, up(moved / noise.scale))
+    if not isinstance(noise, Gaussian):
+        return epsilon
+    moved = column_sensitivity(query, query.columns, framework.schema, 2).upper / noise.scale
+    # the privacy loss is normal with mean moved^2 / 2 and deviation moved: docs/claims/baselines.md
+    return max(epsilon, up(moved**2 / 2 + moved * math.sqrt(-2 * math.log(delta)), 16))
