@@ -110,7 +110,7 @@ class Graph:
         return _networkx().freeze(near)
 
     def parts(self, names: Iterable[str], without: str) -> list[frozenset[str]]:
-        """Return what hangs together in the moral graph of the ancestors of `names` and `without` once it is deleted.
+        """Return the connected parts of the moral graph of the ancestors of `names` and `without` once it is deleted.
 
         Members of different parts are independent given `without`.
 

@@ -116,7 +116,7 @@ class Look:
 
     @property
     def slack(self) -> float:
-        """Return how much more a search may well find."""
+        """Estimate how much more a search may find."""
         return 2 * drop(self.ratios, self.best) if math.isfinite(self.value) else 0.0
 
     def supremum(self, *, search: bool = True) -> Supremum:
