@@ -11,6 +11,7 @@ from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from bnpriv.secrets.properties import Secret, apart
 from bnpriv.secrets.states import pairs
 from bnpriv.secrets.values import intervals
+from bnpriv.studies.laws_by_property import laws_by_property
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -102,6 +103,7 @@ __all__ = [
     "influence_report",
     "intervals",
     "laws",
+    "laws_by_property",
     "leaks",
     "linear",
     "markov_quilts",

@@ -1,5 +1,6 @@
 """Types for annotations: networks, queries, influences, calibrations, releases, reports."""
 
+from bnpriv.attacks import Attack
 from bnpriv.bound import Bound
 from bnpriv.frameworks import Framework, Guarantee
 from bnpriv.influence.base import Influence
@@ -27,6 +28,7 @@ from bnpriv.studies.rehearse import Rehearsal
 from bnpriv.studies.tradeoff import Tradeoff
 
 __all__ = [
+    "Attack",
     "Bound",
     "Calibration",
     "Certificate",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+from bnpriv.bound import weakest
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
@@ -54,7 +55,8 @@ def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws
         assert isinstance(second, (Atoms, Normal))
         dimension = first.dimension
         # declared atoms of fractions need not be the very doubles that are released
-        pair = LawPair(pair=_label(framework, k), first=first, second=second, rounding=rounding)
+        kind = weakest(side.kind for side in (first, second) if isinstance(side, Normal))
+        pair = LawPair(pair=_label(framework, k), first=first, second=second, rounding=rounding, kind=kind)
         found.append(Constraint(protected="the distribution", model=k, record=None, pairs=(pair,)))
     return GivenLaws(tuple(found), dimension, rounding, ("The declared laws are those of the answer.",))
 

@@ -233,7 +233,7 @@ def _identity(side: PairLaw) -> str:
 def _facts(law: Atoms | Normal) -> object:
     if isinstance(law, Atoms):
         return ("atoms", law.support.tolist(), law.logs.tolist(), law.error)
-    return ("normal", law.mean.tolist(), law.covariance.tolist())
+    return ("normal", law.mean.tolist(), law.covariance.tolist(), law.kind)
 
 
 def _dimension(side: PairLaw) -> int | None:

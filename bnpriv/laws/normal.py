@@ -8,6 +8,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bnpriv import checks
+from bnpriv.bound import Kind
+from bnpriv.errors import LawError
 from bnpriv.laws.base import FloatArray, numbers, refused
 
 ASYMMETRY = 1e-12
@@ -25,6 +28,8 @@ class Normal:
         In the unit of the answer.
     covariance : float or array of shape (d, d)
         Symmetric and positive semidefinite, to within rounding; one number is the variance.
+    kind : {"exact", "certified", "estimate"}
+        How well mean and covariance are known: exact ones unless they were estimated.
 
     Raises
     ------
@@ -40,8 +45,10 @@ class Normal:
 
     mean: FloatArray
     covariance: FloatArray
+    kind: Kind
 
-    def __init__(self, mean: ArrayLike, covariance: ArrayLike) -> None:
+    def __init__(self, mean: ArrayLike, covariance: ArrayLike, *, kind: Kind = "exact") -> None:
+        checks.member("kind", kind, ("exact", "certified", "estimate"), error=LawError)
         centre = np.atleast_1d(numbers("the mean", mean))
         spread = np.atleast_2d(numbers("the covariance", covariance))
         d = centre.size
@@ -58,6 +65,7 @@ class Normal:
         centre.flags.writeable = symmetric.flags.writeable = False
         object.__setattr__(self, "mean", centre)
         object.__setattr__(self, "covariance", symmetric)
+        object.__setattr__(self, "kind", kind)
 
     @property
     def dimension(self) -> int:

@@ -44,10 +44,26 @@ def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
     >>> answers(normal_form(count(col("height") > 165), schema), {"height": np.array([[150.0, 170.0, 999.0]])})
     array([2.])
     """
-    columns = {name: cleaned(form.schema[name], values) for name, values in tables.items()}
-    totals = [_sum(term, columns, form.schema) for term in form.terms]
+    totals = _totals(form, tables)
     outputs = [_output(whole, totals) for whole in form.wholes()]
     return outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=1)
+
+
+def term_sums(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
+    """Return the sum of every term over the records of many tables, of shape (tables, terms), as doubles.
+
+    Parameters
+    ----------
+    form : NormalForm
+    tables : mapping from str to ndarray of shape (tables, records)
+        As for `answers`.
+    """
+    return np.stack(_totals(form, tables), axis=1).astype(np.float64)
+
+
+def _totals(form: NormalForm, tables: Tables) -> list[NDArray[np.int64]]:
+    columns = {name: cleaned(form.schema[name], values) for name, values in tables.items()}
+    return [_sum(term, columns, form.schema) for term in form.terms]
 
 
 def cleaned(column: Column, values: NDArray[Any]) -> NDArray[Any]:

@@ -206,7 +206,7 @@ def _check_rows(rows: int, schema: Schema) -> None:
 
 
 def _custom_answer(query: Custom, schema: Schema, columns: Mapping[str, Column], data: object) -> Answer:
-    table = _guarded(lambda: _canonical(columns, data))
+    table = canonical_table(columns, data)
     _check_rows(len(table), schema)
     values = _called(query, table)
     if values is None:
@@ -232,8 +232,18 @@ def _called(query: Custom, table: pd.DataFrame) -> list[float] | None:
     return [min(max(float(value), low), high) for value in values.reshape(-1)]
 
 
+def canonical_table(columns: Mapping[str, Column], data: object) -> pd.DataFrame:
+    """Return columns as they count, in memory: on the grid, in declared categories, in the order of rows.
+
+    Raises
+    ------
+    DataError, FileError
+        If the data cannot be read; never with a value of them.
+    """
+    return _guarded(lambda: _canonical(columns, data))
+
+
 def _canonical(columns: Mapping[str, Column], data: object) -> pd.DataFrame:
-    """Return the columns as they count, in memory: on the grid, in declared categories, in the order of rows."""
     import narwhals as nw
     import pandas as pd
 

@@ -1,0 +1,173 @@
+"""Property inference with shadow tables: a classifier learns from public tables what an answer tells of a property."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.attacks.made_up import NumpySampler, noisy
+from bnpriv.attacks.result import Attack, share_interval
+from bnpriv.attacks.strata import strata
+from bnpriv.bound import FloatArray
+from bnpriv.errors import MissingExtraError, ParameterError
+from bnpriv.mechanisms import Calibration
+from bnpriv.noise import NoNoise
+from bnpriv.noise.continuous import Noise
+from bnpriv.queries import Predicate, Query
+from bnpriv.queries.asked import as_query
+from bnpriv.tables.schema import Schema
+
+LEAST_TABLES = 10
+
+
+class BinaryClassifier(Protocol):
+    """What scikit-learn calls a classifier."""
+
+    def fit(self, X: FloatArray, y: NDArray[np.int64]) -> object:
+        """Learn which of two labels belongs to which rows of numbers."""
+        ...
+
+    def predict(self, X: FloatArray) -> NDArray[Any]:
+        """Return a label for every row."""
+        ...
+
+
+def shadow_attack(
+    public_table: object,
+    query: Query | str,
+    property: Query | Predicate | str,
+    values: Sequence[float],
+    records: int,
+    *,
+    defence: Calibration | Noise | None = None,
+    shadow_tables: int = 200,
+    test_tables: int = 2000,
+    classifier: BinaryClassifier | None = None,
+    schema: Schema | None = None,
+    seed: int = 0,
+) -> Attack:
+    """Return how often a classifier names the right value of a property, that has learned from shadow tables.
+
+    For each of two values of the property the attacker draws tables from a public one, answers the query with the
+    noise of the defence, and trains a classifier on the answers; it is tried on answers to new tables.
+
+    Parameters
+    ----------
+    public_table : table, str or path
+        A data frame of any engine, or a Parquet or CSV file.
+    query : Query or str
+        What is released of a table of `records` records.
+    property : Query, Predicate or str
+        A count or a proportion; a condition on a record stands for its proportion.
+    values : (float, float)
+        The two values of the property that the attacker has to tell apart.
+    records : int
+        The number of records of a table.
+    defence : Calibration or Noise, optional
+        The noise; none by default. A calibration also tells what is guaranteed.
+    shadow_tables : int
+        Tables for each value from which the classifier learns.
+    test_tables : int
+        Tables for each value on which it is tried.
+    classifier : scikit-learn classifier, optional
+        Logistic regression on standardised answers by default.
+    schema : Schema, optional
+        Bounds and categories of the columns; by default those of the public table.
+    seed : int
+        Of NumPy's generator that draws tables and noise.
+
+    Returns
+    -------
+    Attack
+        Print it.
+
+    Raises
+    ------
+    ParameterError
+        If there are not two values, or the public table has too few records for them.
+    QueryError, DataError, FileError
+        As `laws_by_property` does.
+    MissingExtraError
+        If no classifier is given and scikit-learn is not installed.
+
+    Notes
+    -----
+    Chen, Ohrimenko, "Protecting Global Properties of Datasets with Distribution Privacy Mechanisms" (AISTATS 2023),
+    section 5.3: 200 shadow data sets of 100 records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bnpriv.queries import col, mean
+    >>> public = pd.DataFrame({"age": [30, 40, 50, 60] * 50, "rich": [0, 0, 1, 1] * 50})
+    >>> attack = shadow_attack(public, mean("age"), col("rich") == 1, (0.2, 0.8), records=20, test_tables=50)
+    >>> attack.accuracy
+    1.0
+    """
+    if len(values) != 2:
+        raise ParameterError(
+            "two values of the property are told apart", found=f"{len(values)}", remedy="Pass for example (0.45, 0.55)."
+        )
+    split = strata(public_table, query, property, records, schema)
+    learned, tried = (
+        checks.whole(name, count, least=LEAST_TABLES)
+        for name, count in (("shadow_tables", shadow_tables), ("test_tables", test_tables))
+    )
+    random = np.random.default_rng(checks.whole("seed", seed, least=0))
+    noise = _noise(defence, len(split.form.rows))
+    labels = np.arange(2)
+    answers = [noisy(noise, split.drawn(value, learned + tried, random), NumpySampler(random)) for value in values]
+    model = _usual() if classifier is None else classifier
+    model.fit(np.concatenate([each[:learned] for each in answers]), np.repeat(labels, learned))
+    guessed: NDArray[Any] = model.predict(np.concatenate([each[learned:] for each in answers]))
+    accuracy = float(np.count_nonzero(guessed == np.repeat(labels, tried))) / (2 * tried)
+    guarantee = defence.guarantee if isinstance(defence, Calibration) else None
+    return Attack(
+        method=f"{learned:,} shadow tables",
+        query=str(as_query(query)),
+        secrets=f"{split.hidden}: {values[0]:g} against {values[1]:g}",
+        accuracy=accuracy,
+        interval=share_interval(accuracy, 2 * tried),
+        answers=2 * tried,
+        epsilon=None if guarantee is None else guarantee.epsilon,
+        delta=None if guarantee is None else guarantee.delta,
+        mechanism=_named(defence),
+        error=noise.error().upper,
+    )
+
+
+def _noise(defence: Calibration | Noise | None, dimension: int) -> Noise:
+    if defence is None:
+        return NoNoise(dimension)
+    noise = defence.noise if isinstance(defence, Calibration) else defence
+    if noise.dimension != dimension:
+        raise ParameterError(
+            f"the defence must add noise to the {dimension} numbers of the answer",
+            found=f"noise for {noise.dimension}",
+            remedy="Calibrate the same query.",
+        )
+    return noise
+
+
+def _named(defence: Calibration | Noise | None) -> str:
+    if defence is None:
+        return "no defence"
+    return str(defence.mechanism) if isinstance(defence, Calibration) else str(defence)
+
+
+def _usual() -> BinaryClassifier:
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import StandardScaler
+    except ImportError as missing:
+        raise MissingExtraError(
+            "the usual classifier is that of scikit-learn",
+            found="no scikit-learn",
+            remedy="Install scikit-learn, or pass a classifier with fit and predict.",
+        ) from missing
+    return cast(BinaryClassifier, Pipeline([("scale", StandardScaler()), ("guess", LogisticRegression())]))
