@@ -17,7 +17,7 @@ from bnpriv.render.text import number_text, percent_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SURE = 0.95
+SHARE_CONFIDENCE = 0.95
 """How sure the intervals of counted shares are."""
 
 
@@ -47,7 +47,7 @@ def accuracy_bound(epsilon: float, delta: float = 0.0) -> float:
     return min(1.0, (1 + delta * odds) / (1 + odds))
 
 
-def share_interval(share: float, answers: int, level: float = SURE) -> tuple[float, float]:
+def share_interval(share: float, answers: int, level: float = SHARE_CONFIDENCE) -> tuple[float, float]:
     """Return where the true share of right guesses lies, by Clopper and Pearson.
 
     Parameters
@@ -121,7 +121,7 @@ class Attack(Shown):
         if self.answers:
             low, high = self.interval
             counted = (
-                f" (between {percent_text(low)} and {percent_text(high)} with {100 * SURE:g} % confidence, "
+                f" (between {percent_text(low)} and {percent_text(high)} with {100 * SHARE_CONFIDENCE:g} % confidence, "
                 f"counted on {self.answers:,} answers)"
             )
         allowed = "Nothing is guaranteed"
