@@ -13,7 +13,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.frameworks.odds import belief_text
 from bnpriv.networks import DiscreteNetwork
-from bnpriv.render.text import number_text
+from bnpriv.render.text import number_text, upper_text
 from bnpriv.report.slider import slider_of
 from tests import oracles
 from tests.kinds import dataset
@@ -122,7 +122,7 @@ def assert_shows(
     if calibration.scale:
         error = browser.text("out-error")
         assert error.startswith(f"{number_text(calibration.expected_error)} in the mean")
-        assert error.endswith(f"at most {number_text(calibration.quantile(0.95))}")
+        assert error.endswith(f"at most {upper_text(calibration.quantile(0.95))}")
     else:
         assert browser.text("out-error") == "none"
 
