@@ -54,7 +54,7 @@ def exact_pair(framework: Any, query: Any, pair: str) -> Any:
     assert not isinstance(evidence, bp.errors.Refusal)
     (constraint,) = evidence.constraints()
     assert not isinstance(constraint.pairs, bp.errors.Refusal)
-    return next(each for each in constraint.pairs if each.pair == pair)
+    return constraint.pairs[0] if len(constraint.pairs) == 1 else next(p for p in constraint.pairs if p.pair == pair)
 
 
 @pytest.mark.parametrize("kind", ["dataset", "laws", "networks"])
