@@ -156,19 +156,19 @@ This page is written by `benchmarks/lecture.py`.
 
 ## Which noise for how many counts
 
-One record may change each of k counts by one, so the answer moves by k in the 1-norm, and by the root of k in the 2-norm.
+One record may change each of k counts by one, so the answer moves by k in the 1-norm, by the root of k in the 2-norm.
 Laplace noise has the scale k / epsilon on every count, Gaussian noise the deviation root(k) / ratio, with one of three
-ratios: *analytic*, the exact curve of the normal law; *textbook*, epsilon / root(2 log(1.25 / delta)); *lecture*, epsilon /
-root(2 log(2 / delta)). The last two hold for epsilon of at most 1.
+ratios: *analytic*, the exact curve of the normal law; *textbook*, epsilon / root(2 log(1.25 / delta)); *lecture*,
+epsilon / root(2 log(2 / delta)). The last two hold for epsilon of at most 1.
 
 Mean absolute error of each count at epsilon {EPSILON:g} and, for Gaussian noise, delta {DELTA:g}; Laplace noise needs
 none. The smaller of the first two is bold.
 
 {comparison()}
 
-Laplace noise grows with k, Gaussian noise with its root. They cross at k = (2 / pi) (epsilon / ratio)^2; below it Laplace
-noise is better, and is pure. The last column counts by the error that no count passes in 19 releases of 20 and gives the
-least whole k for which Gaussian noise is better.
+Laplace noise grows with k, Gaussian noise with its root. They cross at k = (2 / pi) (epsilon / ratio)^2; below it
+Laplace noise is better, and is pure. The last column goes by the error that no count passes in 19 releases of 20 and
+gives the least whole k for which Gaussian noise is better.
 
 {crossings()}
 
@@ -182,8 +182,8 @@ record it is (0, k/n)-private, since that record is drawn with probability k/n. 
 
 {enumerated()}
 
-So every delta of 1/n or more allows to publish somebody in full, every time. Published one by one, each with probability
-delta, {RECORDS:,} records look like this ({RUNS:,} runs):
+So every delta of 1/n or more allows to publish somebody in full, every time. Published one by one, each with
+probability delta, {RECORDS:,} records look like this ({RUNS:,} runs):
 
 {simulated()}
 
