@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from bnpriv import checks
+from bnpriv.attacks.made_up import NumpySampler, noisy
 from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
 from bnpriv.mechanisms import Calibration
-from bnpriv.noise.continuous import Noise
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.render import Document, Shown
@@ -272,7 +272,7 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
     scene.require(calibration.noise)
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
     exact = [scene.exact(side, draws, random) for side in (0, 1)]
-    first, second = (_noisy(values, calibration.noise, random) for values in exact)
+    first, second = (noisy(calibration.noise, values, NumpySampler(random)) for values in exact)
     correct, caveats = scene.guessed(first, second, calibration.noise, random)
     return Rehearsal(
         calibration=calibration,
@@ -293,27 +293,3 @@ def _labels(calibration: Calibration, outputs: int) -> tuple[str, ...]:
     if isinstance(calibration.query, GivenAnswer):
         return ("answer",) if outputs == 1 else tuple(f"answer {k}" for k in range(1, outputs + 1))
     return normal_form(calibration.query, calibration.framework.schema).labels
-
-
-@final
-@dataclass(frozen=True)
-class _NumpySampler:
-    """Noise from NumPy, for made-up answers only: it is neither exact nor secret."""
-
-    random: np.random.Generator
-
-    def laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
-        return tuple((np.asarray(values) + self.random.laplace(0.0, scale, len(values))).tolist())
-
-    def gaussian(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
-        return tuple((np.asarray(values) + self.random.normal(0.0, scale, len(values))).tolist())
-
-    def discrete_laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
-        p = -np.expm1(-1 / scale)
-        drawn = self.random.geometric(p, len(values)) - self.random.geometric(p, len(values))
-        return tuple((np.asarray(values) + drawn).tolist())
-
-
-def _noisy(exact: FloatArray, noise: Noise, random: np.random.Generator) -> FloatArray:
-    sampler = _NumpySampler(random)
-    return np.array([noise.sample(row, sampler) for row in exact.tolist()])
