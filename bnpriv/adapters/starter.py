@@ -5,14 +5,16 @@ Only the header is read. Bounds and categories are left blank on purpose: they m
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bnpriv.errors import FileError
 from bnpriv.render.text import toml_key
-from bnpriv.tables.files import is_data
+
+if TYPE_CHECKING:
+    from narwhals.dtypes import DType
 
 _HEAD = """\
 # A bnpriv framework: what is public about a table, and what answers about it must not reveal.
@@ -79,32 +81,22 @@ def starter(data: str | os.PathLike[str]) -> str:
 
 def _header(path: Path) -> dict[str, str]:
     """Return the columns of a file with the kind of column that their types suggest."""
-    import duckdb
+    from bnpriv.tables.files import file_frame, is_data
 
-    readers = {".parquet": "read_parquet(?)", ".csv": "read_csv(?, all_varchar = true, header = true)"}
-    reader = readers.get(path.suffix.lower())
-    if reader is None or not is_data(path) or path.is_dir():
+    known = path.suffix.lower() in (".parquet", ".csv")
+    if not known or not is_data(path) or path.is_dir():
         raise FileError(
             f"{path}: a Parquet or CSV file is needed",
-            found="none there" if reader else f"the ending {path.suffix or '(none)'}",
+            found="none there" if known else f"the ending {path.suffix or '(none)'}",
             remedy="Give the path of the table.",
         )
-    try:
-        with duckdb.connect() as connection:
-            rows = connection.execute(
-                f"DESCRIBE SELECT * FROM {reader}", [glob.escape(str(path.absolute()))]
-            ).fetchall()
-    except duckdb.Error:
-        rows = []
-    if not rows:
-        raise FileError(
-            f"{path}: the table must have a header", found="none that can be read", remedy="Export it again."
-        )
-    # The types of a CSV file could only be guessed from its values.
-    return {str(row[0]): "unknown" if path.suffix.lower() == ".csv" else _kind(str(row[1])) for row in rows}
+    with file_frame(path) as (frame, names):
+        if path.suffix.lower() == ".csv":  # types could only be guessed from values
+            return dict.fromkeys(names, "unknown")
+        return dict(zip(names, map(_kind, frame.collect_schema().dtypes()), strict=True))
 
 
-def _kind(dtype: str) -> str:
-    if dtype.startswith(("DOUBLE", "FLOAT", "DECIMAL", "REAL")):
-        return "real"
-    return "integer" if dtype.endswith(("INT", "INTEGER")) else "categorical"
+def _kind(dtype: DType) -> str:
+    if dtype.is_integer():
+        return "integer"
+    return "real" if dtype.is_numeric() else "categorical"
