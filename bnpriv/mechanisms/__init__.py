@@ -7,8 +7,11 @@ from bnpriv.mechanisms.certificate import Certificate, Decision
 from bnpriv.mechanisms.chain import MarkovChainMechanism
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.directional_uncertainty import DirectionalUncertaintyMechanism
+from bnpriv.mechanisms.eigenvector import EigenvectorMechanism
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.misspecified import Misspecified
+from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.mechanisms.tight import TightMechanism
 from bnpriv.mechanisms.usefulness import Usefulness
@@ -24,6 +27,8 @@ STANDARD: tuple[Mechanism, ...] = (
     AttributeGaussianMechanism(),
     MarkovChainMechanism(),
     MarkovChainMechanism(influence="spectral"),
+    DirectionalUncertaintyMechanism(),
+    OptimalGaussianMechanism(),
     ColumnMechanism(),
     ColumnMechanism(noise="gaussian"),
 )
@@ -37,12 +42,15 @@ __all__ = [
     "ChainDecision",
     "ColumnMechanism",
     "Decision",
+    "DirectionalUncertaintyMechanism",
+    "EigenvectorMechanism",
     "GroupPrivacyMechanism",
     "LawDecision",
     "MarkovChainMechanism",
     "MarkovQuiltMechanism",
     "Mechanism",
     "Misspecified",
+    "OptimalGaussianMechanism",
     "RecordPrivacyMechanism",
     "TightMechanism",
     "Usefulness",

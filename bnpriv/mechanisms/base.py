@@ -30,6 +30,7 @@ from bnpriv.mechanisms.sections import calibration_document
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
+from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.sampling import Sampler
 from bnpriv.queries import as_query
@@ -301,7 +302,8 @@ class Calibration(Shown):
     @property
     def scale(self) -> float:
         """Return the scale of the noise in the answer's unit; 0.0 when none is needed."""
-        return self.noise.scale if isinstance(self.noise, (Laplace, Gaussian, DiscreteLaplace)) else 0.0
+        noise = self.noise
+        return noise.scale if isinstance(noise, (Laplace, Gaussian, CorrelatedGaussian, DiscreteLaplace)) else 0.0
 
     @property
     def expected_error(self) -> float:
@@ -404,6 +406,7 @@ class Calibration(Shown):
                 "exact_scale": self.scale.hex(),
                 "dimension": self.noise.dimension,
                 "expected_error": self.expected_error,
+                **({"covariance": self.noise.needed} if isinstance(self.noise, CorrelatedGaussian) else {}),
             },
             "useful": {"verdict": self.useful.verdict, "text": str(self.useful)},
             "guarantee": self.guarantee.to_json(),

@@ -1,6 +1,7 @@
 """Noise: laws, and where its random numbers come from."""
 
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.discrete import DiscreteLaplace
 
-__all__ = ["DiscreteLaplace", "Gaussian", "Laplace", "NoNoise", "Noise"]
+__all__ = ["CorrelatedGaussian", "DiscreteLaplace", "Gaussian", "Laplace", "NoNoise", "Noise"]

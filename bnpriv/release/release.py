@@ -12,6 +12,7 @@ from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.released import IntervalEnds, released
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
+from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.base import Query
@@ -237,7 +238,12 @@ def _check_order(calibration: object, data: object) -> None:
     raise DataError("a calibration is needed first, then the table", found=found, remedy=remedy)
 
 
-_DRAWS: dict[type[Noise], str] = {Laplace: "laplace", Gaussian: "gaussian", DiscreteLaplace: "discrete_laplace"}
+_DRAWS: dict[type[Noise], str] = {
+    Laplace: "laplace",
+    Gaussian: "gaussian",
+    CorrelatedGaussian: "gaussian",
+    DiscreteLaplace: "discrete_laplace",
+}
 """The method of a sampler that each noise calls."""
 
 

@@ -1,0 +1,160 @@
+"""What the mechanisms for normal laws that choose a covariance share: what they refuse, and the noise they draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, up
+from bnpriv.divergences import GaussianConstant, constant_refusal, delta_of_constant
+from bnpriv.errors import Refusal
+from bnpriv.evidence import Laws, laws
+from bnpriv.frameworks import DistributionPrivacy, Framework
+from bnpriv.laws import Normal
+from bnpriv.mechanisms.added_covariance import Gap, hidden
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.laws_certificate import law_certificate
+from bnpriv.mechanisms.normal_laws import NormalPair, normal_pairs, normal_ratio
+from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
+from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.queries.base import Query
+from bnpriv.queries.sensitivity import answer_range
+
+TAIL_SHARE = 2.0**-40
+"""Share of delta for draws so large that rounding moves them further than is paid for."""
+
+ROUNDING_SHARE = 2.0**-20
+"""Share of the ratio that is kept for rounding: with 2^-10 of it for the noise drawn last, the squares add up."""
+
+LAST_SHARE = 2.0**-10
+"""Rounding may take so much of the ratio in the noise that is drawn last."""
+
+GAP_RULE = "the gap of the means, against the uncertainty of the answer"
+
+Needed = Callable[[Sequence[Gap], float], FloatArray | Refusal]
+"""From the gaps and the ratio that they may be long to the covariance of the noise."""
+
+
+def declares_normal_laws(framework: Framework) -> bool:
+    """Return whether pairs of normal laws were declared."""
+    return isinstance(framework, DistributionPrivacy) and isinstance(framework.pairs[0][0], Normal)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NormalQuestion:
+    """A question to a mechanism for normal laws.
+
+    Parameters
+    ----------
+    framework : Framework
+    query : Query
+    epsilon, delta : float
+    constant : {"analytic", "textbook", "lecture"}
+    needed : callable
+    """
+
+    framework: Framework
+    query: Query
+    epsilon: float
+    delta: float
+    constant: GaussianConstant
+    needed: Needed
+
+    def refusal(self, *, beyond_proof: bool, large_delta: bool) -> Refusal | None:
+        """Return why there is no such noise, or None if there is."""
+        refusal = noise_refusal("gaussian", self.framework, self.delta, large_delta=large_delta)
+        refusal = refusal or constant_refusal(self.constant, self.epsilon, beyond_proof=beyond_proof)
+        if refusal is not None:
+            return refusal
+        found = self._found()
+        if isinstance(found, Refusal):
+            return found
+        _, pairs, ratio = found
+        needed = self.needed(_gaps(pairs), ratio)
+        return needed if isinstance(needed, Refusal) else None
+
+    def calibrated(self, theorem: str, claim: str) -> tuple[Noise, Certificate, float]:
+        """Return the noise, the certificate and the delta that the guarantee needs."""
+        found = self._found()
+        if isinstance(found, Refusal):
+            raise found.error()
+        evidence, pairs, ratio = found
+        gaps = _gaps(pairs)
+        noise = NoNoise(evidence.dimension) if self._free(pairs) and hidden(gaps, ratio) else self._noise(pairs, ratio)
+        decisions = _decisions(pairs, ratio, max(noise.scales))
+        name = f"{theorem}, {self.constant} constant"
+        certificate = law_certificate(self.framework, self.query, evidence, decisions, theorem=name, claim=claim)
+        return noise, certificate, delta_of_constant(self.epsilon, self.delta, self.constant)
+
+    def _found(self) -> tuple[Laws, list[NormalPair], float] | Refusal:
+        evidence = laws(self.framework, self.query)
+        if isinstance(evidence, Refusal):
+            return evidence
+        pairs = normal_pairs(evidence)
+        if isinstance(pairs, Refusal):
+            return pairs
+        # the tails are paid for whether or not there is noise: it is a trillionth of delta
+        ratio = normal_ratio(pairs, self.epsilon, self.delta * (1 - TAIL_SHARE), self.constant)
+        return ratio if isinstance(ratio, Refusal) else (evidence, pairs, ratio)
+
+    def _free(self, pairs: Sequence[NormalPair]) -> bool:
+        """Return whether rounding costs nothing without noise: where the law of the exact answer was declared."""
+        return declares_normal_laws(self.framework) or all(each.pair.rounding == 0 for each in pairs)
+
+    def _noise(self, pairs: Sequence[NormalPair], ratio: float) -> Noise:
+        needed = self.needed(_gaps(pairs), ratio * (1 - ROUNDING_SHARE))
+        assert not isinstance(needed, Refusal)
+        size = len(needed)
+        rounding = max(each.pair.rounding for each in pairs)
+        per_move = math.sqrt(size) / (LAST_SHARE * ratio) * (1 + 16 * UNIT_ROUNDOFF)
+        if np.array_equal(needed, needed[0, 0] * np.eye(size)):
+            return Gaussian(up(math.hypot(math.sqrt(needed[0, 0]), rounding * per_move)), size)
+        plain = CorrelatedGaussian(needed)
+        moved = 2 * plain.moved(self._reach(size), self._log_tail()) + rounding
+        return CorrelatedGaussian(needed, np.maximum(plain.dithers, moved * per_move).tolist())
+
+    def _reach(self, size: int) -> list[float]:
+        """Return the largest size of each number; 0 for answers that cannot be released, whose range is not known."""
+        ends = np.abs(np.stack(answer_range(self.query, self.framework.schema))).max(axis=0)
+        return [float(end) if math.isfinite(end) else 0.0 for end in ends]
+
+    def _log_tail(self) -> float:
+        """Return the log of a probability that costs no more than its share of delta in both laws of a pair."""
+        return math.log(TAIL_SHARE) + math.log(self.delta) - self.epsilon - math.log(2)
+
+
+def _gaps(pairs: Sequence[NormalPair]) -> list[Gap]:
+    return [Gap(each.gap, each.covariance) for each in pairs]
+
+
+def _decisions(pairs: Sequence[NormalPair], ratio: float, scale: float) -> list[LawDecision]:
+    """Return the pair that needs the most noise for each attribute and model, first the one that needs the most."""
+    worst: dict[tuple[str, int], tuple[float, NormalPair]] = {}
+    for each in pairs:
+        alone = float(np.linalg.eigvalsh(Gap(each.gap, each.covariance).missing(ratio))[-1])
+        place = each.protected, each.model
+        if place not in worst or alone > worst[place][0]:
+            worst[place] = alone, each
+    rows = sorted(worst.values(), key=lambda row: -row[0])
+    return [
+        LawDecision(
+            protected=each.protected,
+            pair=each.pair.pair,
+            model=each.model,
+            rule=GAP_RULE,
+            distance=Bound(0.0, up(float(np.linalg.norm(each.gap)), 16), each.pair.kind),
+            kind=each.pair.kind,
+            scale=scale if place == 0 else min(scale, math.sqrt(max(0.0, alone))),
+            noise="gaussian",
+            first=each.first,
+            second=each.second,
+        )
+        for place, (alone, each) in enumerate(rows)
+    ]

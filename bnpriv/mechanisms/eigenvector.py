@@ -1,0 +1,85 @@
+"""Gaussian noise along the eigenvectors that the covariances of a normal answer have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from bnpriv.divergences import CONSTANTS, GaussianConstant
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.added_covariance import along_eigenvectors
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.covariance_noise import NormalQuestion, declares_normal_laws
+from bnpriv.noise.continuous import Noise
+from bnpriv.queries.base import Query
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class EigenvectorMechanism(Mechanism):
+    """Gaussian noise along the common eigenvectors of the laws: in each only what the answer's own variance lacks.
+
+    Parameters
+    ----------
+    constant : {"analytic", "textbook", "lecture"}
+        The exact curve of the normal law; the square root of 2 log(1.25/delta), or of 2 log(2/delta), over epsilon.
+    beyond_proof : bool
+        Waive the refusal of an epsilon above 1 with the last two constants; the guarantee then names the delta that
+        holds.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If an option is none of these.
+
+    Notes
+    -----
+    docs/claims/eigenvector.md. Theorem 4.5 of Chen, Ohrimenko, "Protecting Global Properties of Datasets with
+    Distribution Privacy Mechanisms" (AISTATS 2023).
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> from bnpriv.laws import Normal
+    >>> covariance = [[22, -6], [-6, 13]]
+    >>> pair = (Normal([100, 101], covariance), Normal([99, 102], covariance))
+    >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
+    >>> mechanism = bp.mechanisms.EigenvectorMechanism(constant="textbook")
+    >>> calibration = mechanism.calibrate(framework, epsilon=1.0, delta=1e-3)
+    >>> round(float(calibration.noise.covariance.trace()), 2)
+    22.05
+    """
+
+    constant: GaussianConstant = "analytic"
+    beyond_proof: bool = False
+    large_delta: bool = False
+    claim: ClassVar[str] = "eigenvector.md"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
+
+    def concerns(self, framework: Framework) -> bool:
+        """Return whether normal laws were declared."""
+        return declares_normal_laws(framework)
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        question = self._question(framework, query, epsilon, delta)
+        return question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        return self._question(framework, query, epsilon, delta).calibrated("Eigenvector mechanism", self.claim)
+
+    def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> NormalQuestion:
+        return NormalQuestion(
+            framework=framework,
+            query=query,
+            epsilon=epsilon,
+            delta=delta,
+            constant=self.constant,
+            needed=along_eigenvectors,
+        )

@@ -1,0 +1,86 @@
+"""Gaussian noise with the covariance of the least trace that hides all gaps between means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from bnpriv.divergences import CONSTANTS, GaussianConstant
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.added_covariance import least_trace
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.covariance_noise import NormalQuestion, declares_normal_laws
+from bnpriv.noise.continuous import Noise
+from bnpriv.queries.base import Query
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OptimalGaussianMechanism(Mechanism):
+    """Gaussian noise with the least mean squared error of all that hide the gaps between the means of normal laws.
+
+    Parameters
+    ----------
+    constant : {"analytic", "textbook", "lecture"}
+        The exact curve of the normal law; the square root of 2 log(1.25/delta), or of 2 log(2/delta), over epsilon.
+    beyond_proof : bool
+        Waive the refusal of an epsilon above 1 with the last two constants; the guarantee then names the delta that
+        holds.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If an option is none of these.
+
+    Notes
+    -----
+    docs/claims/optimal_gaussian.md. No common direction and no common eigenvectors
+    are needed. For one gap it is a closed form; for several a small semidefinite program, whose answer is checked and
+    made larger until it is certain to be private.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> from bnpriv.laws import Normal
+    >>> covariance = [[22, -6], [-6, 13]]
+    >>> pair = (Normal([100, 101], covariance), Normal([99, 102], covariance))
+    >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
+    >>> mechanism = bp.mechanisms.OptimalGaussianMechanism(constant="textbook")
+    >>> calibration = mechanism.calibrate(framework, epsilon=1.0, delta=1e-3)
+    >>> round(float(calibration.noise.covariance.trace()), 2)
+    6.17
+    """
+
+    constant: GaussianConstant = "analytic"
+    beyond_proof: bool = False
+    large_delta: bool = False
+    claim: ClassVar[str] = "optimal_gaussian.md"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
+
+    def concerns(self, framework: Framework) -> bool:
+        """Return whether normal laws were declared."""
+        return declares_normal_laws(framework)
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        question = self._question(framework, query, epsilon, delta)
+        return question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        return self._question(framework, query, epsilon, delta).calibrated("Optimal Gaussian mechanism", self.claim)
+
+    def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> NormalQuestion:
+        return NormalQuestion(
+            framework=framework,
+            query=query,
+            epsilon=epsilon,
+            delta=delta,
+            constant=self.constant,
+            needed=least_trace,
+        )

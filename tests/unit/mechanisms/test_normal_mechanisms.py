@@ -1,0 +1,208 @@
+"""Mechanisms that add a covariance to that of a normal answer: published numbers, refusals, and what rounding costs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.divergences import gaussian_delta, gaussian_mu
+from bnpriv.errors import ParameterError, RefusedError
+from bnpriv.laws import Atoms, Normal
+from bnpriv.mechanisms import (
+    DirectionalUncertaintyMechanism,
+    EigenvectorMechanism,
+    Mechanism,
+    OptimalGaussianMechanism,
+    covariance_noise,
+)
+from bnpriv.noise import CorrelatedGaussian, Gaussian, NoNoise
+from tests.unit.mechanisms.test_added_covariance import squared_length
+
+FAMILY = (EigenvectorMechanism, DirectionalUncertaintyMechanism, OptimalGaussianMechanism)
+SPREAD = [[22.0, -6.0], [-6.0, 13.0]]
+EXAMPLE = bp.DistributionPrivacy([(Normal([100, 101], SPREAD), Normal([99, 102], SPREAD))], source="a textbook")
+
+
+def with_table(offset: float = 0.0, spread: float = 1.0) -> bp.DistributionPrivacy:
+    """Return laws of two means of a table, whose gap needs noise across both."""
+    low, high = offset - 40.0, offset + 60.0
+    schema = bp.Schema(records=100, columns={"a": bp.Real(low, high), "b": bp.Real(low, high)})
+    covariance = np.array([[3.0, -1.0], [-1.0, 2.0]]) * spread
+    laws = (Normal([offset + 10, offset + 20], covariance), Normal([offset + 9, offset + 22], covariance))
+    query = bp.stack(bp.mean("a"), bp.mean("b"))
+    return bp.DistributionPrivacy([laws], query=query, schema=schema, source="a textbook")
+
+
+# --- published numbers -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "trace"),
+    [(EigenvectorMechanism, 22.05), (DirectionalUncertaintyMechanism, 6.7845), (OptimalGaussianMechanism, 6.170)],
+)
+def test_theorem_4_5_example(mechanism: type[Mechanism], trace: float) -> None:
+    textbook = mechanism(constant="textbook").calibrate(EXAMPLE, epsilon=1.0, delta=1e-3)
+    assert textbook.noise.covariance.trace() == pytest.approx(trace, rel=2e-4)
+    analytic = mechanism().calibrate(EXAMPLE, epsilon=1.0, delta=1e-3)
+    assert analytic.noise == NoNoise(2)
+    assert analytic.noise.covariance.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert analytic.guarantee.delta == 1e-3
+    assert analytic.certificate.zero_noise_reason is not None
+
+
+def test_one_number_is_plain_gaussian_noise() -> None:
+    framework = bp.DistributionPrivacy([(Normal(0.0, 4.0), Normal(3.0, 4.0))], source="a textbook")
+    needed = math.sqrt((3 / gaussian_mu(0.5, 1e-3)) ** 2 - 4)
+    for mechanism in FAMILY:
+        noise = mechanism().calibrate(framework, epsilon=0.5, delta=1e-3).noise
+        assert isinstance(noise, Gaussian)
+        assert needed < noise.scale < needed * (1 + 1e-5)
+
+
+def test_all_gaps_of_all_models_count() -> None:
+    one = (Normal([0, 0], np.eye(2)), Normal([4, 0], np.eye(2)))
+    two = (Normal([0, 0], np.eye(2) / 4), Normal([0, 3], np.eye(2) / 4))
+    both = bp.DistributionPrivacy([one, two], source="a textbook")
+    noise = OptimalGaussianMechanism().calibrate(both, epsilon=1.0, delta=1e-3).noise
+    ratio = Fraction(gaussian_mu(1.0, 1e-3)) ** 2
+    for first, second in both.pairs:
+        assert squared_length(first.mean - second.mean, first.covariance, np.array(noise.needed)) <= ratio
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", FAMILY)
+def test_refusals(mechanism: type[Mechanism]) -> None:
+    ask = {"epsilon": 1.0, "delta": 1e-3}
+    atoms = bp.DistributionPrivacy([(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))], source="a textbook")
+    assert "normal law" in mechanism().supports(atoms, **ask).required
+    uneven = bp.DistributionPrivacy([(Normal(0, 4), Normal(0, 1))], source="a textbook")
+    assert "differ by" in mechanism().supports(uneven, **ask).found
+    singular = bp.DistributionPrivacy([(Normal([0, 0], np.ones((2, 2))), Normal([1, 0], np.ones((2, 2))))], source="x")
+    assert "singular" in mechanism().supports(singular, **ask).found
+    assert "delta above 0" in mechanism().supports(EXAMPLE, epsilon=1.0).required
+    assert "is proved" in mechanism(constant="textbook").supports(EXAMPLE, epsilon=2.0, delta=1e-3).required
+    beyond = mechanism(constant="textbook", beyond_proof=True).calibrate(EXAMPLE, epsilon=10.0, delta=1e-3)
+    assert beyond.guarantee.delta > 1e-3
+    table = with_table()
+    assert "number of records" in mechanism().supports(table, epsilon=1.0, delta=0.1).required
+    assert mechanism(large_delta=True).supports(table, epsilon=1.0, delta=0.1) is None
+    with pytest.raises(ParameterError):
+        mechanism(constant="exact")
+    with pytest.raises(bp.errors.LawError):
+        Normal([0, math.nan], SPREAD)
+    with pytest.raises(bp.errors.LawError):
+        Normal([0, 0], [[1.0, 0.5], [0.2, 1.0]])
+
+
+def test_what_an_assumption_lacks_is_measured() -> None:
+    pairs = [
+        (Normal([0, 0], np.eye(2)), Normal([4, 0], np.eye(2))),
+        (Normal([0, 0], np.eye(2)), Normal([3, 4], np.eye(2))),
+    ]
+    framework = bp.DistributionPrivacy(pairs, source="a textbook")
+    assert "0.64" in DirectionalUncertaintyMechanism().supports(framework, epsilon=1.0, delta=1e-3).found
+    turned = np.array([[2.0, 1.0], [1.0, 2.0]])
+    pairs = [pairs[0], (Normal([0, 0], turned), Normal([4, 0], turned)), (Normal([0, 0], np.diag([1.0, 9.0])),) * 2]
+    framework = bp.DistributionPrivacy(pairs, source="a textbook")
+    refusal = EigenvectorMechanism().supports(framework, epsilon=1.0, delta=1e-3)
+    assert "eigenvectors" in refusal.required
+    with pytest.raises(RefusedError, match="of themselves"):
+        EigenvectorMechanism().calibrate(framework, epsilon=1.0, delta=1e-3)
+
+
+# --- what rounding costs ---------------------------------------------------------------------------------------------
+
+
+def told(framework: bp.DistributionPrivacy, epsilon: float, delta: float, mechanism: Mechanism) -> float:
+    """Return delta of the doubles that are released, by docs/claims/noise_with_a_covariance.md."""
+    noise = mechanism.calibrate(framework, framework.query, epsilon=epsilon, delta=delta).noise
+    assert isinstance(noise, CorrelatedGaussian)
+    [(first, second)] = framework.pairs
+    needed = np.array(noise.needed)
+    gap = first.mean - second.mean
+    main = float(squared_length(gap, first.covariance, needed))
+    reach = max(abs(column.lower) for column in framework.schema.columns.values()) + 100
+    farthest = 2 + math.sqrt(2 * (math.log(2**41 / delta) + epsilon))
+    moved = [2 * 2.0**-53 * (reach + 2 * farthest * math.sqrt(needed[k, k])) for k in range(len(gap))]
+    rounded = 2 * 2.0**-53 * reach  # the answer itself is a double
+    last = sum(((each + rounded) / dither) ** 2 for each, dither in zip(moved, noise.dithers, strict=True))
+    return gaussian_delta(math.sqrt(main + last), epsilon) + delta * 2.0**-40
+
+
+HOSTILE = [(0.0, 1.0), (2.0**40, 1.0), (2.0**48, 0.01), (2.0**30, 1e3)]
+
+
+@pytest.mark.parametrize(("offset", "spread"), HOSTILE)
+@pytest.mark.parametrize("mechanism", [DirectionalUncertaintyMechanism(), OptimalGaussianMechanism()])
+def test_rounding_is_paid_for(offset: float, spread: float, mechanism: Mechanism) -> None:
+    framework = with_table(offset, spread)
+    assert told(framework, 0.05 if spread <= 1 else 0.01, 1e-4, mechanism) <= 1e-4
+
+
+def _paid(offset: float, spread: float) -> bool:
+    framework = with_table(offset, spread)
+    return told(framework, 0.05 if spread <= 1 else 0.01, 1e-4, OptimalGaussianMechanism()) <= 1e-4
+
+
+@pytest.mark.mutants
+def test_mutant_that_does_not_pay_for_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(covariance_noise, "ROUNDING_SHARE", 0.0)
+    assert not all(_paid(offset, spread) for offset, spread in HOSTILE)
+
+
+@pytest.mark.mutants
+def test_mutant_whose_last_step_does_not_grow_with_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(covariance_noise, "LAST_SHARE", 2.0**60)
+    assert not all(_paid(offset, spread) for offset, spread in HOSTILE)
+
+
+@pytest.mark.mutants
+@pytest.mark.parametrize("mechanism", FAMILY)
+def test_mutant_with_the_constant_inverted(monkeypatch: pytest.MonkeyPatch, mechanism: type[Mechanism]) -> None:
+    real = covariance_noise.normal_ratio
+    monkeypatch.setattr(covariance_noise, "normal_ratio", lambda *a: 1 / real(*a))
+    with pytest.raises(AssertionError):
+        test_one_number_is_plain_gaussian_noise()
+
+
+# --- the common road -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", FAMILY)
+def test_release_and_stored_calibrations(mechanism: type[Mechanism]) -> None:
+    framework = with_table()
+    calibration = mechanism().calibrate(framework, framework.query, epsilon=0.1, delta=1e-3)
+    again = bp.types.Calibration.from_json(calibration.to_json(), framework)
+    assert again.noise == calibration.noise
+    assert again.to_json() == calibration.to_json()
+    table = {"a": [0.0, 20.0] * 50, "b": [5.0, 35.0] * 50}
+    import pandas as pd
+
+    released = bp.release(calibration, pd.DataFrame(table))
+    assert len(released.value) == 2
+    for (low, high), exact in zip(released.interval(0.999999), (10.0, 20.0), strict=True):
+        assert low <= exact <= high
+    assert "Correlated" in calibration.to_html() or isinstance(calibration.noise, Gaussian)
+
+
+def test_changed_noise_is_refused() -> None:
+    import dataclasses
+
+    framework = with_table()
+    calibration = OptimalGaussianMechanism().calibrate(framework, framework.query, epsilon=0.1, delta=1e-3)
+    smaller = CorrelatedGaussian(np.array(calibration.noise.needed) / 4)
+    with pytest.raises(RefusedError, match="what its mechanism returned"):
+        bp.release(dataclasses.replace(calibration, noise=smaller), {"a": [1.0] * 100, "b": [1.0] * 100})
+
+
+def test_plan_finds_them() -> None:
+    framework = with_table()
+    plan = bp.plan(framework, framework.query, epsilon=0.1, delta=1e-3)
+    assert isinstance(plan.best.mechanism, (DirectionalUncertaintyMechanism, OptimalGaussianMechanism))
+    assert plan.to_pandas().expected_error.is_monotonic_increasing
