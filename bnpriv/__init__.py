@@ -8,7 +8,8 @@ from bnpriv.adapters.pgmpy import from_pgmpy
 from bnpriv.adapters.pymc import from_pymc
 from bnpriv.networks import DiscreteNetwork, GaussianNetwork, MarkovChain, model_class
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
-from bnpriv.secrets.properties import Secret, apart
+from bnpriv.secrets.apart import apart
+from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import pairs
 from bnpriv.secrets.values import intervals
 from bnpriv.studies.laws_by_property import laws_by_property

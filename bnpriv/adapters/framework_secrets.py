@@ -6,7 +6,8 @@ from typing import cast
 
 from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none
 from bnpriv.queries.parser import parse_query
-from bnpriv.secrets.properties import Apart, Secret, apart
+from bnpriv.secrets.apart import Apart, apart
+from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPairs, Side, pairs
 from bnpriv.tables.schema import State
 

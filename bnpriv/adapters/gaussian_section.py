@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none
 from bnpriv.networks import GaussianNetwork
-from bnpriv.secrets.properties import Apart, apart
+from bnpriv.secrets.apart import Apart, apart
 from bnpriv.secrets.values import IntervalPairs, intervals
 
 _KEYS = ("intercept", "deviation", "coefficients")

@@ -81,7 +81,6 @@ def from_pgmpy(
     level : {"parameters", "records"}, optional
         What a node means: the parameter that governs the column of that name, or the column itself in one record. By
         default "parameters", but then a framework refuses a network whose states are values of its columns.
-        Linear-Gaussian networks are of level "parameters".
     normalize : bool
         Divide every column of every table by its sum, for tables printed with few decimals: a sum may then be 1 % off.
 
@@ -120,13 +119,11 @@ def from_pgmpy(
     known = level_of(level)
     gaussian = _linear_gaussian(model)
     if gaussian is not None:
-        if known != "parameters" or normalize:
+        if normalize:
             raise NetworkError(
-                "a linear-Gaussian network is of level 'parameters' and has no tables to normalize",
-                found=f"level {level!r}, normalize={normalize}",
-                remedy="Leave both out.",
+                "a linear-Gaussian network has no tables to normalize", found="normalize=True", remedy="Leave it out."
             )
-        return gaussian_from_pgmpy(gaussian)
+        return gaussian_from_pgmpy(gaussian, known)
     theta = [_families(each) for each in _models(model)]
     first = theta[0]
     states = {name: family.states[name] for name, family in first.items()}

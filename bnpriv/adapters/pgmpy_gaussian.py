@@ -10,6 +10,7 @@ import numpy as np
 from bnpriv.checks import listing, number, text
 from bnpriv.errors import NetworkError
 from bnpriv.networks import GaussianNetwork
+from bnpriv.networks.base import Level
 
 
 class _Regression(Protocol):
@@ -35,8 +36,8 @@ Row = tuple[float, float, Mapping[str, float]]
 """Intercept, standard deviation and coefficients of one regression."""
 
 
-def gaussian_from_pgmpy(models: Sequence[object]) -> GaussianNetwork:
-    """Return the network of LinearGaussianBayesianNetworks, one model each.
+def gaussian_from_pgmpy(models: Sequence[object], level: Level) -> GaussianNetwork:
+    """Return the network of LinearGaussianBayesianNetworks, one model each, whose nodes mean what `level` says.
 
     Raises
     ------
@@ -60,6 +61,7 @@ def gaussian_from_pgmpy(models: Sequence[object]) -> GaussianNetwork:
             for name, row in first.items()
             if row[2]
         },
+        level=level,
     )
 
 

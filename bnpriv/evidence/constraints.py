@@ -10,7 +10,7 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import Kind
+from bnpriv.bound import FloatArray, Kind, up
 from bnpriv.errors import Refusal
 from bnpriv.laws import Atoms, Normal, WholeLaw, nearest_doubles, summed
 
@@ -45,6 +45,28 @@ class DrawFacts:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Departure:
+    """How far the answers of a table are from two normal laws, as records are clamped (docs/claims/normal_records.md).
+
+    Parameters
+    ----------
+    mass : float
+        Probability, under either secret, that some record is clamped; what is then released is not bounded.
+    moves : ndarray of shape (d,)
+        How far apart each number of the answers under two secrets of the pair is at most, if the tables are moved into
+        each other record by record, clamped or not; before grids and doubles move them.
+    """
+
+    mass: float
+    moves: FloatArray
+
+    def farthest(self, norm: float) -> float:
+        """Return the largest distance of two answers in the 1-norm or 2-norm, rounded up."""
+        return up(float(np.linalg.norm(self.moves, norm)), 2 * self.moves.size + 8)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LawPair:
     """The laws of the answer given the two secrets of a pair; both directions count.
 
@@ -60,6 +82,8 @@ class LawPair:
     kind : {"exact", "certified", "estimate"}
     sampled : DrawFacts, optional
         How they were learned from draws; None for laws that were computed.
+    departure : Departure, optional
+        What the answers of a table owe to normal laws; None where the laws are those of the answer.
     """
 
     pair: str
@@ -68,6 +92,7 @@ class LawPair:
     rounding: float
     kind: Kind = "exact"
     sampled: DrawFacts | None = None
+    departure: Departure | None = None
 
 
 @final

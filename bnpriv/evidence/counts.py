@@ -11,8 +11,10 @@ from typing import final
 from bnpriv.errors import SecretError
 from bnpriv.networks import State
 from bnpriv.queries.normal_form import Wholes
-from bnpriv.secrets.properties import Apart, Secret
-from bnpriv.secrets.states import side_text
+from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.properties import Secret
+from bnpriv.secrets.states import BETWEEN, side_text
+from bnpriv.secrets.values import Interval
 
 MOST_EXACT_PAIRS = 2000
 """Pairs of secrets whose exact laws are compared; more of them are served by the per-record rule."""
@@ -43,11 +45,12 @@ def number_of(value: State) -> float:
     return float(value)
 
 
-def meant(side: Iterable[State], values: Iterable[Fraction]) -> frozenset[Fraction]:
-    """Return the exact values of a property for which the numbers of a secret stand.
+def meant(side: Iterable[State] | Interval, values: Iterable[Fraction]) -> frozenset[Fraction]:
+    """Return the exact values of a property for which the numbers of a secret, or an interval of them, stand.
 
     A number stands for every value that is rounded to it; where there is none, for the nearest one within `NEAR`, as
-    one third is often written with fewer digits.
+    one third is often written with fewer digits. An interval stands for the values in it, and for those that are
+    rounded to an end of it.
 
     Raises
     ------
@@ -55,6 +58,8 @@ def meant(side: Iterable[State], values: Iterable[Fraction]) -> frozenset[Fracti
         If a value of the secret is no number.
     """
     listed = list(values)
+    if isinstance(side, Interval):
+        return frozenset(value for value in listed if side.low <= float(value) <= side.high)
     found: set[Fraction] = set()
     for number in map(number_of, side):
         same = [value for value in listed if float(value) == number]
@@ -87,8 +92,13 @@ class Counts:
             unit=Fraction(high - low, scale.denominator),
         )
 
-    def possible(self, side: frozenset[State]) -> frozenset[int]:
+    def possible(self, side: frozenset[State] | Interval) -> frozenset[int]:
         """Return how many records count for each value of a secret that the property can take."""
+        if isinstance(side, Interval):
+            first, last = ((Fraction(end) - self.low) / self.unit for end in (side.low, side.high))
+            around = range(max(0, math.floor(first) - 1), min(self.n, math.ceil(last) + 1) + 1)
+            inside = {self.low + k * self.unit: k for k in around}
+            return frozenset(inside[value] for value in meant(side, inside))
         found: set[int] = set()
         for number in map(number_of, side):
             # all counts whose value is rounded to the number lie within a unit in the last place of it
@@ -124,8 +134,7 @@ class Counts:
             return range(1, self.n + 1), f"values up to {float(self.n * self.unit):g} apart"
         gaps = {k: _gaps(first, second) for k, (first, second) in pairs.items()}
         worst = max(gaps, key=lambda k: max(gaps[k]))
-        chosen = secret.pairs.chosen[worst]
-        return sorted(set[int]().union(*gaps.values())), f"{side_text(chosen.first)} against {side_text(chosen.second)}"
+        return sorted(set[int]().union(*gaps.values())), BETWEEN.join(secret.pairs.chosen[worst].sides)
 
     def listed(self, secret: Secret, pairs: CountPairs | None) -> list[tuple[frozenset[int], frozenset[int]]] | int:
         """Return all pairs, one direction each, or their number if there are too many."""

@@ -22,13 +22,15 @@ from bnpriv.frameworks import DatasetAttributePrivacy
 from bnpriv.influence.elimination import joint_law
 from bnpriv.laws import Atoms, WholeLaw, summed
 from bnpriv.laws.binomial import binomial_logs
-from bnpriv.networks import DiscreteNetwork, State
+from bnpriv.networks import DiscreteNetwork, State, require_discrete
 from bnpriv.networks.factors import LogTable
 from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, Wholes, normal_form
-from bnpriv.secrets.properties import Apart, Secret
+from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPairs, side_text
+from bnpriv.secrets.values import Interval, IntervalPairs
 from bnpriv.tables.column_laws import ColumnLaw, law_kind
 from bnpriv.tables.schema import Schema
 
@@ -91,10 +93,11 @@ class DatasetLaws:
                 found += [] if each is None else [each]
         if refused and not found:
             raise refused[0]
-        if found and isinstance(secret.pairs, SecretPairs) and all(each.served is not None for each in found):
-            never = set(range(len(secret.pairs.chosen))).difference(*(each.served or frozenset() for each in found))
+        chosen = () if not isinstance(secret.pairs, (SecretPairs, IntervalPairs)) else secret.pairs.chosen
+        if found and chosen and all(each.served is not None for each in found):
+            never = set(range(len(chosen))).difference(*(each.served or frozenset() for each in found))
             if never:
-                raise impossible(str(secret.pairs.chosen[min(never)]))
+                raise impossible(str(chosen[min(never)]))
         return found
 
 
@@ -106,7 +109,8 @@ def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> 
     BnprivError
         If that law is not known.
     """
-    one = network_record_law(framework.network, framework.schema, secret.property, framework.column_laws, model)
+    network = require_discrete(framework.network, framework.notion)
+    one = network_record_law(network, framework.schema, secret.property, framework.column_laws, model)
     values = np.unique(one.columns[0])
     if len(values) != 2:
         return len(values) > 1
@@ -149,9 +153,9 @@ def constraint(
     framework: DatasetAttributePrivacy, query: Query, name: str, secret: Secret, model: int
 ) -> Constraint | None:
     """Return what one secret asks under one model; None when it has one possible value."""
-    both = network_record_law(
-        framework.network, framework.schema, stack(secret.property, query), framework.column_laws, model
-    )
+    network = require_discrete(framework.network, framework.notion)
+    laws = framework.column_laws
+    both = network_record_law(network, framework.schema, stack(secret.property, query), laws, model)
     task = _Task(
         name=name,
         secret=secret,
@@ -159,7 +163,9 @@ def constraint(
         both=both,
         form=normal_form(query, framework.schema),
         scale=normal_form(secret.property, framework.schema).wholes()[0],
-        kind=law_kind(law for read in {name, *query.columns} for law in framework.column_laws.get(read, ())),
+        kind=law_kind(
+            law for read in {*secret.property.columns, *query.columns} for law in framework.column_laws.get(read, ())
+        ),
     )
     values = len(np.unique(both.columns[0]))
     return None if values == 1 else _of_count(task) if values == 2 else _of_sum(task)
@@ -303,7 +309,7 @@ def _of_sum(task: _Task) -> Constraint:
         return Constraint(protected=task.name, model=task.model, record=None, pairs=Refusal.of(error))
     secret = task.secret
     chosen = _chosen(task, [int(value) for value in np.unique(total.columns[0])])
-    served = frozenset(chosen) if isinstance(secret.pairs, SecretPairs) else None
+    served = None if secret.pairs is None or isinstance(secret.pairs, Apart) else frozenset(chosen)
     pairs = _cut(task, total, list(chosen.values()))
     return Constraint(protected=task.name, model=task.model, record=None, pairs=pairs, served=served)
 
@@ -316,10 +322,10 @@ def _chosen(task: _Task, numerators: Sequence[int]) -> dict[int, tuple[PropertyV
     """Return the pairs of sets of possible values that are compared, the chosen ones by their place."""
     listed: list[tuple[PropertyValues, PropertyValues]]
     secret = task.secret
-    if isinstance(secret.pairs, SecretPairs):
+    if isinstance(secret.pairs, (SecretPairs, IntervalPairs)):
         values = {task.value(numerator): numerator for numerator in numerators}
 
-        def side(states: frozenset[State]) -> PropertyValues:
+        def side(states: frozenset[State] | Interval) -> PropertyValues:
             return frozenset(values[value] for value in meant(states, values))
 
         listed = [(side(pair.first), side(pair.second)) for pair in secret.pairs.chosen]

@@ -10,6 +10,7 @@ from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.dataset import dataset_laws
 from bnpriv.evidence.draws import sampled_laws
 from bnpriv.evidence.given_pairs import given_laws
+from bnpriv.evidence.normal_models import normal_parameter_laws, normal_record_laws
 from bnpriv.evidence.parameters import parameter_laws
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
@@ -85,7 +86,18 @@ def _secret_text(framework: object) -> str:
 def _(framework: DatasetAttributePrivacy, query: Query | None) -> Laws | Refusal:
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
+    return laws_of_records(framework.network, framework, query)
+
+
+@singledispatch
+def laws_of_records(network: object, framework: DatasetAttributePrivacy, query: Query) -> Laws | Refusal:
+    """Return the laws that follow from one kind of network of records; by default from its tables."""
     return _too_many(query, framework.schema) or dataset_laws(framework, query)
+
+
+@laws_of_records.register
+def _(network: GaussianNetwork, framework: DatasetAttributePrivacy, query: Query) -> Laws | Refusal:
+    return normal_record_laws(framework, network, query)
 
 
 @laws_of.register
@@ -112,7 +124,7 @@ def _(network: DensityNetwork, framework: DistributionalAttributePrivacy, query:
 def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
     if network.forward is not None:
         return sampled_laws(framework, network.forward, query)
-    return _too_many(query, framework.schema) or parameter_laws(framework, query)
+    return normal_parameter_laws(framework, network, query)
 
 
 @laws_of.register

@@ -15,12 +15,15 @@ from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
-from bnpriv.networks import DiscreteNetwork, require_discrete
+from bnpriv.networks import Network, require_discrete
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
+from bnpriv.queries.builtin import Count, Proportion
+from bnpriv.queries.normal_form import normal_form
 from bnpriv.render import Document, HasCard
+from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.properties import Apart, Secret
+from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.values import ValuesApart
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.tables.readonly import ReadOnly
@@ -34,13 +37,15 @@ class DatasetAttributePrivacy(HasCard):
 
     Parameters
     ----------
-    network : DiscreteNetwork
+    network : DiscreteNetwork or GaussianNetwork
         How the columns of one record depend on each other, of level "records"; several models are the class Theta.
-        A node's states are the values of its column, or bins of them with a law declared in `laws`.
+        A node's states are the values of its column, or bins of them with a law declared in `laws`; a node of a
+        GaussianNetwork is the column itself.
     schema : Schema
         The columns of the table and the number of records.
     protect : mapping from str to Secret
-        For every protected column the property that is hidden, and which values of it must not be told apart.
+        For every protected column the property that is hidden, and which values of it must not be told apart. Over a
+        GaussianNetwork a mean, total or linear, as the values are before they are clamped to their bounds.
     source : str
         Where the model comes from; printed in every certificate. It must not be the data to be released.
     laws : mapping, optional
@@ -75,7 +80,7 @@ class DatasetAttributePrivacy(HasCard):
     ('ill',)
     """
 
-    network: DiscreteNetwork
+    network: Network
     schema: Schema
     protect: Mapping[str, Secret]
     source: str = field(kw_only=True)
@@ -88,7 +93,8 @@ class DatasetAttributePrivacy(HasCard):
     def __post_init__(self) -> None:
         require_network(self.network)
         require_schema(self.schema)
-        require_discrete(self.network, "dataset attribute privacy")
+        if self.network.states:
+            require_discrete(self.network, self.notion)
         require_level(self.network, "records", self.notion)
         checks.text("source", self.source, error=FrameworkError)
         if not isinstance(self.protect, Mapping) or not self.protect:
@@ -116,7 +122,8 @@ class DatasetAttributePrivacy(HasCard):
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
         """Return what is protected of every protected column, in words."""
-        return tuple(property_secret(secret, self.schema) for secret in self.protect.values())
+        bounded = bool(self.network.states)
+        return tuple(property_secret(secret, self.schema, bounded=bounded) for secret in self.protect.values())
 
     @property
     def models(self) -> int:
@@ -147,7 +154,7 @@ def _pairs(secret: Secret) -> tuple[Pair, ...]:
     return tuple(dict.fromkeys(way for pair in secret.pairs.chosen for way in (pair, pair.reverse)))
 
 
-def _check_secret(name: str, secret: Secret, network: DiscreteNetwork, schema: Schema) -> None:
+def _check_secret(name: str, secret: Secret, network: Network, schema: Schema) -> None:
     checks.member("a protected column", name, network.attributes, error=SecretError)
     checks.member("a protected column", name, schema.columns, error=SecretError)
     if not isinstance(secret, Secret) or secret.column != name:
@@ -155,4 +162,35 @@ def _check_secret(name: str, secret: Secret, network: DiscreteNetwork, schema: S
             f"the secret of {name!r} must be a property of that column",
             found=checks.type_text(secret) if not isinstance(secret, Secret) else f"one of {secret.column!r}",
             remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
+        )
+    for column in sorted(secret.property.columns):
+        checks.member("a column of a secret", column, network.attributes, error=SecretError)
+    if not network.states:
+        _check_normal(name, secret, schema)
+    elif len(secret.property.columns) > 1:
+        raise SecretError(
+            f"the secret of {name!r} must be a property of that column alone",
+            found=str(secret.property),
+            remedy="A linear of several columns needs records with a joint normal law, a GaussianNetwork.",
+        )
+
+
+def _check_normal(name: str, secret: Secret, schema: Schema) -> None:
+    """Refuse what is not linear in a column that may be any number, and values of it without a distance."""
+    if isinstance(secret.property, (Count, Proportion)):
+        raise SecretError(
+            f"the secret of {name!r}, whose law is normal, must be a mean, a total or a linear",
+            found=str(secret.property),
+            remedy=f"Write Secret(mean({name!r}), pairs=apart(at_most=5)).",
+        )
+    normal_form(secret.property, schema)
+    if secret.pairs is None:
+        raise SecretError(
+            f"the secret of {name!r} needs a distance: any two values of a normal number cannot be hidden",
+            found="all pairs of values",
+            remedy="Pass pairs=apart(at_most=5), or pairs=intervals(((30, 40), (50, 60))).",
+        )
+    if any(math.isinf(pair.farthest) for pair in _pairs(secret)):
+        raise SecretError(
+            "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import final
 
 from bnpriv import checks
@@ -13,7 +14,7 @@ from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.level import require_level, require_stated_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
-from bnpriv.networks import IntervalNetwork, Network
+from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
 from bnpriv.render import Document, HasCard
@@ -23,6 +24,17 @@ from bnpriv.secrets.pair import Pair
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Schema, require_schema
+
+
+@singledispatch
+def centred(network: Network) -> tuple[str, ...]:
+    """Return the attributes of a network that are a number about which the records of their column may lie."""
+    return ()
+
+
+@centred.register
+def _(network: GaussianNetwork) -> tuple[str, ...]:
+    return network.attributes
 
 
 @final
@@ -47,8 +59,10 @@ class DistributionalAttributePrivacy(HasCard):
         jointly; independence of the protected attributes alone would not do.
     laws : mapping from str to laws, optional
         What records are made up from (`bnpriv.simulate`, `bnpriv.rehearse`): for a column the law given each state of
-        its parameter, for an independent column one law. A law is a frozen distribution of scipy.stats, a probability
-        for ``Integer(0, 1)`` or two categories, or a mapping from categories to probabilities.
+        its parameter, for an independent column one law; over a GaussianNetwork the law of a record less its
+        parameter, ``scipy.stats.norm(0, 8)``, from which laws of means follow. A law is a frozen distribution of
+        scipy.stats, a probability for ``Integer(0, 1)`` or two categories, or a mapping from categories to
+        probabilities.
 
     Raises
     ------
@@ -109,7 +123,7 @@ class DistributionalAttributePrivacy(HasCard):
             )
         object.__setattr__(self, "independent", independent)
         object.__setattr__(self, "secrets", ReadOnly(secrets_of(self.network, self.protect)))
-        laws = column_laws(self.laws or {}, self.schema, self.network.states, independent)
+        laws = column_laws(self.laws or {}, self.schema, self.network.states, independent, centred(self.network))
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
 
     def _read_laws(self) -> dict[str, tuple[ColumnLaw, ...]]:

@@ -11,14 +11,15 @@ from typing import final
 
 from bnpriv.networks import DensityNetwork, Network
 from bnpriv.queries.base import Query
-from bnpriv.queries.builtin import Count, Mean, Proportion
+from bnpriv.queries.builtin import Count, Linear, Mean, Proportion
 from bnpriv.queries.predicates import Comparison, Predicate
 from bnpriv.render import Json
 from bnpriv.render.text import and_text, full_text, name_text, visible
+from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.properties import Apart, Secret
+from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair, of_states
-from bnpriv.secrets.values import ContinuousPair, ValuesApart, of_values
+from bnpriv.secrets.values import ContinuousPair, IntervalPair, ValuesApart, of_values
 from bnpriv.tables.schema import Categorical, Schema
 
 MOST_NAMED_PAIRS = 6
@@ -152,8 +153,8 @@ def interval_secret(
     return ProtectedSecret(attribute=attribute, secret=secret, pairs=chosen, bounds_belief=whole)
 
 
-def property_secret(secret: Secret, schema: Schema) -> ProtectedSecret:
-    """Return what is protected of a property of the table."""
+def property_secret(secret: Secret, schema: Schema, *, bounded: bool = True) -> ProtectedSecret:
+    """Return what is protected of a property of the table; not `bounded` where its values may be any number."""
     noun = f"{property_text(secret.property)} in this table"
     if secret.pairs is None:
         return ProtectedSecret(attribute=secret.column, secret=noun, pairs=f"{ALL_PAIRS} of values", bounds_belief=True)
@@ -163,12 +164,12 @@ def property_secret(secret: Secret, schema: Schema) -> ProtectedSecret:
             secret=noun,
             pairs=f"values at most {full_text(secret.pairs.at_most)} apart",
             distance=secret.pairs.at_most,
-            bounds_belief=secret.pairs.at_most >= _span(secret, schema),
+            bounds_belief=bounded and secret.pairs.at_most >= _span(secret, schema),
         )
     chosen = secret.pairs.chosen
-    values = {value for pair in chosen for value in (*pair.first, *pair.second)}
+    values = {value for side in _sides(chosen) for value in side}
     every = range(schema.records + 1) if isinstance(secret.property, Count) else range(0)
-    both = [way for pair in chosen for way in (pair, pair.reverse)]
+    both = [way for pair in chosen if isinstance(pair, SecretPair) for way in (pair, pair.reverse)]
     return ProtectedSecret(
         attribute=secret.column,
         secret=noun,
@@ -177,11 +178,18 @@ def property_secret(secret: Secret, schema: Schema) -> ProtectedSecret:
     )
 
 
+def _sides(chosen: Iterable[SecretPair | IntervalPair]) -> list[frozenset[object]]:
+    """Return the sides of chosen pairs that are lists of values."""
+    return [frozenset(side) for pair in chosen if isinstance(pair, SecretPair) for side in (pair.first, pair.second)]
+
+
 def property_text(query: Query) -> str:
     """Return a property of the table as a noun."""
     if isinstance(query, (Count, Proportion)):
         what = "number" if isinstance(query, Count) else "share"
         return f"the {what} of records with {_predicate_text(query.predicate)}"
+    if isinstance(query, Linear):
+        return f"the weighted mean {visible(str(query))}"
     what = "mean" if isinstance(query, Mean) else "total"
     return f"the {what} of {and_text([name_text(name) for name in sorted(query.columns)])}"
 
@@ -199,7 +207,7 @@ def _span(secret: Secret, schema: Schema) -> float:
     if isinstance(secret.property, Proportion):
         return 1.0
     column = schema[secret.column]
-    if isinstance(column, Categorical):
+    if isinstance(column, Categorical) or isinstance(secret.property, Linear):
         return math.inf
     width = column.upper - column.lower
     return width if isinstance(secret.property, Mean) else width * schema.records

@@ -23,8 +23,10 @@ from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import IntegerTerm, normal_form
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.render import Json
-from bnpriv.secrets.properties import Apart, Secret
+from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair, of_states
+from bnpriv.secrets.values import IntervalPairs
 from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw
 from bnpriv.tables.schema import Categorical, Column, Real, Schema
 
@@ -66,6 +68,10 @@ def _declared(framework: Framework, query: Query, names: frozenset[str]) -> Json
     network = framework.model if isinstance(framework, ValuePrivacy) else framework.network
     if not isinstance(network, DiscreteNetwork):
         return {"left_out": f"not covered: a {type(network).__name__}"}
+    if isinstance(framework, DatasetAttributePrivacy) and any(
+        isinstance(secret.pairs, IntervalPairs) for secret in framework.protect.values()
+    ):
+        return {"left_out": "not covered: ranges of values"}
     facts: Json = {"network": _network(network, names), "protect": _protected(framework)}
     if isinstance(framework, DistributionalAttributePrivacy):
         facts = {**facts, "independent": sorted(query.columns.intersection(framework.independent))}
@@ -132,7 +138,9 @@ def _property(secret: Secret, schema: Schema) -> Json:
     facts: Json = {"property": str(secret.property), "form": query_facts(secret.property, schema)}
     if isinstance(secret.pairs, Apart):
         return {**facts, "at_most": secret.pairs.at_most}
-    return facts if secret.pairs is None else {**facts, "pairs": [_pair(pair) for pair in secret.pairs.chosen]}
+    return (
+        facts if secret.pairs is None else {**facts, "pairs": [_pair(pair) for pair in of_states(secret.pairs.chosen)]}
+    )
 
 
 def _pair(pair: SecretPair) -> list[list[object]]:

@@ -27,6 +27,13 @@ NOT_NORMAL = Refusal(
 )
 
 
+OF_TABLES = Refusal(
+    required="the law of the answer must be normal, not nearly so",
+    found="answers of tables whose records are clamped to their bounds and rounded to their grid",
+    remedy="Use TightMechanism with Gaussian noise.",
+)
+
+
 class NormalPair(NamedTuple):
     """Two normal laws of one answer, of one protected attribute under one model; both directions count.
 
@@ -106,6 +113,8 @@ def law_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
 def _refusal(each: NormalPair) -> Refusal | None:
     if not (isinstance(each.pair.first, Normal) and isinstance(each.pair.second, Normal)):
         return NOT_NORMAL
+    if each.pair.departure is not None:
+        return OF_TABLES
     refusal = singular_refusal(each.first) or singular_refusal(each.second)
     apart = 0.0 if refusal else covariance_departure(each.first, each.second)
     if apart > SAME_COVARIANCE:

@@ -16,6 +16,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.departures import clamped_of, distance_bounds, distance_of
 from bnpriv.mechanisms.from_draws import confidence_of, draws_refusal, missed_by, moved_by
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
@@ -23,7 +24,7 @@ from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
-from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity, w_infinity_bounds
+from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity
 
 RECORD_DISTANCE_RULE = "one record, times the records that change"
 
@@ -176,7 +177,7 @@ class _DistanceSearch:
 
     def _worst(self, pairs: Sequence[LawPair]) -> list[int]:
         """Return the places of the pairs that may need the largest scale, as far as cheap bounds on distances tell."""
-        bounds = [w_infinity_bounds(pair.first, pair.second, self.norm) for pair in pairs]
+        bounds = [distance_bounds(pair, self.norm) for pair in pairs]
         closer = self.delta > 0 and self.noise == "laplace"
         ends: list[tuple[float, float]] = []
         for pair, bound in zip(pairs, bounds, strict=True):
@@ -188,13 +189,22 @@ class _DistanceSearch:
 
     def _scale_of(self, pair: LawPair) -> tuple[float, Bound]:
         slack = tolerance(pair.first, pair.second)
-        if self.delta > 0 and self.noise == "laplace":
-            far = closeness(pair.first, pair.second, self._left_over(pair, slack) * (1 - slack) / (1 + slack))
-        else:
-            far = w_infinity(pair.first, pair.second, self.norm)
+        far = self._far(pair, slack)
         if pair.sampled is not None:
             far = Bound(0.0, up(far.upper + pair.sampled.moved), pair.kind)
         return self._scale(far.upper, slack, pair.rounding, free=pair.rounding == 0), far
+
+    def _far(self, pair: LawPair, slack: float) -> Bound:
+        """Return how far mass must move, all of it or all but delta."""
+        if self.delta == 0 or self.noise != "laplace":
+            return distance_of(pair, self.norm)
+        left = self._left_over(pair, slack)
+        if pair.departure is None:
+            return closeness(pair.first, pair.second, left * (1 - slack) / (1 + slack))
+        whole, left = distance_of(pair, self.norm), left - clamped_of(pair, self.epsilon)
+        if left <= 0:
+            return whole
+        return min(whole, closeness(pair.first, pair.second, left), key=float)
 
     def _left_over(self, pair: LawPair, slack: float) -> float:
         """Return the mass that may be left where it is: delta, less what draws may have missed."""

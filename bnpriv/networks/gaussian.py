@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listing, subset, text
 from bnpriv.errors import NetworkError
-from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity
+from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity, level_of
 from bnpriv.networks.density import DensityNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
@@ -32,7 +32,7 @@ _NONSINGULAR = "Leave out attributes that are functions of others, or give them 
 @final
 @dataclass(frozen=True, eq=False)
 class GaussianNetwork(NetworkMethods):
-    """The joint normal law of the columns' parameters, or several of them (the model class Theta).
+    """The joint normal law of the columns' parameters, or of the columns of one record; several are the class Theta.
 
     Parameters
     ----------
@@ -41,6 +41,8 @@ class GaussianNetwork(NetworkMethods):
     mean : array of shape (m,) or (models, m)
     covariance : array of shape (m, m) or (models, m, m)
         Symmetric and positive definite.
+    level : {"parameters", "records"}
+        What a node means: the parameter that governs the column of that name, or the column itself in one record.
 
     Raises
     ------
@@ -61,6 +63,7 @@ class GaussianNetwork(NetworkMethods):
     attributes: tuple[str, ...]
     mean: FloatArray
     covariance: FloatArray
+    level: Level = field(default="parameters", kw_only=True)
     graph: Graph = field(init=False, repr=False)
     root: FloatArray = field(init=False, repr=False)
     """Factors of shape (models, m, k): the covariance is ``root @ root.T``."""
@@ -87,7 +90,7 @@ class GaussianNetwork(NetworkMethods):
         rounding = _error(np.linalg.cond(correlation), len(names))
         graph = Graph({name: names[:k] for k, name in enumerate(names)})
         root = deviations[:, :, np.newaxis] * _cholesky(correlation)
-        self._settle(names, mean, covariance, graph, root, rounding, models)
+        self._settle(names, mean, covariance, graph, root, rounding, models, self.level)
 
     @classmethod
     def linear(
@@ -95,6 +98,8 @@ class GaussianNetwork(NetworkMethods):
         intercepts: Mapping[str, ArrayLike],
         deviations: Mapping[str, ArrayLike],
         coefficients: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+        *,
+        level: Level = "parameters",
     ) -> GaussianNetwork:
         """Declare a network by the linear regression of every attribute on its parents.
 
@@ -106,6 +111,8 @@ class GaussianNetwork(NetworkMethods):
             Standard deviation of the noise of every attribute, above 0.
         coefficients : mapping from str to mapping from str to float or array of shape (models,), optional
             For every attribute with parents the coefficient of each.
+        level : {"parameters", "records"}
+            What a node means, as above.
 
         Returns
         -------
@@ -156,7 +163,7 @@ class GaussianNetwork(NetworkMethods):
         # coefficients of opposite signs may cancel what they carry: the sum of the sizes of the terms tells how much
         cancelled = (np.linalg.norm(terms, axis=2, keepdims=True) / lengths).max(axis=(1, 2))
         rounding = _error(np.linalg.cond(root / lengths) * cancelled, len(names))
-        network._settle(names, mean, root @ root.swapaxes(1, 2), graph, root, rounding, models)
+        network._settle(names, mean, root @ root.swapaxes(1, 2), graph, root, rounding, models, level)
         return network
 
     def _settle(
@@ -168,13 +175,15 @@ class GaussianNetwork(NetworkMethods):
         root: FloatArray,
         rounding: float,
         models: int,
+        level: Level,
     ) -> None:
         arrays = {"mean": mean, "covariance": covariance, "root": root}
         for what, array in arrays.items():
             whole = np.ascontiguousarray(np.broadcast_to(array, (models, *array.shape[1:])))
             whole.flags.writeable = False
             object.__setattr__(self, what, whole)
-        for what, value in {"attributes": names, "graph": graph, "rounding": rounding}.items():
+        facts = {"attributes": names, "graph": graph, "rounding": rounding, "level": level_of(level)}
+        for what, value in facts.items():
             object.__setattr__(self, what, value)
 
     def read_as(
@@ -230,11 +239,6 @@ class GaussianNetwork(NetworkMethods):
         return np.linalg.norm(self.root[:, self.attributes.index(self.require(attribute))], axis=1)
 
     @property
-    def level(self) -> Level:
-        """Return what a node means: the parameter that governs the column of that name."""
-        return "parameters"
-
-    @property
     def states(self) -> Mapping[str, tuple[State, ...]]:
         """Return no states: attributes may be any number."""
         return NO_STATES
@@ -249,6 +253,7 @@ class GaussianNetwork(NetworkMethods):
         parts = [
             columns_identity(self.reading),
             repr((self.attributes, self.models, self.graph.edges)).encode(),
+            b"" if self.level == "parameters" else self.level.encode(),
             self.mean.tobytes(),
             self.root.tobytes(),
             b"" if self.posterior_draws is None else repr(self.posterior_draws).encode(),

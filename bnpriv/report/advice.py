@@ -24,7 +24,8 @@ from bnpriv.render.text import nats_text, number_text
 from bnpriv.report.analysis import quilt_calibration
 from bnpriv.report.curves import ScaleCurve, epsilon_at
 from bnpriv.report.values import Analysis
-from bnpriv.secrets.properties import Apart, Secret, apart
+from bnpriv.secrets.apart import Apart, apart
+from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPairs, pairs
 
 LIMIT = {verdict: share for share, verdict in LIMITS}["useful"]

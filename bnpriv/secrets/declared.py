@@ -11,8 +11,8 @@ from bnpriv.checks import member, type_text
 from bnpriv.errors import SecretError
 from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.networks.base import Network
+from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.properties import Apart
 from bnpriv.secrets.states import SecretPairs, all_pairs, state_pairs
 from bnpriv.secrets.values import IntervalPairs, ValuesApart, interval_pairs, value_pairs
 

@@ -1,4 +1,4 @@
-"""Secrets of the table itself: a count, proportion, total or mean of a protected column."""
+"""Secrets of the table itself: a count, proportion, total or (weighted) mean of a protected column."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from typing import final
 from bnpriv import checks
 from bnpriv.errors import SecretError
 from bnpriv.queries import Query, as_query
-from bnpriv.queries.builtin import Count, Mean, Proportion, Total
+from bnpriv.queries.builtin import Count, Linear, Mean, Proportion, Total
+from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.states import SecretPairs
-
-
-@final
-@dataclass(frozen=True)
-class Apart:
-    """All pairs of values of a property that are at most this far apart; made by `apart`."""
-
-    at_most: float
+from bnpriv.secrets.values import IntervalPairs
 
 
 @final
@@ -29,10 +23,12 @@ class Secret:
     Parameters
     ----------
     property : Query or str
-        A `count`, `proportion`, `total` or `mean`, or the text of one, that reads the protected column alone.
-    pairs : SecretPairs or Apart, optional
-        All pairs of values by default; ``bnpriv.apart(at_most=k)`` for values at most `k` apart, or
-        ``bnpriv.pairs((40, 50), ...)`` for chosen ones.
+        A `count`, `proportion`, `total` or `mean` that reads the protected column alone, or a `linear` that may read
+        further columns after it; or the text of one.
+    pairs : SecretPairs, IntervalPairs or Apart, optional
+        All pairs of values by default; ``bnpriv.apart(at_most=k)`` for values at most `k` apart,
+        ``bnpriv.pairs((40, 50), ...)`` for chosen ones, or ``bnpriv.intervals(((30, 40), (50, 60)), ...)`` for chosen
+        ranges of them.
 
     Raises
     ------
@@ -46,31 +42,34 @@ class Secret:
     Examples
     --------
     >>> import bnpriv as bp
-    >>> str(Secret(bp.count(bp.col("income") == "high"), pairs=apart(at_most=50)))
+    >>> str(Secret(bp.count(bp.col("income") == "high"), pairs=bp.apart(at_most=50)))
     'count(income == "high"), values at most 50 apart'
     """
 
     property: Query
-    pairs: SecretPairs | Apart | None = None
+    pairs: SecretPairs | IntervalPairs | Apart | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "property", as_query(self.property))
-        if not isinstance(self.property, (Count, Proportion, Total, Mean)) or len(self.property.columns) != 1:
+        alone = isinstance(self.property, (Count, Proportion, Total, Mean)) and len(self.property.columns) == 1
+        if not alone and not isinstance(self.property, Linear):
             raise SecretError(
-                "a secret is a count, proportion, total or mean of one column",
+                "a secret is a count, proportion, total or mean of one column, or a linear of some",
                 found=str(self.property),
                 remedy='Write Secret(count(col("income") == "high")).',
             )
-        if self.pairs is not None and not isinstance(self.pairs, (SecretPairs, Apart)):
+        if self.pairs is not None and not isinstance(self.pairs, (SecretPairs, IntervalPairs, Apart)):
             raise SecretError(
-                "the pairs of a secret are made by apart or pairs, or left out",
+                "the pairs of a secret are made by apart, pairs or intervals, or left out",
                 found=checks.type_text(self.pairs),
                 remedy="Write pairs=apart(at_most=50), or pairs=pairs((40, 50)).",
             )
 
     @functools.cached_property
     def column(self) -> str:
-        """Return the protected column."""
+        """Return the protected column; of a `linear` the one that is named first."""
+        if isinstance(self.property, Linear):
+            return self.property.weights[0][0]
         return next(iter(self.property.columns))
 
     def __str__(self) -> str:
@@ -79,28 +78,3 @@ class Secret:
         if isinstance(self.pairs, Apart):
             return f"{self.property}, values at most {self.pairs.at_most:g} apart"
         return f"{self.property}, {checks.listing(self.pairs.chosen)}"
-
-
-def apart(*, at_most: float) -> Apart:
-    """Choose all pairs of values of a property that are at most so far apart.
-
-    Parameters
-    ----------
-    at_most : float
-        In the property's own unit, above 0.
-
-    Returns
-    -------
-    Apart
-
-    Raises
-    ------
-    ParameterError
-        If it is not a finite number above 0.
-
-    Examples
-    --------
-    >>> apart(at_most=50)
-    Apart(at_most=50.0)
-    """
-    return Apart(checks.positive("at_most", at_most))

@@ -11,8 +11,8 @@ from typing import cast, final
 from bnpriv import checks
 from bnpriv.errors import SecretError
 from bnpriv.networks import Parameter
+from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.properties import Apart
 from bnpriv.secrets.states import SecretPairs
 
 

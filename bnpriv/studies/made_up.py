@@ -317,7 +317,7 @@ def _states(known: State | Collection[State] | None, states: Sequence[State]) ->
 
 @made_up.register
 def _(framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
-    network, schema = framework.network, framework.schema
+    network, schema = require_discrete(framework.network, "a made-up table"), framework.schema
     require_nodes(network, schema)
     model_index(framework.models, asked.model)
     for name in asked.secret:

@@ -20,7 +20,7 @@ from bnpriv.evidence.records import state_cells
 from bnpriv.frameworks import DatasetAttributePrivacy
 from bnpriv.laws import WholeLaw, summed
 from bnpriv.laws.base import log_sum
-from bnpriv.networks import DiscreteNetwork, MarkovChain, State
+from bnpriv.networks import DiscreteNetwork, MarkovChain, State, require_discrete
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.properties import Secret
@@ -155,6 +155,11 @@ class Property:
     model: int
     records: int
 
+    @property
+    def network(self) -> DiscreteNetwork:
+        """The network of the records."""
+        return require_discrete(self.framework.network, "a made-up table")
+
     @cached_property
     def form(self) -> NormalForm:
         """The property as a query."""
@@ -164,10 +169,8 @@ class Property:
     @cached_property
     def one(self) -> WholeLaw:
         """The law of what one record adds to the numerator of the property."""
-        framework = self.framework
-        return network_record_law(
-            framework.network, self.form.schema, self.secret.property, framework.column_laws, self.model
-        )
+        laws = self.framework.column_laws
+        return network_record_law(self.network, self.form.schema, self.secret.property, laws, self.model)
 
     @cached_property
     def total(self) -> WholeLaw:
@@ -290,8 +293,8 @@ def draw_with_property(
     while any(left.values()):
         rarest = min(np.exp(held.one.log_mass([value])) / count for value, count in left.items() if count)
         batch = min(RECORDS_AT_ONCE, int(1.1 / rarest) + 64) if rarest > 0 else RECORDS_AT_ONCE
-        places = draw_places(framework.network, batch, random, held.model)
-        columns = record_columns(framework.network, framework.schema, framework.column_laws, places, random)
+        places = draw_places(held.network, batch, random, held.model)
+        columns = record_columns(held.network, framework.schema, framework.column_laws, places, random)
         added = _added(held, columns[held.secret.column])
         for value, count in left.items():
             here = np.flatnonzero(added == value)[:count]

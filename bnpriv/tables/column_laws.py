@@ -293,9 +293,16 @@ def column_law(declared: object, column: Column, where: str = "the column") -> C
 
 
 def column_laws(
-    declared: DeclaredLaws, schema: Schema, states: Mapping[str, tuple[State, ...]], independent: Iterable[str]
+    declared: DeclaredLaws,
+    schema: Schema,
+    states: Mapping[str, tuple[State, ...]],
+    independent: Iterable[str],
+    centred: Iterable[str] = (),
 ) -> dict[str, tuple[ColumnLaw, ...]]:
     """Return the laws of columns, in the order of the states of their parameters; one law for an independent column.
+
+    Columns that are `centred` at a parameter that may be any number have one law too, that of a record less its
+    parameter.
 
     Raises
     ------
@@ -307,21 +314,35 @@ def column_laws(
     if not isinstance(declared, Mapping):
         found = checks.type_text(declared)
         raise FrameworkError("laws must be a mapping from columns to laws", found=found, remedy=_example("height"))
-    alone = frozenset(independent)
+    alone, about = frozenset(independent), frozenset(centred)
     laws: dict[str, tuple[ColumnLaw, ...]] = {}
     for name, given in declared.items():
         checks.member("a column with a law", name, schema.columns, error=FrameworkError)
         if name in alone:
             laws[name] = (column_law(given, schema[name], f"the independent column {name!r}"),)
+        elif name in about:
+            laws[name] = (_about_parameter(name, given, schema[name]),)
         elif name in states:
             laws[name] = _per_state(name, given, schema[name], states[name])
         else:
             raise FrameworkError(
                 "a column with a law must be a node of the network or declared independent",
                 found=repr(name),
-                remedy=_no_node(name, (*states, *alone)),
+                remedy=_no_node(name, (*states, *alone, *about)),
             )
     return laws
+
+
+def _about_parameter(name: str, given: object, column: Column) -> NumberLaw:
+    law = None if isinstance(given, Mapping) else column_law(given, column, f"{name!r} about its parameter")
+    if not isinstance(law, NumberLaw) or law.name != "norm" or dict(law.parameters)["loc"] != 0:
+        raise _refused(
+            repr(name),
+            "about a parameter that may be any number must be normal with mean 0",
+            f"{law.name}, or another mean" if isinstance(law, NumberLaw) else "something else",
+            f'Write laws={{"{name}": scipy.stats.norm(0, 8)}}: a record is its parameter plus such a number.',
+        )
+    return law
 
 
 def _per_state(name: str, given: object, column: Column, states: tuple[State, ...]) -> tuple[ColumnLaw, ...]:

@@ -219,8 +219,9 @@ def test_pgmpy_networks_are_read_in_full_precision() -> None:
     wanted = [[a, 3 * a, 2 * a], [3 * a, b, b - 3 * a], [2 * a, b - 3 * a, b - 6 * a + a + 1e-10]]
     np.testing.assert_allclose(network.covariance[0][np.ix_(order, order)], wanted, rtol=1e-12)
     assert network.mean[1][order].tolist() == pytest.approx([1.0, 6.0, 5.0])
-    with pytest.raises(bp.errors.NetworkError, match="level 'parameters'"):
-        bp.from_pgmpy(model(1.0), "records")  # type: ignore[arg-type]
+    assert bp.from_pgmpy(model(1.0), "records").level == "records"
+    with pytest.raises(bp.errors.NetworkError, match="no tables to normalize"):
+        bp.from_pgmpy(model(1.0), normalize=True)  # type: ignore[call-overload]
 
 
 def test_a_framework_file_declares_one(tmp_path) -> None:
@@ -290,11 +291,11 @@ def test_what_does_not_fit_is_refused(make, message: str) -> None:
         make()
 
 
-def test_mechanisms_that_need_finitely_many_states_refuse() -> None:
+def test_mechanisms_that_need_laws_of_columns_refuse() -> None:
     network = random_network(np.random.default_rng(5), 3)
     made = framework(network)
     plan = bp.plan(made, bp.mean("x1"), 1.0, 1e-3)
-    assert any("finitely many states" in str(reason) for _, reason in plan.refusals)
+    assert any("about its parameter" in str(reason) for _, reason in plan.refusals)
     assert {type(one.mechanism) for one in plan.calibrations} >= {bp.MarkovQuiltMechanism, bp.ColumnMechanism}
     with pytest.raises(bp.BnprivError, match="how records spread around them is not declared"):
         bp.simulate(made)

@@ -19,7 +19,8 @@ from bnpriv.frameworks import (
 )
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.parser import parse_query
-from bnpriv.secrets.properties import Secret, apart
+from bnpriv.secrets.apart import apart
+from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import pairs
 from bnpriv.tables.schema import Categorical, Integer, Real
 

@@ -91,7 +91,6 @@ def test_an_unknown_protected_column() -> None:
     "query",
     [
         bp.histogram("ill"),
-        bp.linear({"ill": 1.0}),
         bp.stack(ILL, COUGH),
         bp.count((bp.col("ill") == 1) & (bp.col("cough") == 1)),
     ],

@@ -15,7 +15,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.frameworks import bounds_belief, odds
 from bnpriv.frameworks.protected import property_secret
-from bnpriv.secrets.properties import Apart
+from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.states import SecretPairs, all_pairs
 from tests.later import Later
 

@@ -1,0 +1,290 @@
+"""Law evidence where records, or parameters, are jointly normal: linear answers are normal (claim: normal_records)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import cast, final
+
+import numpy as np
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up
+from bnpriv.errors import Refusal
+from bnpriv.evidence.constraints import Constraint, Departure, LawPair
+from bnpriv.evidence.sums import rounding_of
+from bnpriv.evidence.translation import MOST_LOST, Translation, translation
+from bnpriv.laws import Normal
+from bnpriv.networks import GaussianNetwork
+from bnpriv.queries.normal_form import NormalForm, Steps, numeric
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.values import Interval, ValuesApart
+
+REACH = 7.5
+"""Deviations from its mean within which a normal number lies but for a probability of less than 1e-13."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinearForm:
+    """Numbers that are linear in the means of columns: ``weights @ means + constant``.
+
+    Parameters
+    ----------
+    columns : tuple of str, length c
+    weights : tuple of tuple of Fraction, shape (d, c)
+    constant : tuple of Fraction, length d
+    """
+
+    columns: tuple[str, ...]
+    weights: tuple[tuple[Fraction, ...], ...]
+    constant: tuple[Fraction, ...]
+
+    @classmethod
+    def of(cls, form: NormalForm) -> LinearForm | Refusal:
+        """Return the linear form of a query, or why it has none."""
+        schema = form.schema
+        for term in form.terms:
+            if not isinstance(term, Steps) or term.exponent != 1:
+                found = f"a power of {term.column!r}" if isinstance(term, Steps) else f"a count of {term.predicate}"
+                return Refusal(
+                    required="the answer's law follows from a normal law of the columns where the answer is linear in "
+                    "them: means, totals, weighted means and stacks of these",
+                    found=found,
+                    remedy="Ask for such a query, or declare how binned columns depend on each other by "
+                    "DiscreteNetwork.from_tables.",
+                )
+        steps = [term for term in form.terms if isinstance(term, Steps)]
+        columns = [numeric(term.column, schema) for term in steps]
+        weights = tuple(
+            tuple(row.get(k, Fraction(0)) * schema.records / column.grid for k, column in enumerate(columns))
+            for row in form.rows
+        )
+        constant = tuple(
+            shift - sum((w * column.origin for w, column in zip(row, columns, strict=True)), Fraction(0))
+            for row, shift in zip(weights, form.offset, strict=True)
+        )
+        return cls(columns=tuple(term.column for term in steps), weights=weights, constant=constant)
+
+    @property
+    def matrix(self) -> FloatArray:
+        """Return the weights as doubles, shape (d, c)."""
+        return np.array([[float(w) for w in row] for row in self.weights]).reshape(len(self.weights), len(self.columns))
+
+    def without(self, column: str, by: Mapping[str, Fraction]) -> LinearForm:
+        """Return what is left of the weights once the value of a weighted sum `by` replaces a column of it."""
+        k = self.columns.index(column)
+        rows = tuple(
+            tuple(
+                Fraction(0) if j == k else weight - row[k] * by.get(name, Fraction(0)) / by[column]
+                for j, (name, weight) in enumerate(zip(self.columns, row, strict=True))
+            )
+            for row in self.weights
+        )
+        return LinearForm(columns=self.columns, weights=rows, constant=self.constant)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NormalSecret:
+    """A protected number that is normal under every model.
+
+    Parameters
+    ----------
+    name : str
+        The protected attribute.
+    weights : mapping from str to Fraction
+        Of the number as a sum of attributes, or of their means over the records; none is 0.
+    constant : float
+        What is added to that sum.
+    pairs : tuple of Pair
+        Values at most so far apart, chosen values, or intervals of them.
+    """
+
+    name: str
+    weights: Mapping[str, Fraction]
+    constant: float
+    pairs: tuple[Pair, ...]
+
+    @property
+    def farthest(self) -> Pair:
+        """Return the pair whose values are the farthest apart."""
+        return max(self.pairs, key=lambda pair: pair.farthest)
+
+    def ranges(self, law: Translation) -> list[tuple[float, float]]:
+        """Return ranges that hold all values of the secrets that count under a model."""
+        found: list[tuple[float, float]] = []
+        for pair in self.pairs:
+            if isinstance(pair, ValuesApart):
+                far, centre = REACH * law.deviation + pair.farthest, law.centre + self.constant
+                found.append((centre - far, centre + far))
+            else:
+                found += [_range(side) for side in (pair.first, pair.second)]
+        return found
+
+
+def _range(side: object) -> tuple[float, float]:
+    if isinstance(side, Interval):
+        return side.low, side.high
+    values = [float(value) for value in cast("frozenset[float]", side)]
+    return min(values), max(values)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NormalLaws:
+    """The laws of a linear answer under secrets of a jointly normal model.
+
+    Parameters
+    ----------
+    network : GaussianNetwork
+    form : NormalForm
+        The query.
+    linear : LinearForm
+        The same, in the means of the columns.
+    secrets : tuple of NormalSecret
+    own : mapping from str to float, or None
+        For every queried column the variance of a record about the parameter of its column; None where the network is
+        one of records.
+    assumptions : tuple of str
+        What must hold outside the library.
+    """
+
+    network: GaussianNetwork
+    form: NormalForm
+    linear: LinearForm
+    secrets: tuple[NormalSecret, ...]
+    own: Mapping[str, float] | None
+    assumptions: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def dimension(self) -> int:
+        """Return how many numbers the answer has."""
+        return len(self.linear.weights)
+
+    @property
+    def rounding(self) -> float:
+        """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
+        steps = [numeric(name, self.form.schema) for name in self.linear.columns]
+        # a value is off by half a step, and by the rounding of the step that it is found to be nearest to
+        moved = [
+            float(column.grid) * (1 + 2.0**-40 + 16 * column.steps * UNIT_ROUNDOFF)
+            + 8 * UNIT_ROUNDOFF * max(abs(column.lower), abs(column.upper))
+            for column in steps
+        ]
+        return up(float(np.abs(self.linear.matrix).sum(axis=0) @ np.array(moved)) + rounding_of(self.form), 8)
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return one constraint per protected attribute and model."""
+        return self._constraints
+
+    @cached_property
+    def _constraints(self) -> tuple[Constraint, ...]:
+        return tuple(
+            Constraint(protected=secret.name, model=model, record=None, pairs=(self._pair(secret, model),))
+            for secret in self.secrets
+            for model in range(self.network.models)
+        )
+
+    def _pair(self, secret: NormalSecret, model: int) -> LawPair:
+        """Return the laws of the answer under the two secrets that are the farthest apart."""
+        fixed = self._determined(secret, model)
+        sums = np.array([float(secret.weights.get(name, 0)) for name in self.network.attributes])
+        law = translation(self.network, model, sums, self.linear.columns, fixed)
+        law = _of_means(law, self.form.schema.records) if self.own is None else law
+        matrix, pair = self.linear.matrix, secret.farthest
+        at = law.centre + secret.constant
+        base = matrix @ law.mean + np.array([float(shift) for shift in self.linear.constant])
+        centres = [base + matrix @ law.slope * (value - at) for value in _two_values(pair, at)]
+        covariance = self._covariance(law, secret, fixed)
+        moves = np.abs(matrix) @ (np.abs(law.slope) + law.slope_error) * pair.farthest
+        unsure = float((np.abs(matrix) @ law.slope_error).sum()) * pair.farthest
+        unsure += 8 * UNIT_ROUNDOFF * float(sum(np.abs(centre).sum() for centre in centres))
+        return LawPair(
+            pair=str(pair),
+            first=Normal(centres[0], covariance),
+            second=Normal(centres[1], covariance),
+            rounding=up(self.rounding + unsure),
+            kind="certified",
+            departure=Departure(
+                mass=self._clamped(secret, law),
+                moves=moves * (1 + 16 * len(self.linear.columns) * UNIT_ROUNDOFF),
+            ),
+        )
+
+    def _covariance(self, law: Translation, secret: NormalSecret, fixed: str | None) -> FloatArray:
+        """Return the covariance of the answer given the secret, rounded down in every direction."""
+        matrix = self.linear.matrix
+        free = matrix if fixed is None else self.linear.without(fixed, secret.weights).matrix
+        variances = self._own / self.form.schema.records
+        found = free @ law.covariance @ free.T + (matrix * variances) @ matrix.T
+        carried = np.abs(free) @ np.sqrt(np.diagonal(law.covariance)) + np.abs(matrix) @ np.sqrt(variances)
+        return _rounded_down(found, carried)
+
+    def _determined(self, secret: NormalSecret, model: int) -> str | None:
+        """Return a queried column that the secret and the others determine, if there is one, the largest."""
+        if not set(secret.weights) <= set(self.linear.columns):
+            return None
+        return max(secret.weights, key=lambda name: abs(secret.weights[name]) * self.network.deviation(name)[model])
+
+    @property
+    def _own(self) -> FloatArray:
+        """Return the variance of a record about the parameter of its column, for every queried column."""
+        return np.array([0.0 if self.own is None else self.own[name] for name in self.linear.columns])
+
+    def _clamped(self, secret: NormalSecret, law: Translation) -> float:
+        """Return the largest probability, under a secret, that any record is clamped in any queried column."""
+        from scipy.special import ndtr
+
+        total, at = 0.0, law.centre + secret.constant
+        spread = np.sqrt(law.spread**2 + self._own) * (1 + 8 * UNIT_ROUNDOFF)
+        ends = [end for ends in secret.ranges(law) for end in ends]
+        for k, name in enumerate(self.linear.columns):
+            column, worst = numeric(name, self.form.schema), 0.0
+            for value in ends:
+                centre = law.mean[k] + law.slope[k] * (value - at)
+                off = abs(value - at) * law.slope_error[k] + 8 * UNIT_ROUNDOFF * (abs(centre) + abs(value))
+                gaps = np.array([column.upper - centre - off, centre - column.lower - off]) / spread[k]
+                tails = cast(FloatArray, ndtr(-gaps))
+                worst = max(worst, 1.0 if gaps.min() <= 0 else float(tails.sum()))
+            total += self.form.schema.records * worst
+        return min(1.0, total * (1 + 1e-9))
+
+
+def _of_means(law: Translation, records: int) -> Translation:
+    """Return the law of the means of independent records from that of one record."""
+    return replace(law, deviation=law.deviation / math.sqrt(records), covariance=law.covariance / records)
+
+
+def _two_values(pair: Pair, centre: float) -> tuple[float, float]:
+    """Return the two values of a pair that are farthest apart; for values at most so far apart two around `centre`."""
+    if isinstance(pair, ValuesApart):
+        return centre - pair.farthest / 2, centre + pair.farthest / 2
+    (low, high), (other_low, other_high) = _range(pair.first), _range(pair.second)
+    return (low, other_high) if other_high - low >= high - other_low else (high, other_low)
+
+
+def _rounded_down(covariance: FloatArray, carried: FloatArray) -> FloatArray:
+    """Return a covariance less what rounding can have added to it in any direction; 0 if that cannot be told.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (d, d)
+    carried : ndarray of shape (d,)
+        The sum of the sizes of the terms of each number, which may have cancelled.
+    """
+    deviations = np.sqrt(np.diagonal(covariance))
+    some = deviations > 0
+    found = np.zeros_like(covariance)
+    if not some.any():
+        return found
+    block = np.ix_(some, some)
+    least = float(np.linalg.eigvalsh(covariance[block] / np.outer(deviations[some], deviations[some]))[0])
+    cancelled = float((carried[some] / deviations[some]).max()) ** 2
+    lost = 64 * len(some) * (len(some) + 8) * UNIT_ROUNDOFF * cancelled / max(least, UNIT_ROUNDOFF)
+    if lost <= MOST_LOST:
+        found[block] = covariance[block] * (1 - lost)
+    return found
