@@ -361,7 +361,9 @@ def test_options_of_mechanisms_that_merely_count_as_true_are_refused(build: Call
     assert says in refusal(build)
 
 
-@pytest.mark.parametrize("sampler", [3, "secure", object(), 0, SecureSampler], ids=lambda sampler: type(sampler).__name__)
+@pytest.mark.parametrize(
+    "sampler", [3, "secure", object(), 0, SecureSampler], ids=lambda sampler: type(sampler).__name__
+)
 def test_what_draws_no_noise_is_refused_before_any_data_are_read(sampler: object) -> None:
     calibration = bp.plan(STUDENT, "mean(height)", 1.0).best
     found = refusal(lambda: ANY.release(calibration, "no such file.csv", sampler=sampler))
