@@ -239,6 +239,19 @@ def dataset() -> Kind:
     return Kind(framework, COUGHS, "coughs", "ill", patients())
 
 
+def normal() -> Kind:
+    """A property of a table of normal records: the mean income, values at most 2 apart."""
+    network = bp.GaussianNetwork.linear(
+        {"income": 100.0, "school": 12.0, "sat": 640.0},
+        {"income": 5.0, "school": 2.0, "sat": 50.0},
+        {"school": {"income": 0.1}, "sat": {"school": 10.0}},
+        level="records",
+    )
+    secret = bp.Secret(bp.mean("income"), pairs=bp.apart(at_most=2))
+    framework = bp.DatasetAttributePrivacy(network, SCHOOL, {"income": secret}, source=SOURCE)
+    return Kind(framework, bp.mean("sat"), "sat", "income", network)
+
+
 def laws() -> Kind:
     """Two laws of one answer, declared without a network."""
     pair = bp.laws.Atoms(range(RECORDS + 1), [1 / 101] * 101), bp.laws.Atoms.binomial(RECORDS, 0.5)
@@ -253,6 +266,7 @@ def networks() -> Kind:
 
 
 KINDS = {
-    build.__name__: build for build in (discrete, interval, gaussian, density, chain, records, dataset, laws, networks)
+    build.__name__: build
+    for build in (discrete, interval, gaussian, density, chain, records, dataset, normal, laws, networks)
 }
 """How each kind is built; the names are the columns of the table of verbs."""

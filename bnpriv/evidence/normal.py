@@ -20,7 +20,7 @@ from bnpriv.laws import Normal
 from bnpriv.networks import GaussianNetwork
 from bnpriv.queries.normal_form import NormalForm, Steps, numeric
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.values import Interval, ValuesApart
+from bnpriv.secrets.values import ValuesApart, farthest_values, value_range
 
 REACH = 7.5
 """Deviations from its mean within which a normal number lies but for a probability of less than 1e-13."""
@@ -121,15 +121,8 @@ class NormalSecret:
                 far, centre = REACH * law.deviation + pair.farthest, law.centre + self.constant
                 found.append((centre - far, centre + far))
             else:
-                found += [_range(side) for side in (pair.first, pair.second)]
+                found += [value_range(side) for side in (pair.first, pair.second)]
         return found
-
-
-def _range(side: object) -> tuple[float, float]:
-    if isinstance(side, Interval):
-        return side.low, side.high
-    values = [float(value) for value in cast("frozenset[float]", side)]
-    return min(values), max(values)
 
 
 @final
@@ -189,17 +182,28 @@ class NormalLaws:
             for model in range(self.network.models)
         )
 
-    def _pair(self, secret: NormalSecret, model: int) -> LawPair:
-        """Return the laws of the answer under the two secrets that are the farthest apart."""
+    def values(self, protected: str, model: int) -> tuple[float, float]:
+        """Return the two values of a secret that stand for all pairs of it."""
+        secret = next(each for each in self.secrets if each.name == protected)
+        return farthest_values(secret.farthest, self._law(secret, model).centre + secret.constant)
+
+    def _law(self, secret: NormalSecret, model: int) -> Translation:
+        """Return how a secret moves the means of the queried columns."""
         fixed = self._determined(secret, model)
         sums = np.array([float(secret.weights.get(name, 0)) for name in self.network.attributes])
         law = translation(self.network, model, sums, self.linear.columns, fixed)
-        law = _of_means(law, self.form.schema.records) if self.own is None else law
-        matrix, pair = self.linear.matrix, secret.farthest
-        at = law.centre + secret.constant
+        return _of_means(law, self.form.schema.records) if self.own is None else law
+
+    def _pair(self, secret: NormalSecret, model: int) -> LawPair:
+        """Return the laws of the answer under the two secrets that are the farthest apart."""
+        law, pair = self._law(secret, model), secret.farthest
+        matrix, at = self.linear.matrix, law.centre + secret.constant
         base = matrix @ law.mean + np.array([float(shift) for shift in self.linear.constant])
-        centres = [base + matrix @ law.slope * (value - at) for value in _two_values(pair, at)]
-        covariance = self._covariance(law, secret, fixed)
+        centres = [base + matrix @ law.slope * (value - at) for value in farthest_values(pair, at)]
+        covariance = self._covariance(law, secret, model)
+        if self._independent(secret):
+            law_of_both = Normal(base, covariance)
+            return LawPair(pair=str(pair), first=law_of_both, second=law_of_both, rounding=0.0)
         moves = np.abs(matrix) @ (np.abs(law.slope) + law.slope_error) * pair.farthest
         unsure = float((np.abs(matrix) @ law.slope_error).sum()) * pair.farthest
         unsure += 8 * UNIT_ROUNDOFF * float(sum(np.abs(centre).sum() for centre in centres))
@@ -215,9 +219,16 @@ class NormalLaws:
             ),
         )
 
-    def _covariance(self, law: Translation, secret: NormalSecret, fixed: str | None) -> FloatArray:
+    def _independent(self, secret: NormalSecret) -> bool:
+        """Return whether the graph says that the secret tells nothing of the queried columns, clamped or not."""
+        asked = frozenset(self.linear.columns)
+        return asked.isdisjoint(secret.weights) and not any(
+            self.network.graph.frontier(name, asked) for name in secret.weights
+        )
+
+    def _covariance(self, law: Translation, secret: NormalSecret, model: int) -> FloatArray:
         """Return the covariance of the answer given the secret, rounded down in every direction."""
-        matrix = self.linear.matrix
+        matrix, fixed = self.linear.matrix, self._determined(secret, model)
         free = matrix if fixed is None else self.linear.without(fixed, secret.weights).matrix
         variances = self._own / self.form.schema.records
         found = free @ law.covariance @ free.T + (matrix * variances) @ matrix.T
@@ -257,14 +268,6 @@ class NormalLaws:
 def _of_means(law: Translation, records: int) -> Translation:
     """Return the law of the means of independent records from that of one record."""
     return replace(law, deviation=law.deviation / math.sqrt(records), covariance=law.covariance / records)
-
-
-def _two_values(pair: Pair, centre: float) -> tuple[float, float]:
-    """Return the two values of a pair that are farthest apart; for values at most so far apart two around `centre`."""
-    if isinstance(pair, ValuesApart):
-        return centre - pair.farthest / 2, centre + pair.farthest / 2
-    (low, high), (other_low, other_high) = _range(pair.first), _range(pair.second)
-    return (low, other_high) if other_high - low >= high - other_low else (high, other_low)
 
 
 def _rounded_down(covariance: FloatArray, carried: FloatArray) -> FloatArray:

@@ -25,10 +25,11 @@ from bnpriv.networks import DiscreteNetwork, Network, drivers
 from bnpriv.networks.joined import joined
 from bnpriv.queries.base import Query
 from bnpriv.render.text import name_text
-from bnpriv.secrets.declared import Protect, secrets_of
+from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.declared import Protect, secrets_of, usual_pairs
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Secret
-from bnpriv.secrets.states import all_pairs, pairs
+from bnpriv.secrets.states import pairs
 
 
 @final
@@ -123,7 +124,9 @@ def subject_of_network(network: Network, protect: Protect) -> Subject:
     if isinstance(given, Mapping):
         # a property of a table is about all values of its column
         declared = cast("Mapping[str, object]", given)
-        given = {name: None if isinstance(each, Secret) else each for name, each in declared.items()}
+        given = {
+            name: _of_column(network, name) if isinstance(each, Secret) else each for name, each in declared.items()
+        }
     secrets = secrets_of(network, given)
     require_possible(network, secrets)
     return Subject(
@@ -132,6 +135,12 @@ def subject_of_network(network: Network, protect: Protect) -> Subject:
         protected=tuple(_in_words(network, name, chosen) for name, chosen in secrets.items()),
         source=None if network.posterior_draws is None else network.posterior_draws.source,
     )
+
+
+def _of_column(network: Network, name: str) -> Apart | None:
+    """Return the secrets of the column of a property: all states, or values as far apart as usual."""
+    usual = usual_pairs(network, name)
+    return Apart(usual[0].farthest) if usual and name not in network.states else None
 
 
 def _in_words(network: Network, name: str, chosen: tuple[Pair, ...]) -> ProtectedSecret:
@@ -172,7 +181,7 @@ def _(framework: DatasetAttributePrivacy, query: Query | None) -> Subject:
     network = framework.network
     return Subject(
         network=network,
-        secrets={name: all_pairs(network.states[name]) for name in framework.protect},
+        secrets={name: usual_pairs(network, name) for name in framework.protect},
         protected=framework.protected_secrets,
         source=framework.source,
         framework=framework,

@@ -24,7 +24,7 @@ from bnpriv.networks import GaussianNetwork
 from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.render import number_text, set_text
 from bnpriv.render.two_curves import TwoCurves
-from bnpriv.secrets.values import ContinuousPair, IntervalPair
+from bnpriv.secrets.values import ContinuousPair, farthest_values
 
 CONDITIONAL_POINTS = 241
 PLOTTED_DEVIATIONS = 4.0
@@ -189,14 +189,6 @@ def two_normals(network: GaussianNetwork, protected: str, name: str, pair: Conti
         title=f"{name} given two secrets",
         desc=overlap_text(name, f"{secrets[0]:g} against {secrets[1]:g}"),
     )
-
-
-def farthest_values(pair: ContinuousPair, centre: float) -> tuple[float, float]:
-    """Return the two values of a pair that are farthest apart; for values so far apart two around `centre`."""
-    if not isinstance(pair, IntervalPair):
-        return centre - pair.farthest / 2, centre + pair.farthest / 2
-    first, second = pair.first, pair.second
-    return (first.low, second.high) if first.high < second.low else (first.high, second.low)
 
 
 def _unit_distance(network: GaussianNetwork, protected: str, border: Sequence[str]) -> FloatArray:

@@ -162,6 +162,22 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     return IntervalPairs(tuple(_pair(pair) for pair in chosen))
 
 
+def value_range(side: object) -> tuple[float, float]:
+    """Return the least and the largest value of a secret that is an interval or a set of numbers."""
+    if isinstance(side, Interval):
+        return side.low, side.high
+    values = [float(value) for value in cast("frozenset[float]", side)]
+    return min(values), max(values)
+
+
+def farthest_values(pair: Pair, centre: float) -> tuple[float, float]:
+    """Return the two values of a pair that are farthest apart; for values so far apart two around `centre`."""
+    if isinstance(pair, ValuesApart):
+        return centre - pair.farthest / 2, centre + pair.farthest / 2
+    (low, high), (other_low, other_high) = value_range(pair.first), value_range(pair.second)
+    return (low, other_high) if other_high - low >= high - other_low else (high, other_low)
+
+
 def of_values(pairs: Iterable[Pair]) -> tuple[ContinuousPair, ...]:
     """Return pairs of secrets that must be values or intervals.
 

@@ -24,6 +24,7 @@ from bnpriv.frameworks import (
 )
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, State, require_discrete
 from bnpriv.queries.arrays import cleaned
+from bnpriv.studies.normal import normal_parameters, normal_records
 from bnpriv.studies.parameters import Assumed, draw_parameters, law_given, model_index, require_laws, secret_probability
 from bnpriv.studies.records import (
     Property,
@@ -35,6 +36,7 @@ from bnpriv.studies.records import (
     state_values,
     step_laws,
 )
+from bnpriv.tables.column_laws import NumberLaw
 from bnpriv.tables.schema import Categorical, Column, Integer, Schema
 
 MadeUpColumns = Mapping[str, NDArray[Any]]
@@ -125,7 +127,22 @@ def of_parameters(network: object, framework: DistributionalAttributePrivacy, as
 
 @of_parameters.register
 def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
-    return _forward(framework, require_forward(network), asked)
+    schema = framework.schema
+    if network.forward is not None or not set(schema.columns) <= set(framework.column_laws):
+        return _forward(framework, require_forward(network), asked)
+    if len(asked.secret) > 1:
+        raise one_secret(asked.secret)
+    model_index(framework.models, asked.model)
+    centres, share = normal_parameters(network, asked.secret, asked.model, asked.random)
+    # a column about a parameter has the law of its distance from it, which is not clamped
+    spread = {name: dict(cast(NumberLaw, framework.column_laws[name][0]).parameters)["scale"] for name in centres}
+    columns = {
+        name: _held(column, centres[name] + spread[name] * asked.random.standard_normal(asked.records))
+        if name in centres
+        else framework.column_laws[name][0].sample(asked.records, asked.random)
+        for name, column in schema.columns.items()
+    }
+    return MadeUp(columns=columns, probability=share)
 
 
 @of_parameters.register
@@ -145,7 +162,8 @@ def require_forward(network: GaussianNetwork) -> DensityNetwork:
         raise FrameworkError(
             "made-up records need the law of every column given the number that its parameter is",
             found="parameters alone: how records spread around them is not declared",
-            remedy="Read a model with columns by bnpriv.from_pymc, or declare parameters in steps and laws of columns.",
+            remedy="Pass laws={column: scipy.stats.norm(0, 8), ...} to the framework: a record is its parameter plus "
+            "such a number. Or read a model with columns by bnpriv.from_pymc.",
         )
     return network.forward
 
@@ -317,26 +335,45 @@ def _states(known: State | Collection[State] | None, states: Sequence[State]) ->
 
 @made_up.register
 def _(framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
-    network, schema = require_discrete(framework.network, "a made-up table"), framework.schema
-    require_nodes(network, schema)
+    require_nodes(framework.network, framework.schema)
     model_index(framework.models, asked.model)
     for name in asked.secret:
         checks.member("a protected column", name, framework.protect, error=SecretError)
+    if len(asked.secret) > 1:
+        raise one_secret(asked.secret)
+    return of_records(framework.network, framework, asked)
+
+
+def one_secret(given: Assumed) -> SecretError:
+    """Return the refusal of several secrets at once."""
+    return SecretError(
+        "a table is made up with one property given",
+        found=f"the properties of {listing(given)}",
+        remedy="Assume the value of one of them.",
+    )
+
+
+@singledispatch
+def of_records(network: object, framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
+    """Draw records of a network, given a property of their table; by default from its tables."""
+    network, schema = require_discrete(framework.network, "a made-up table"), framework.schema
     if not asked.secret:
         places = draw_places(network, asked.records, asked.random, asked.model)
         columns = record_columns(network, schema, framework.column_laws, places, asked.random)
         return MadeUp(columns=columns)
-    if len(asked.secret) > 1:
-        raise SecretError(
-            "a table is made up with one property given",
-            found=f"the properties of {listing(asked.secret)}",
-            remedy="Assume the value of one of them.",
-        )
     ((name, known),) = asked.secret.items()
     held = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
     numerators = held.numerators((known,) if isinstance(known, (str, int, float)) else known)
     columns = draw_with_property(held, numerators, asked.random)
     return MadeUp(columns=columns, probability=min(1.0, math.exp(held.log_mass(numerators))))
+
+
+@of_records.register
+def _(network: GaussianNetwork, framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
+    schema = Schema(records=asked.records, columns=framework.schema.columns)
+    properties = {name: secret.property for name, secret in framework.protect.items()}
+    columns, share = normal_records(network, schema, properties, asked.secret, asked.model, asked.random)
+    return MadeUp(columns={name: _held(schema[name], columns[name]) for name in schema.columns}, probability=share)
 
 
 @made_up.register

@@ -20,7 +20,7 @@ from bnpriv.evidence.records import state_cells
 from bnpriv.frameworks import DatasetAttributePrivacy
 from bnpriv.laws import WholeLaw, summed
 from bnpriv.laws.base import log_sum
-from bnpriv.networks import DiscreteNetwork, MarkovChain, State, require_discrete
+from bnpriv.networks import DiscreteNetwork, MarkovChain, Network, State, require_discrete
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.properties import Secret
@@ -88,7 +88,7 @@ def record_columns(
     return {name: _values(network, schema, laws, name, places[name], random) for name in schema.columns}
 
 
-def require_nodes(network: DiscreteNetwork, schema: Schema) -> None:
+def require_nodes(network: Network, schema: Schema) -> None:
     """Refuse a schema with columns that the network says nothing about.
 
     Raises

@@ -21,6 +21,7 @@ from bnpriv.evidence.constraints import Constraint
 from bnpriv.evidence.counts import Counts
 from bnpriv.evidence.dataset import network_record_law
 from bnpriv.evidence.draws import sampled_laws
+from bnpriv.evidence.normal import NormalLaws
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -226,6 +227,9 @@ def _decided_states(framework: Framework, calibration: Calibration) -> tuple[str
 
 @of_parameters.register
 def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, calibration: Calibration) -> Scene:
+    evidence = laws(framework, calibration.query)
+    if isinstance(evidence, NormalLaws):
+        return _of_normals(framework, evidence, calibration)
     forward = require_forward(network)
     return _forward(framework, forward, calibration, _near(network, framework))
 
@@ -328,13 +332,24 @@ def _(network: MarkovChain, framework: ValuePrivacy, calibration: Calibration) -
     return Learned(protected=network.column, pair=pair, model=model, sides=(sides[0], sides[1]))
 
 
+def _of_normals(framework: Framework, evidence: NormalLaws, calibration: Calibration) -> Scene:
+    """Return the scene of normal laws: of the two values that decided the noise, and are the farthest apart."""
+    constraint, decided = _constraint(framework, calibration)
+    first, second = (Interval(value, value) for value in evidence.values(constraint.protected, constraint.model))
+    scene = _of_pairs(constraint, decided)
+    return replace(scene, pair=IntervalPair(first, second))
+
+
 @scene_of.register
 def _(framework: DatasetAttributePrivacy, calibration: Calibration) -> Scene:
+    evidence = laws(framework, calibration.query)
+    if isinstance(evidence, NormalLaws):
+        return _of_normals(framework, evidence, calibration)
     constraint, decided = _constraint(framework, calibration)
+    network = require_discrete(framework.network, "a rehearsal")
     secret, model = framework.protect[constraint.protected], constraint.model
-    both = network_record_law(
-        framework.network, framework.schema, stack(secret.property, calibration.query), framework.column_laws, model
-    )
+    asked = stack(secret.property, calibration.query)
+    both = network_record_law(network, framework.schema, asked, framework.column_laws, model)
     values = [int(value) for value in np.unique(both.columns[0])]
     if len(values) > 2:
         return _of_pairs(constraint, decided)
