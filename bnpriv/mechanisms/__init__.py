@@ -9,6 +9,7 @@ from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.directional_uncertainty import DirectionalUncertaintyMechanism
 from bnpriv.mechanisms.eigenvector import EigenvectorMechanism
+from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
@@ -44,6 +45,7 @@ __all__ = [
     "Decision",
     "DirectionalUncertaintyMechanism",
     "EigenvectorMechanism",
+    "ExpectedValueMechanism",
     "GroupPrivacyMechanism",
     "LawDecision",
     "MarkovChainMechanism",

@@ -94,7 +94,7 @@ def normal_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
     if isinstance(found, Refusal):
         return found
     for each in found:
-        refusal = _refusal(each)
+        refusal = normal_refusal(each)
         if refusal is not None:
             return refusal
     return found
@@ -110,7 +110,8 @@ def law_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
     return found
 
 
-def _refusal(each: NormalPair) -> Refusal | None:
+def normal_refusal(each: NormalPair) -> Refusal | None:
+    """Return why the laws of a pair are not normal laws with one covariance, or None if they are."""
     if not (isinstance(each.pair.first, Normal) and isinstance(each.pair.second, Normal)):
         return NOT_NORMAL
     if each.pair.departure is not None:

@@ -198,7 +198,7 @@ def test_changed_noise_is_refused() -> None:
     calibration = OptimalGaussianMechanism().calibrate(framework, framework.query, epsilon=0.1, delta=1e-3)
     smaller = CorrelatedGaussian(np.array(calibration.noise.needed) / 4)
     with pytest.raises(RefusedError, match="what its mechanism returned"):
-        bp.release(dataclasses.replace(calibration, noise=smaller), {"a": [1.0] * 100, "b": [1.0] * 100})
+        bp.release(dataclasses.replace(calibration, noise=smaller), None)
 
 
 def test_plan_finds_them() -> None:

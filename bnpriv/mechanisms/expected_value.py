@@ -1,0 +1,99 @@
+"""Noise for the gap of the means of laws that are translations of one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from bnpriv.divergences import CONSTANTS, GaussianConstant
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.covariance_noise import declares_normal_laws
+from bnpriv.mechanisms.moved_laws import MovedQuestion, TranslationNoise, scale_for
+from bnpriv.mechanisms.search import found_scale
+from bnpriv.mechanisms.translations import MovedLaw
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.queries.base import Query
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ExpectedValueMechanism(Mechanism):
+    """The same noise on every number, for the largest gap of means of laws that are translations of one another.
+
+    Parameters
+    ----------
+    noise : {"laplace", "gaussian"}
+        Laplace noise for the 1-norm of the gap; Gaussian noise for the 2-norm, which needs delta above 0.
+    constant : {"analytic", "textbook", "lecture"}
+        Of Gaussian noise: the exact curve; the square root of 2 log(1.25/delta), or of 2 log(2/delta), over epsilon.
+    beyond_proof : bool
+        Waive the refusal of an epsilon above 1 with the last two constants; the guarantee then names the delta that
+        holds.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If an option is none of these.
+
+    Notes
+    -----
+    docs/claims/expected_value.md. Theorems 4.1 and 4.2 of Chen, Ohrimenko, "Protecting Global Properties of Datasets
+    with Distribution Privacy Mechanisms" (AISTATS 2023).
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> from bnpriv.laws import Atoms
+    >>> pair = (Atoms([0, 1, 2], [0.2, 0.5, 0.3]), Atoms([3, 4, 5], [0.2, 0.5, 0.3]))
+    >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
+    >>> round(bp.mechanisms.ExpectedValueMechanism().calibrate(framework, epsilon=0.5).scale, 6)
+    6.0
+    """
+
+    noise: TranslationNoise = "laplace"
+    constant: GaussianConstant = "analytic"
+    beyond_proof: bool = False
+    large_delta: bool = False
+    claim: ClassVar[str] = "expected_value.md"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian"), "constant": CONSTANTS}
+
+    def concerns(self, framework: Framework) -> bool:
+        """Return whether normal laws were declared."""
+        return declares_normal_laws(framework)
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        question = self._question(framework, query, epsilon, delta)
+        return question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        question = self._question(framework, query, epsilon, delta)
+        evidence, moved, ratio = question.answered()
+
+        def alone(each: MovedLaw) -> float:
+            return scale_for(each.farthest(question.norm) + each.pair.rounding, ratio)
+
+        scale = 0.0 if question.free(moved) else found_scale(max(map(alone, moved)), epsilon, delta)
+        law = Laplace if self.noise == "laplace" else Gaussian
+        noise = law(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
+        certificate = question.certificate(
+            evidence, moved, noise, alone, theorem="Expected value mechanism", claim=self.claim
+        )
+        return noise, certificate, question.spent(scale)
+
+    def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> MovedQuestion:
+        return MovedQuestion(
+            framework=framework,
+            query=query,
+            epsilon=epsilon,
+            delta=delta,
+            noise=self.noise,
+            constant=self.constant,
+        )

@@ -1,0 +1,153 @@
+"""What the mechanisms for translations of one law share: what they refuse, and what is left of epsilon and delta."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, down
+from bnpriv.divergences import GaussianConstant, constant_refusal, delta_of_constant, gaussian_ratio
+from bnpriv.errors import Refusal
+from bnpriv.evidence import Laws, laws
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, declares_normal_laws
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.laws_certificate import law_certificate
+from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.mechanisms.translations import MovedLaw, translations
+from bnpriv.noise.continuous import Noise
+from bnpriv.queries.base import Query
+
+TranslationNoise = Literal["laplace", "gaussian"]
+
+MOVED_RULE = "one law is the other, moved by the gap of the means"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MovedQuestion:
+    """A question to a mechanism for laws that are translations of one another.
+
+    Parameters
+    ----------
+    framework : Framework
+    query : Query
+    epsilon, delta : float
+    noise : {"laplace", "gaussian"}
+    constant : {"analytic", "textbook", "lecture"}
+        Of Gaussian noise.
+    """
+
+    framework: Framework
+    query: Query
+    epsilon: float
+    delta: float
+    noise: TranslationNoise
+    constant: GaussianConstant
+
+    @property
+    def norm(self) -> int:
+        """The norm in which the noise hides a gap."""
+        return 1 if self.noise == "laplace" else 2
+
+    def refusal(self, *, beyond_proof: bool, large_delta: bool) -> Refusal | None:
+        """Return why there is no such noise, or None if there is."""
+        refusal = noise_refusal(self.noise, self.framework, self.delta, large_delta=large_delta)
+        if self.noise == "gaussian":
+            refusal = refusal or constant_refusal(self.constant, self.epsilon, beyond_proof=beyond_proof)
+        found = refusal or self.found()
+        if isinstance(found, Refusal):
+            return found
+        ratio = self.ratio(found[1])
+        return ratio if isinstance(ratio, Refusal) else None
+
+    def found(self) -> tuple[Laws, list[MovedLaw]] | Refusal:
+        """Return the laws and their translations, or why there are none."""
+        evidence = laws(self.framework, self.query)
+        if isinstance(evidence, Refusal):
+            return evidence
+        moved = translations(evidence)
+        return moved if isinstance(moved, Refusal) else (evidence, moved)
+
+    def answered(self) -> tuple[Laws, list[MovedLaw], float]:
+        """Return the laws, their translations and how long a gap may be for noise of scale 1.
+
+        Raises
+        ------
+        RefusedError
+            Where `refusal` returns a reason.
+        """
+        found = self.found()
+        if isinstance(found, Refusal):
+            raise found.error()
+        ratio = self.ratio(found[1])
+        if isinstance(ratio, Refusal):
+            raise ratio.error()
+        return *found, ratio
+
+    def ratio(self, moved: Sequence[MovedLaw]) -> float | Refusal:
+        """Return how long a gap may be for noise of scale 1, once what differs by rounding is paid for."""
+        masses, uneven = max(each.masses for each in moved), max(each.uneven for each in moved)
+        epsilon = down(self.epsilon - masses)
+        if self.noise == "laplace" and epsilon > 0 and uneven == 0:
+            return epsilon
+        spent = math.exp(self.epsilon) * uneven
+        delta = down(self.delta * (1 - TAIL_SHARE) * math.exp(-masses) - spent, 16)
+        if self.noise == "gaussian" and epsilon > 0 and delta > 0:
+            return gaussian_ratio(epsilon, delta, self.constant)
+        return Refusal(
+            required="what the two laws of a pair differ in by rounding must be below epsilon and delta",
+            found=f"{max(masses, uneven):.3g}, with {self.noise} noise",
+            remedy="Declare one law, moved, or one covariance, or ask for a larger epsilon or delta.",
+        )
+
+    def free(self, moved: Sequence[MovedLaw]) -> bool:
+        """Return whether all laws of a pair are the same, and rounding costs nothing without noise."""
+        same = all(each.farthest(2) == 0 and each.masses + each.uneven == 0 for each in moved)
+        exact = declares_normal_laws(self.framework) or all(each.pair.rounding == 0 for each in moved)
+        return same and exact
+
+    def spent(self, scale: float) -> float:
+        """Return the delta that the guarantee needs."""
+        if self.noise == "laplace" or scale == 0:
+            return 0.0
+        return delta_of_constant(self.epsilon, self.delta, self.constant)
+
+    def certificate(
+        self,
+        evidence: Laws,
+        moved: Sequence[MovedLaw],
+        noise: Noise,
+        alone: Callable[[MovedLaw], float],
+        *,
+        theorem: str,
+        claim: str,
+    ) -> Certificate:
+        """Return why the noise is enough; `alone` is the scale that a pair needs by itself."""
+        scale = max(noise.scales)
+        rows = sorted(((alone(each), place) for place, each in enumerate(moved)), reverse=True)
+        decisions = [
+            LawDecision(
+                protected=moved[place].protected,
+                pair=moved[place].pair.pair,
+                model=moved[place].model,
+                rule=MOVED_RULE,
+                distance=Bound(0.0, moved[place].farthest(self.norm), moved[place].pair.kind),
+                kind=moved[place].pair.kind,
+                scale=scale if rank == 0 else min(scale, needed),
+                noise=self.noise,
+                first=moved[place].pair.first,
+                second=moved[place].pair.second,
+            )
+            for rank, (needed, place) in enumerate(rows)
+        ]
+        name = theorem if self.noise == "laplace" else f"{theorem}, {self.constant} constant"
+        return law_certificate(self.framework, self.query, evidence, decisions, theorem=name, claim=claim)
+
+
+def scale_for(far: float, ratio: float) -> float:
+    """Return the scale of noise that hides a distance, rounded up."""
+    return far / ratio * (1 + 8 * UNIT_ROUNDOFF)

@@ -1,0 +1,145 @@
+"""Pairs of laws that are translations of one another: by what, and how closely."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.errors import Refusal
+from bnpriv.evidence import LawPair, Laws
+from bnpriv.laws import Atoms, Normal
+from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, normal_refusal
+
+SHIFT_ROUNDING = 2.0**-50
+"""By how much atoms may leave a translation, relative to their size: as much as rounding them may do."""
+
+MASS_ROUNDING = 1e-9
+"""By how much the logs of masses that are called the same may differ; what it costs is paid."""
+
+REMEDY = "Use WassersteinMechanism or TightMechanism, which need no translation."
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MovedLaw:
+    """Two laws of which one is the other, moved by a gap.
+
+    Parameters
+    ----------
+    pair : LawPair
+    protected : str
+        The protected attribute.
+    model : int
+        The index in Theta.
+    shifts : ndarray, shape (k, d)
+        By what each atom is moved; a single row for normal laws. For answers of tables how far each number is moved at
+        most, whatever is clamped.
+    masses : float
+        By how much the logs of the masses may differ.
+    uneven : float
+        How far apart the two normal laws may be in total variation because their covariances differ by rounding.
+    """
+
+    pair: LawPair
+    protected: str
+    model: int
+    shifts: FloatArray
+    masses: float
+    uneven: float
+
+    @property
+    def gap(self) -> FloatArray:
+        """What the laws are moved by, shape (d,)."""
+        return (self.shifts.max(axis=0) + self.shifts.min(axis=0)) / 2
+
+    @property
+    def aside(self) -> FloatArray:
+        """How far an atom may be off the gap, for each number, shape (d,); rounded up."""
+        off = np.abs(self.shifts - self.gap).max(axis=0)
+        return (off + 2 * UNIT_ROUNDOFF * np.abs(self.shifts).max(axis=0)) * (1 + 8 * UNIT_ROUNDOFF)
+
+    def farthest(self, norm: int) -> float:
+        """Return how far any mass moves, rounded up."""
+        far = float(np.linalg.norm(self.shifts, norm, axis=1).max())
+        return far * (1 + 4 * (self.shifts.shape[1] + 2) * UNIT_ROUNDOFF)
+
+
+def translations(evidence: Laws) -> list[MovedLaw] | Refusal:
+    """Return all pairs as translations, or by how much a pair fails to be one.
+
+    Parameters
+    ----------
+    evidence : Laws
+        As `bnpriv.evidence.laws` returns them.
+
+    Returns
+    -------
+    list of MovedLaw, or Refusal
+    """
+    found = law_pairs(evidence)
+    if isinstance(found, Refusal):
+        return found
+    moved: list[MovedLaw] = []
+    for each in found:
+        one = _of_normal(each) if isinstance(each.pair.first, Normal) else _of_atoms(each)
+        if isinstance(one, Refusal):
+            return one
+        moved.append(one)
+    return moved
+
+
+def _of_normal(each: NormalPair) -> MovedLaw | Refusal:
+    if each.pair.departure is not None:
+        shifts, uneven = each.pair.departure.moves, 0.0
+    else:
+        refusal = normal_refusal(each)
+        if refusal is not None:
+            return refusal
+        shifts, uneven = each.gap, each.departure
+    return MovedLaw(
+        pair=each.pair,
+        protected=each.protected,
+        model=each.model,
+        shifts=shifts[None, :],
+        masses=0.0,
+        uneven=uneven,
+    )
+
+
+def _of_atoms(each: NormalPair) -> MovedLaw | Refusal:
+    first, second = each.pair.first, each.pair.second
+    assert isinstance(first, Atoms)
+    assert isinstance(second, Atoms)
+    if each.pair.sampled is not None:
+        return _departure("laws learned from draws", each)
+    if first.size != second.size:
+        return _departure(f"laws with {first.size:,} and {second.size:,} possible answers", each)
+    masses = float(np.max(np.abs(first.logs - second.logs)))
+    if masses > MASS_ROUNDING:
+        apart = float(np.abs(first.probabilities - second.probabilities).sum()) / 2
+        return _departure(f"masses that differ by {apart:.3g} in total variation, in order", each)
+    shifts = first.points - second.points
+    off = np.ptp(shifts, axis=0) / 2
+    sizes = np.maximum(np.abs(first.points).max(axis=0), np.abs(second.points).max(axis=0))
+    if np.any(off > SHIFT_ROUNDING * sizes):
+        return _departure(f"answers that leave it by {float(off.max()):.3g}", each)
+    return MovedLaw(
+        pair=each.pair,
+        protected=each.protected,
+        model=each.model,
+        shifts=shifts,
+        masses=math.nextafter(masses + first.error + second.error, math.inf),
+        uneven=0.0,
+    )
+
+
+def _departure(found: str, each: NormalPair) -> Refusal:
+    return Refusal(
+        required="the two laws of a pair must be translations of one another",
+        found=f"{found} ({each.protected}, {each.pair.pair})",
+        remedy=REMEDY,
+    )
