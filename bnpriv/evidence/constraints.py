@@ -78,7 +78,9 @@ class LawPair:
         In the unit of the answer.
     rounding : float
         By how much, in the 1-norm, two answers may be further apart than the atoms that stand for them; 0 where the
-        atoms are the doubles that are released, one for one. Only then may there be no noise.
+        atoms are the doubles that are released, one for one.
+    distinct : bool, optional
+        Whether different exact answers are different atoms although there is rounding.
     kind : {"exact", "certified", "estimate"}
     sampled : DrawFacts, optional
         How they were learned from draws; None for laws that were computed.
@@ -90,9 +92,15 @@ class LawPair:
     first: AnswerLaw
     second: AnswerLaw
     rounding: float
+    distinct: bool = False
     kind: Kind = "exact"
     sampled: DrawFacts | None = None
     departure: Departure | None = None
+
+    @property
+    def free(self) -> bool:
+        """Return whether there may be no noise: only where equal atoms are equal answers."""
+        return self.rounding == 0 or self.distinct
 
 
 @final

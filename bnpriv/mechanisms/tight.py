@@ -11,7 +11,6 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
-from bnpriv.divergences import gaussian_mu
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta, too_many_atoms
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.product import MOST_PRODUCT_CELLS, grid_size, product_laplace_epsilon
@@ -23,6 +22,7 @@ from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, moved_by
+from bnpriv.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, distance_scale, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
@@ -60,7 +60,7 @@ class TightMechanism(Mechanism):
     -----
     docs/claims/tight.md. Never more noise than `WassersteinMechanism` on the same laws, often far less. Sums of records
     use the per-record rule: calibrating the change of one record calibrates that of k of them, for any number of
-    records and any dimension.
+    records and any dimension; with delta, docs/claims/k_fold.md.
 
     Examples
     --------
@@ -131,14 +131,14 @@ def _unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal 
             found="fractions",
             remedy="Use Laplace noise, or ask for a count.",
         )
-    if constraint.record is not None and noise != "gaussian":
-        return _grid_refusal(constraint.record)
+    if constraint.record is not None:
+        return None if noise == "gaussian" else _grid_refusal(constraint.record)
     if isinstance(constraint.pairs, Refusal):
         return constraint.pairs
     if evidence.dimension > 1:
         return Refusal(
-            required="several numbers at once are calibrated record by record, with Laplace noise",
-            found=f"{evidence.dimension} numbers" + (" and Gaussian noise" if noise == "gaussian" else ""),
+            required="several numbers at once are calibrated record by record",
+            found=f"{evidence.dimension} numbers",
             remedy="Use WassersteinMechanism, or ask for one number.",
         )
     if not all(isinstance(law, Atoms) for pair in constraint.pairs for law in (pair.first, pair.second)):
@@ -193,15 +193,35 @@ class _TightSearch:
 
     def decide(self, constraint: Constraint) -> LawDecision:
         """Return what one constraint needs."""
-        found, spends = list[LawDecision](), False
-        if constraint.record is not None and self.noise != "gaussian":
-            found.append(self._by_record(constraint, constraint.record))
-        if not isinstance(constraint.pairs, Refusal) and _on_line(constraint.pairs):
-            decision, spends = self._by_laws(constraint, constraint.pairs)
-            found.append(decision)
-        best = min(found, key=lambda decision: decision.scale)
-        self.used_delta |= spends and best.rule != RECORD_CURVE_RULE
+        found: list[tuple[LawDecision, bool]] = []
+        record = constraint.record
+        if record is not None and self.noise != "gaussian":
+            found.append((self._by_record(constraint, record), False))
+        pairs, rule = self._compared(constraint)
+        if pairs:
+            found.append(self._by_laws(constraint, pairs, rule))
+        elif record is not None and self.noise == "gaussian":
+            found.append((self._by_bounds(constraint, record), True))
+        best, spends = min(found, key=lambda each: each[0].scale)
+        self.used_delta |= spends
         return best
+
+    def _compared(self, constraint: Constraint) -> tuple[Sequence[LawPair], str]:
+        """Return the laws to be compared: of the answer, or with delta of what the records that change add."""
+        if not isinstance(constraint.pairs, Refusal) and _on_line(constraint.pairs) and self._fit(constraint.pairs):
+            return constraint.pairs, "the laws of the answer"
+        sums = None
+        if constraint.record is not None and self.delta > 0:
+            sums = sums_of_records(constraint.record, self.rounding)
+        return sums if sums is not None and self._fit(sums) else (), SUMS_RULE
+
+    def _fit(self, pairs: Sequence[LawPair]) -> bool:
+        return self.noise != "gaussian" or _atoms_refusal(pairs) is None
+
+    def _by_bounds(self, constraint: Constraint, record: RecordPair) -> LawDecision:
+        """Bound the curve with Gaussian noise for any number of records, and of numbers at once."""
+        scale = bounded_scale(record, self.epsilon, self.delta, self.rounding)
+        return self._by_one(constraint, record, BOUNDED_RULE, scale)
 
     def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
         """Calibrate one record to epsilon / k: only pure guarantees add up over records."""
@@ -212,20 +232,25 @@ class _TightSearch:
                 return math.inf
             return record.distance * one(scale) * (1 + 4 * UNIT_ROUNDOFF) + _rounding_loss(self.rounding, scale)
 
+        scale = least_scale(loss, self.epsilon, _width(record))
+        return self._by_one(constraint, record, RECORD_CURVE_RULE, scale)
+
+    def _by_one(self, constraint: Constraint, record: RecordPair, rule: str, scale: float) -> LawDecision:
+        """Return a decision from the laws of one record."""
         return LawDecision(
             protected=constraint.protected,
             pair=record.pair,
             model=constraint.model,
-            rule=RECORD_CURVE_RULE,
+            rule=rule,
             distance=None,
             kind=record.kind,
-            scale=least_scale(loss, self.epsilon, _width(record)),
+            scale=scale,
             noise=self.noise,
             first=record.first,
             second=record.second,
         )
 
-    def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair]) -> tuple[LawDecision, bool]:
+    def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair], rule: str) -> tuple[LawDecision, bool]:
         """Return what the laws need, and whether it takes delta."""
         scale, worst = 0.0, pairs[0]
         pure = 0.0  # the scale from which on no pair needs delta
@@ -245,7 +270,7 @@ class _TightSearch:
             protected=constraint.protected,
             pair=worst.pair,
             model=constraint.model,
-            rule="the laws of the answer",
+            rule=rule,
             distance=None,
             kind=weakest(pair.kind for pair in pairs),
             scale=scale,
@@ -275,14 +300,9 @@ class _TightSearch:
         if self.noise != "gaussian":
             return least_scale(self._pure(pair, _line(pair)), self.epsilon, _span(pair))
         f, g = _atoms_of(pair)
-        slack = tolerance(f, g)
-        epsilon = self.epsilon + math.log1p(-slack) if slack < 1 else 0.0
-        if not epsilon > 0:
-            return math.inf
         far = w_infinity(f, g, 2).upper
         far = far if pair.sampled is None else up(far + pair.sampled.moved)
-        moved = (far + pair.rounding) * (1 + 8 * UNIT_ROUNDOFF)
-        return moved / gaussian_mu(epsilon, self.delta * (1 - slack))
+        return distance_scale(far, tolerance(f, g), pair.rounding, self.epsilon, self.delta)
 
     def _curve(self, pair: LawPair) -> tuple[Callable[[float], float], float]:
         """Return the loss of a pair as a function of the scale, and what it may be."""
@@ -299,7 +319,7 @@ class _TightSearch:
 
         def loss(scale: float) -> float:
             if not scale:
-                return math.inf if moved or pair.rounding else line.epsilon(0.0)
+                return line.epsilon(0.0) if pair.free and not moved else math.inf
             return line.epsilon(scale) + _rounding_loss(pair.rounding, scale) + moved / scale
 
         return loss
@@ -311,7 +331,7 @@ class _TightSearch:
 
         def loss(scale: float) -> float:
             spent = _rounding_loss(pair.rounding, scale)
-            if (pair.rounding and not scale) or spent >= self.epsilon:
+            if not (scale or pair.free) or spent >= self.epsilon:
                 return math.inf
             excess = line.delta(scale, self.epsilon - spent)
             # rounding stretches each density by half of what it spends
@@ -327,7 +347,7 @@ class _TightSearch:
         def loss(scale: float) -> float:
             lost = unseen + blurred_by(pair, ratio, scale, "gaussian")
             if scale == 0:
-                return math.inf if pair.rounding else line.delta(0.0, self.epsilon) + lost
+                return line.delta(0.0, self.epsilon) + lost if pair.free else math.inf
             try:
                 # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
                 moved = (1 + ratio) * _rounding_loss(pair.rounding, scale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
@@ -18,6 +18,7 @@ from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.departures import clamped_of, distance_bounds, distance_of
 from bnpriv.mechanisms.from_draws import confidence_of, draws_refusal, missed_by, moved_by
+from bnpriv.mechanisms.k_fold import COUPLED_RULE, SUMS_RULE, Coupled, gaussian_scale, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import found_scale
@@ -54,9 +55,10 @@ class WassersteinMechanism(Mechanism):
 
     Notes
     -----
-    docs/claims/wasserstein.md. Song, Wang, Chaudhuri, "Pufferfish Privacy Mechanisms for Correlated Data" (SIGMOD
-    2017), algorithm 1; with delta > 0 the Approximate Wasserstein mechanism of Chen, Ohrimenko, "Protecting Global
-    Properties of Datasets with Distribution Privacy Mechanisms" (AISTATS 2023), theorem 3.2.
+    docs/claims/wasserstein.md and, for secrets that are numbers of records, k_fold.md. Song, Wang, Chaudhuri,
+    "Pufferfish Privacy Mechanisms for Correlated Data" (SIGMOD 2017), algorithm 1; with delta > 0 the Approximate
+    Wasserstein mechanism of Chen, Ohrimenko, "Protecting Global Properties of Datasets with Distribution Privacy
+    Mechanisms" (AISTATS 2023), theorem 3.2.
 
     Examples
     --------
@@ -137,6 +139,7 @@ class _DistanceSearch:
             found.append(self._by_laws(constraint, pairs))
         if constraint.record is not None:
             found.append(self._by_record(constraint, constraint.record))
+            found += self._by_sums(constraint, constraint.record) if isinstance(pairs, Refusal) else []
         return min(found, key=lambda decision: decision.scale)
 
     def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
@@ -158,14 +161,47 @@ class _DistanceSearch:
             second=record.second,
         )
 
-    def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair]) -> LawDecision:
+    def _by_sums(self, constraint: Constraint, record: RecordPair) -> list[LawDecision]:
+        """Return what the sums of the records that change need, or with delta above 0 how many of them differ."""
+        sums = sums_of_records(record, self.rounding)
+        if sums is not None:
+            found = self._by_laws(constraint, sums, SUMS_RULE)
+            # the answers themselves may be nearer to each other than the sums
+            return [] if found.distance is None else [replace(found, distance=_at_most(found.distance))]
+        return [self._by_coupling(constraint, record)] if self.delta > 0 else []
+
+    def _by_coupling(self, constraint: Constraint, record: RecordPair) -> LawDecision:
+        coupled = Coupled.of(record, self.norm)
+        if self.noise == "laplace":
+            far = coupled.moved(self.delta)
+            scale = self._scale(far, 0.0, self.rounding, free=record.distinct)
+        else:
+            far = coupled.records * coupled.apart
+            curve = coupled.coupled_curve(self.epsilon, self.delta)
+            scale = gaussian_scale(coupled, [curve], self.epsilon, self.delta, self.rounding)
+        return LawDecision(
+            protected=constraint.protected,
+            pair=record.pair,
+            model=constraint.model,
+            rule=COUPLED_RULE,
+            distance=_at_most(Bound(0.0, up(far), record.kind)),
+            kind=weakest(["certified", record.kind]),
+            scale=scale,
+            noise=self.noise,
+            first=record.first,
+            second=record.second,
+        )
+
+    def _by_laws(
+        self, constraint: Constraint, pairs: Sequence[LawPair], rule: str = "the laws of the answer"
+    ) -> LawDecision:
         solved = [(self._scale_of(pairs[k]), k) for k in self._worst(pairs)]
         (scale, far), k = max(solved, key=lambda entry: entry[0][0])
         return LawDecision(
             protected=constraint.protected,
             pair=pairs[k].pair,
             model=constraint.model,
-            rule="the laws of the answer",
+            rule=rule,
             distance=far,
             kind=weakest([far.kind, *(pair.kind for pair in pairs)]),
             scale=scale,
@@ -192,7 +228,7 @@ class _DistanceSearch:
         far = self._far(pair, slack)
         if pair.sampled is not None:
             far = Bound(0.0, up(far.upper + pair.sampled.moved), pair.kind)
-        return self._scale(far.upper, slack, pair.rounding, free=pair.rounding == 0), far
+        return self._scale(far.upper, slack, pair.rounding, free=pair.free), far
 
     def _far(self, pair: LawPair, slack: float) -> Bound:
         """Return how far mass must move, all of it or all but delta."""
@@ -225,6 +261,10 @@ class _DistanceSearch:
             return 0.0
         per_unit = 1 / epsilon if self.noise == "laplace" else 1 / gaussian_mu(float(epsilon), self.delta * (1 - slack))
         return float((far + rounding) * per_unit * (1 + 8 * UNIT_ROUNDOFF))
+
+
+def _at_most(far: Bound) -> Bound:
+    return Bound(0.0, far.upper, weakest(["certified", far.kind]))
 
 
 def _of_size(pairs: Sequence[LawPair] | Refusal) -> Sequence[LawPair] | Refusal:
