@@ -18,7 +18,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 FINE = 48.0
 """Steps of the grid per standard deviation of the loss; twice as many are cut to half."""
 
-MOST_STEPS = 2000
+MOST_LOSS_STEPS = 2000
 """Steps of the first grid above a loss of 0."""
 
 CUT = 1e-5
@@ -33,7 +33,7 @@ LEAST_MASS = 1e-290
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Losses:
+class LossMasses:
     """A law of losses on a grid that is worse than that of some records.
 
     Parameters
@@ -57,7 +57,7 @@ class Losses:
     records: int
     error: float
 
-    def plus(self, other: Losses) -> Losses:
+    def plus(self, other: LossMasses) -> LossMasses:
         """Return the losses of both together, on the same grid."""
         terms = min(len(self.masses), len(other.masses)) + 4
         return replace(
@@ -69,7 +69,7 @@ class Losses:
             error=self.error + other.error + UNIT_ROUNDOFF * terms,
         )
 
-    def trimmed(self, most: float) -> Losses:
+    def trimmed(self, most: float) -> LossMasses:
         """Take tails of at most a mass off: the upper one becomes infinite, the lower one the least loss kept."""
         below = int(np.searchsorted(np.cumsum(self.masses), most))
         above = int(np.searchsorted(np.cumsum(self.masses[::-1]), most))
@@ -84,7 +84,7 @@ class Losses:
             error=self.error + UNIT_ROUNDOFF * (below + 1),
         )
 
-    def coarser(self) -> Losses:
+    def coarser(self) -> LossMasses:
         """Keep every other loss, and part the masses between so that they weigh as much under both secrets."""
         padded = np.concatenate([np.zeros(self.start % 2), self.masses, np.zeros(2)])
         even, odd = padded[0 : len(padded) - 1 : 2], padded[1::2]
@@ -101,7 +101,7 @@ class Losses:
             error=self.error + 4 * UNIT_ROUNDOFF,
         )
 
-    def on(self, step: float) -> Losses:
+    def on(self, step: float) -> LossMasses:
         """Return the losses on a grid that is coarser by a power of two."""
         return self if self.step >= step else self.coarser().on(step)
 
@@ -164,13 +164,13 @@ def composed_delta(part: float, gap: float, records: int, epsilon: float, delta:
     return total.delta(epsilon)
 
 
-def _one(part: float, gap: float, tail: float) -> Losses:
+def _one(part: float, gap: float, tail: float) -> LossMasses:
     """Return the losses of one record: above 0 those of the mixture, below 0 those the other way round."""
     from scipy.special import ndtri
 
     furthest = gap - float(ndtri(min(0.5, tail / part)))
     highest = min(LARGEST_LOSS, float(_loss(part, gap, np.array(max(furthest, gap)))))
-    step = max(_deviation(part, gap) / FINE, highest / MOST_STEPS)
+    step = max(_deviation(part, gap) / FINE, highest / MOST_LOSS_STEPS)
     ends = step * np.arange(math.ceil(highest / step) + 1, dtype=np.float64)
     above, above_error, other, other_error = _tails(part, gap, ends)
     p, q = -np.diff(above), -np.diff(other)
@@ -186,7 +186,7 @@ def _one(part: float, gap: float, tail: float) -> Losses:
     masses[:zero] += (q + q_error - lower)[::-1]
     masses[zero] += max(0.0, 1 - above[0] - other[0]) + above_error[0] + other_error[0] + 4 * UNIT_ROUNDOFF
     masses[0] += other[-1] + other_error[-1]
-    return Losses(
+    return LossMasses(
         masses=masses,
         start=-zero,
         step=step,
