@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from bnpriv.errors import DataError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.posterior_draws import posteriors_of
-from bnpriv.networks.learning.table import ColumnValues, fingerprint_of
+from bnpriv.networks.learning.fingerprint import ColumnValues, fingerprint_of
 from bnpriv.networks.posterior import Posterior, TableFingerprint
 from bnpriv.tables.schema import Schema
 

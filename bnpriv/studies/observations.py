@@ -43,14 +43,10 @@ class Observations:
         DataError
             If it is none, or has none of the attributes as a column.
         """
-        frame = _opened(data)
-        if frame is None:
-            raise DataError(
-                "public_table must be a table with distinct column names",
-                found=checks.type_text(data),
-                remedy="Pass a pandas, Polars or PyArrow table.",
-            )
-        columns = frozenset(network.attributes).intersection(frame.columns)
+        from bnpriv.tables.public import public_table
+
+        frame = public_table(data, network.attributes)
+        columns = frozenset(frame.columns)
         if not columns:
             raise DataError(
                 "the public table must have attributes of the network as columns",
@@ -72,18 +68,6 @@ class Observations:
             if None not in cell:
                 seen[tuple(cast("list[int]", cell))] += int(count)
         return seen
-
-
-def _opened(data: object) -> nw.DataFrame[Any] | None:
-    import narwhals as nw
-
-    try:
-        frame = cast("nw.DataFrame[Any] | nw.LazyFrame[Any]", nw.from_native(cast(Any, data)))
-        if isinstance(frame, nw.DataFrame):
-            return frame
-        return frame.collect() if frame.implementation.is_polars() else frame.collect(backend="pandas")
-    except Exception:  # whatever the engine says, the caller is told that this is no table
-        return None
 
 
 def _places(states: Sequence[State]) -> dict[object, int]:

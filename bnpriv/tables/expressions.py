@@ -17,17 +17,18 @@ def reading(value: nw.Expr, declared: Column, dtype: Type) -> nw.Expr:
     """Return a column as Float64, Boolean or String, null where it is missing; see `bnpriv.tables.readings`."""
     kind = type(declared.categories[0]) if isinstance(declared, Categorical) else float
     if kind is not str:
-        return _truth(value, dtype) if kind is bool else _numeric(value, dtype)
+        return _truth(value, dtype) if kind is bool else numeric(value, dtype)
     if dtype == nw.Boolean:
         return value
-    return value.cast(nw.String) if _is_text(dtype) else _numeric(value, dtype)
+    return value.cast(nw.String) if _is_text(dtype) else numeric(value, dtype)
 
 
 def _is_text(dtype: Type) -> bool:
     return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
 
 
-def _numeric(value: nw.Expr, dtype: Type) -> nw.Expr:
+def numeric(value: nw.Expr, dtype: Type) -> nw.Expr:
+    """Return the numbers that values count as: Float64, null where one counts as none, and never NaN."""
     if _is_text(dtype):
         text = value.cast(nw.String)
         # some engines let a line end follow the end
@@ -50,7 +51,7 @@ def _numeric(value: nw.Expr, dtype: Type) -> nw.Expr:
 def _truth(value: nw.Expr, dtype: Type) -> nw.Expr:
     if dtype == nw.Boolean:
         return value
-    number = _numeric(value, dtype)
+    number = numeric(value, dtype)
     found = nw.when(number == 1).then(nw.lit(True)).otherwise(nw.when(number == 0).then(nw.lit(False)))
     if not _is_text(dtype):
         return found

@@ -66,7 +66,7 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
         "disabled_optimizers": "statistics_propagation",
     }
     with duckdb.connect(config=cast(Any, config)) as connection:
-        if file.suffix.lower() != ".csv" or file.is_dir():
+        if not is_csv(file):
             yield _parquet(connection, file), _parquet_names(connection, file)
             return
         names = _csv_header(file)
@@ -103,6 +103,14 @@ def _parquet_names(connection: DuckDBPyConnection, path: Path) -> list[str]:
             left = 1
         left += (children or 0) - 1
     return names
+
+
+def is_csv(data: object) -> bool:
+    """Return whether data are the path of a CSV file, whose fields are texts."""
+    if not isinstance(data, (str, os.PathLike)):
+        return False
+    path = Path(cast("str | os.PathLike[str]", data))
+    return path.suffix.lower() == ".csv" and not path.is_dir()
 
 
 def is_data(path: Path) -> bool:

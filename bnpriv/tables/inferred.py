@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-from bnpriv.checks import listing, type_text
 from bnpriv.errors import DataError
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
@@ -40,41 +38,14 @@ def inferred_schema(public_table: object, names: Sequence[str], records: int) ->
     >>> schema["age"].upper, schema["sex"].categories
     (65, ('f', 'm'))
     """
-    frame = _frame(public_table)
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        raise DataError(
-            "the public table must have every column of the query and the property",
-            found=f"none called {listing(missing)}",
-            remedy="Rename the columns, or ask for others.",
-        )
-    columns = {name: _column(name, frame[name]) for name in names}
-    return Schema(records=records, columns=columns)
+    from bnpriv.tables.public import public_columns
+
+    held = public_columns(public_table, names)
+    return Schema(records=records, columns={name: _column(name, held[name]) for name in names})
 
 
-def _frame(data: object) -> Any:
-    import narwhals as nw
-
-    from bnpriv.tables.files import file_frame
-
-    if isinstance(data, (str, os.PathLike)):
-        with file_frame(cast("str | os.PathLike[str]", data)) as (lazy, _):
-            return cast(Any, lazy).collect()
-    try:
-        frame = nw.from_native(cast(Any, data))
-    except Exception:  # whatever the engine says, the caller is told that this is no table
-        frame = None
-    if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
-        raise DataError(
-            "the public table must be a table with distinct column names",
-            found=type_text(data),
-            remedy="Pass a pandas, Polars or PyArrow table, or a path to a Parquet or CSV file.",
-        )
-    return cast(Any, frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
-
-
-def _column(name: str, series: Any) -> Column:
-    values: list[Any] = [value for value in series.to_list() if not (value is None or value != value)]
+def _column(name: str, held: Sequence[Any]) -> Column:
+    values = [value for value in held if value is not None]
     if not values:
         raise DataError(
             f"the column {name!r} of the public table must have values",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -47,14 +47,31 @@ def opened(data: object, columns: Mapping[str, Column]) -> Generator[Frame]:
     FileError
         If a file is missing, unreadable or of another kind.
     """
+    with source(data, columns) as (frame, names):
+        yield _read(chosen(frame, names, columns), columns)
+
+
+@contextmanager
+def source(data: object, columns: Collection[str]) -> Generator[tuple[Frame | nw.DataFrame[Any], Sequence[str]]]:
+    """Open a table as it is; of a Dask table only some columns.
+
+    Yields
+    ------
+    narwhals.LazyFrame or narwhals.DataFrame, sequence of str
+        The table, and the names of its columns, by the positions that they have there.
+
+    Raises
+    ------
+    DataError, FileError
+        As `opened`.
+    """
     if isinstance(data, (str, os.PathLike)):
-        with file_frame(cast("str | os.PathLike[str]", data)) as (lazy, names):
-            yield _read(_chosen(lazy, names, columns), columns)
+        with file_frame(cast("str | os.PathLike[str]", data)) as found:
+            yield found
         return
     frame = _table(in_memory(data, columns))
     # the names alone: for its dtypes narwhals would look at the values of a pandas table
-    names = frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
-    yield _read(_chosen(frame, names, columns), columns)
+    yield frame, frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
 
 
 def _table(data: object) -> Frame | nw.DataFrame[Any]:
@@ -72,10 +89,16 @@ def _table(data: object) -> Frame | nw.DataFrame[Any]:
     )
 
 
-def _chosen(
-    frame: Frame | nw.DataFrame[Any], names: Sequence[str], columns: Mapping[str, Column]
+def chosen(
+    frame: Frame | nw.DataFrame[Any], names: Sequence[str], columns: Collection[str]
 ) -> Frame | nw.DataFrame[Any]:
-    """Select columns by position: an engine may read a name as a pattern, or without its case."""
+    """Select columns by position, renamed to c0, c1, ...: an engine may read a name as a pattern, or without its case.
+
+    Raises
+    ------
+    DataError
+        If a column is missing or occurs twice.
+    """
     for name in columns:
         if names.count(name) != 1:
             raise DataError(

@@ -14,7 +14,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, subset, type_text
 from bnpriv.errors import NetworkError
 from bnpriv.networks import Posterior
-from bnpriv.networks.learning.table import fingerprint_of
+from bnpriv.networks.learning.fingerprint import fingerprint_of
 from bnpriv.networks.posterior import TableFingerprint
 
 POSTERIOR_REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."

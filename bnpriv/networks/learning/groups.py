@@ -11,8 +11,8 @@ from bnpriv import checks
 from bnpriv.errors import DataError, NetworkError
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.graph import Parents, parents_of
+from bnpriv.networks.learning.fingerprint import ColumnValues, complete_columns, fingerprint_of
 from bnpriv.networks.learning.network import Codes, Prior, prior_text, sampled_tables, seed_or_new
-from bnpriv.networks.learning.table import ColumnValues, fingerprint_of, public_columns
 from bnpriv.networks.posterior import Posterior
 from bnpriv.tables.schema import State
 
@@ -88,7 +88,7 @@ def parameters_by_group(
             remedy="Write states={...}.",
         )
     ends = {name: _ends(name, declared) for name, declared in states.items()}
-    columns = public_columns(public_table, dict.fromkeys((by, *ends)))
+    columns = complete_columns(public_table, dict.fromkeys((by, *ends)))
     groups = np.unique(np.array([str(value) for value in columns[by]]), return_inverse=True)[1].reshape(-1)
     codes = {name: _binned(name, _rates(name, columns[name], groups, share_of or {}), ends[name]) for name in ends}
     facts = Posterior(

@@ -16,7 +16,7 @@ from bnpriv.errors import DataError, NetworkError, SizeError
 from bnpriv.networks.declared import DeclaredTables, declared_tables
 from bnpriv.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.networks.graph import Graph, graph_of
-from bnpriv.networks.learning.table import ColumnValues, fingerprint_of, public_columns
+from bnpriv.networks.learning.fingerprint import ColumnValues, complete_columns, fingerprint_of
 from bnpriv.networks.posterior import Posterior
 from bnpriv.tables.schema import State
 
@@ -45,7 +45,7 @@ def posterior_tables(
 ) -> tuple[DeclaredTables, Posterior]:
     """Draw tables of records from the posterior that a public table yields; see `DiscreteNetwork.posterior`."""
     above, known = _declared(graph)
-    columns = public_columns(table, above)
+    columns = complete_columns(table, above)
     named = {name: _states(name, columns[name], {**known, **(states or {})}) for name in above}
     codes = {name: _codes(name, columns[name], named[name]) for name in above}
     facts = Posterior(

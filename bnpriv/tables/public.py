@@ -1,0 +1,133 @@
+"""Public tables in memory, with the types of their values; never a table that is to be protected.
+
+Imported only when data are at hand: narwhals stays out of ``import bnpriv``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, cast
+
+import narwhals as nw
+import numpy as np
+
+from bnpriv.checks import listing
+from bnpriv.errors import DataError
+from bnpriv.tables.expressions import Frame, numeric
+from bnpriv.tables.files import is_csv
+from bnpriv.tables.reader import chosen, collected, source
+from bnpriv.tables.readings import NUMBER
+
+ColumnValues = list[Any]
+
+NONE = "^ *([nN][aA][nN])? *$"
+"""What a field looks like that is missing in a CSV column of numbers."""
+
+WHOLE = "^ *[+-]?[0-9]{1,18} *$"
+"""What a whole number looks like that 64 bits hold."""
+
+
+def public_table(data: object, names: Iterable[str]) -> nw.DataFrame[Any]:
+    """Open a public table and return those of some columns that it has.
+
+    Parameters
+    ----------
+    data : table, str or path
+        Whatever `bnpriv.tables.reader.opened` takes. A column of a CSV file is one of numbers if all its fields are
+        numbers or missing, else one of texts.
+    names : iterable of str
+        The columns that are wanted.
+
+    Returns
+    -------
+    narwhals.DataFrame
+        In the order of `names`.
+
+    Raises
+    ------
+    DataError
+        If the data are no table with distinct column names.
+    FileError
+        If a file is missing, unreadable or of another kind.
+    """
+    wanted = dict.fromkeys(names)
+    with source(data, wanted) as (frame, held):
+        there = [name for name in wanted if name in held]
+        selected = chosen(frame, held, there)
+        if is_csv(data):
+            selected = _typed(cast(Frame, selected), len(there))
+        table = selected if isinstance(selected, nw.DataFrame) else collected(selected)
+    # of no columns an engine may still give one
+    return table.select(nw.col(f"c{k}").alias(name) for k, name in enumerate(there))
+
+
+def _typed(frame: Frame, columns: int) -> Frame:
+    """Cast those columns of texts to numbers that hold nothing else; whole ones exactly."""
+    texts = {f"c{k}": nw.col(f"c{k}") for k in range(columns)}
+    if not texts:
+        return frame
+    filled = {name: text.fill_null("") for name, text in texts.items()}
+    kinds = [
+        column.str.contains(f"{kind}|{NONE}").all().alias(f"{name} {place}")
+        for name, column in filled.items()
+        for place, kind in enumerate((NUMBER, WHOLE))
+    ]
+    found = iter(collected(frame.select(*kinds)).row(0))
+    typed: list[nw.Expr] = []
+    for name, text in texts.items():
+        numbers, whole = next(found), next(found)
+        digits = nw.when(filled[name].str.contains(WHOLE)).then(text.str.strip_chars(" ")).cast(nw.Int64)
+        typed.append((digits if whole else numeric(text, nw.String()) if numbers else text).alias(name))
+    return frame.select(*typed)
+
+
+def public_columns(data: object, names: Sequence[str]) -> dict[str, ColumnValues]:
+    """Return the values of columns of a public table.
+
+    Parameters
+    ----------
+    data : table, str or path
+        As `public_table` takes it.
+    names : sequence of str
+        The columns to be read.
+
+    Returns
+    -------
+    dict from str to list
+        The values, of plain Python types; None where one is missing.
+
+    Raises
+    ------
+    DataError
+        If the data are no table, or lack a column.
+    FileError
+        If a file is missing, unreadable or of another kind.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> public_columns(pd.DataFrame({"age": [20, 65], "sex": ["f", "m"]}), ["age"])
+    {'age': [20, 65]}
+    """
+    table = public_table(data, names)
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise DataError(
+            f"the public table must have every column that is asked for: {listing(names)}",
+            found=f"none called {listing(missing)}",
+            remedy="Rename the columns, or ask for others.",
+        )
+    return {name: _values(table[name]) for name in names}
+
+
+def _values(series: nw.Series[Any]) -> ColumnValues:
+    held = zip(series.to_list(), series.is_null().to_list(), strict=True)
+    # NaN differs from itself
+    return [None if missing or value != value else _plain(value) for value, missing in held]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    return cast(Any, value).item() if isinstance(value, np.generic) else value
