@@ -267,10 +267,10 @@ def check_model(network: DiscreteNetwork, public_table: object, *, level_of_sign
     ----------
     network : DiscreteNetwork
         One or several models.
-    public_table : table
-        pandas, Polars, PyArrow or whatever else narwhals takes; columns are called like attributes and hold states. One
-        row is one observation of the attributes: a record for a network of level "records", a whole population for one
-        of level "parameters". Attributes without a column are not tested, nor are their children.
+    public_table : table, str or path
+        Whatever narwhals takes, or a Parquet or CSV file; columns are called like attributes and hold states. One row
+        is one observation of the attributes: a record for a network of level "records", a whole population for one of
+        level "parameters". Attributes without a column are not tested, nor are their children.
     level_of_significance : float
         How likely a true model may be contradicted in any of its rows.
 
@@ -281,8 +281,8 @@ def check_model(network: DiscreteNetwork, public_table: object, *, level_of_sign
 
     Raises
     ------
-    DataError
-        If the table is none, or has none of the attributes as a column.
+    DataError, FileError
+        If the table is none or cannot be read, or has none of the attributes as a column.
     ParameterError
         If the level is not between 0 and 1.
     NetworkError

@@ -12,7 +12,6 @@ from typing import Any, cast
 import narwhals as nw
 import numpy as np
 
-from bnpriv.checks import listing
 from bnpriv.errors import DataError
 from bnpriv.tables.expressions import Frame, numeric
 from bnpriv.tables.files import is_csv
@@ -111,13 +110,13 @@ def public_columns(data: object, names: Sequence[str]) -> dict[str, ColumnValues
     {'age': [20, 65]}
     """
     table = public_table(data, names)
-    missing = [name for name in names if name not in table.columns]
-    if missing:
-        raise DataError(
-            f"the public table must have every column that is asked for: {listing(names)}",
-            found=f"none called {listing(missing)}",
-            remedy="Rename the columns, or ask for others.",
-        )
+    for name in names:
+        if name not in table.columns:
+            raise DataError(
+                f"the public table must have the column {name!r}",
+                found="none of that name",
+                remedy="Rename the column, or leave it out of what is asked for.",
+            )
     return {name: _values(table[name]) for name in names}
 
 

@@ -130,7 +130,7 @@ def test_queries_properties_and_tables_that_do_not_fit_are_refused() -> None:
         shadow_attack(public(), bp.custom(len, columns=["age"], sensitivity=1), RICH, (0.3, 0.5), 50)
     with pytest.raises(QueryError, match="a count or a proportion"):
         shadow_attack(public(), QUERY, bp.mean("age"), (0.3, 0.5), 50)
-    with pytest.raises(DataError, match="none called shoe"):
+    with pytest.raises(DataError, match="the column 'shoe'"):
         shadow_attack(public(), bp.mean("shoe"), RICH, (0.3, 0.5), 50)
     with pytest.raises(ParameterError, match="noise for 2"):
         shadow_attack(public(), QUERY, RICH, (0.3, 0.5), 50, defence=Laplace(1.0, 2))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bnpriv.errors import DataError, MissingExtraError, ParameterError
+from bnpriv.errors import DataError, FileError, MissingExtraError, ParameterError
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.studies.check_model import check_model
 from bnpriv.studies.goodness import fit
@@ -275,7 +275,7 @@ def test_numbers_and_texts_of_states_meet(states: list[Any], values: list[Any]) 
     ("data", "error"),
     [
         (lambda: 3, DataError),
-        (lambda: "file.csv", DataError),
+        (lambda: "file.csv", FileError),
         (lambda: pd.DataFrame({"snow": [1]}), DataError),
         (lambda: pd.DataFrame([[1, 2]], columns=["rain", "rain"]), DataError),
     ],
