@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from bnpriv.errors import DataError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.posterior_draws import posteriors_of
-from bnpriv.networks.learning.fingerprint import ColumnValues, fingerprint_of
+from bnpriv.networks.learning.fingerprint import fingerprint_of
 from bnpriv.networks.posterior import Posterior, TableFingerprint
+from bnpriv.tables.readings import ColumnValues
 from bnpriv.tables.schema import Schema
 
 

@@ -16,14 +16,12 @@ from bnpriv.errors import DataError
 from bnpriv.tables.expressions import Frame, numeric
 from bnpriv.tables.files import is_csv
 from bnpriv.tables.reader import chosen, collected, source
-from bnpriv.tables.readings import NUMBER
+from bnpriv.tables.readings import NUMBER, ColumnValues
 
-ColumnValues = list[Any]
-
-NONE = "^ *([nN][aA][nN])? *$"
+NO_NUMBER = "^ *([nN][aA][nN])? *$"
 """What a field looks like that is missing in a CSV column of numbers."""
 
-WHOLE = "^ *[+-]?[0-9]{1,18} *$"
+WHOLE_NUMBER = "^ *[+-]?[0-9]{1,18} *$"
 """What a whole number looks like that 64 bits hold."""
 
 
@@ -68,15 +66,15 @@ def _typed(frame: Frame, columns: int) -> Frame:
         return frame
     filled = {name: text.fill_null("") for name, text in texts.items()}
     kinds = [
-        column.str.contains(f"{kind}|{NONE}").all().alias(f"{name} {place}")
+        column.str.contains(f"{kind}|{NO_NUMBER}").all().alias(f"{name} {place}")
         for name, column in filled.items()
-        for place, kind in enumerate((NUMBER, WHOLE))
+        for place, kind in enumerate((NUMBER, WHOLE_NUMBER))
     ]
     found = iter(collected(frame.select(*kinds)).row(0))
     typed: list[nw.Expr] = []
     for name, text in texts.items():
         numbers, whole = next(found), next(found)
-        digits = nw.when(filled[name].str.contains(WHOLE)).then(text.str.strip_chars(" ")).cast(nw.Int64)
+        digits = nw.when(filled[name].str.contains(WHOLE_NUMBER)).then(text.str.strip_chars(" ")).cast(nw.Int64)
         typed.append((digits if whole else numeric(text, nw.String()) if numbers else text).alias(name))
     return frame.select(*typed)
 

@@ -27,6 +27,7 @@ import numpy as np
 from bnpriv.tables.schema import Categorical, Category
 
 T = TypeVar("T")
+ColumnValues = list[Any]
 
 NUMBER = r"^ *[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?) *$"
 """What a text that is a number looks like; all engines, and Python, round such a text to the same double."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.errors import DataError
 from bnpriv.networks.posterior import TableFingerprint
-from bnpriv.tables.readings import number
+from bnpriv.tables.readings import ColumnValues, number
 
-ColumnValues = list[Any]
 Hashes = NDArray[np.uint64]
 
 

@@ -11,9 +11,10 @@ from bnpriv import checks
 from bnpriv.errors import DataError, NetworkError
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.graph import Parents, parents_of
-from bnpriv.networks.learning.fingerprint import ColumnValues, complete_columns, fingerprint_of
+from bnpriv.networks.learning.fingerprint import complete_columns, fingerprint_of
 from bnpriv.networks.learning.network import Codes, Prior, prior_text, sampled_tables, seed_or_new
 from bnpriv.networks.posterior import Posterior
+from bnpriv.tables.readings import ColumnValues
 from bnpriv.tables.schema import State
 
 

@@ -16,8 +16,9 @@ from bnpriv.errors import DataError, NetworkError, SizeError
 from bnpriv.networks.declared import DeclaredTables, declared_tables
 from bnpriv.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.networks.graph import Graph, graph_of
-from bnpriv.networks.learning.fingerprint import ColumnValues, complete_columns, fingerprint_of
+from bnpriv.networks.learning.fingerprint import complete_columns, fingerprint_of
 from bnpriv.networks.posterior import Posterior
+from bnpriv.tables.readings import ColumnValues
 from bnpriv.tables.schema import State
 
 Prior = Literal["bdeu", "jeffreys", "uniform"]
