@@ -7,6 +7,7 @@ from bnpriv.mechanisms.certificate import Certificate, Decision
 from bnpriv.mechanisms.chain import MarkovChainMechanism
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism
 from bnpriv.mechanisms.directional_uncertainty import DirectionalUncertaintyMechanism
 from bnpriv.mechanisms.eigenvector import EigenvectorMechanism
 from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
@@ -28,6 +29,7 @@ STANDARD: tuple[Mechanism, ...] = (
     AttributeGaussianMechanism(),
     MarkovChainMechanism(),
     MarkovChainMechanism(influence="spectral"),
+    DirectionalMechanism(),
     DirectionalUncertaintyMechanism(),
     OptimalGaussianMechanism(),
     ColumnMechanism(),
@@ -43,6 +45,7 @@ __all__ = [
     "ChainDecision",
     "ColumnMechanism",
     "Decision",
+    "DirectionalMechanism",
     "DirectionalUncertaintyMechanism",
     "EigenvectorMechanism",
     "ExpectedValueMechanism",

@@ -31,6 +31,7 @@ from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.sampling import Sampler
 from bnpriv.queries import as_query
@@ -303,7 +304,10 @@ class Calibration(Shown):
     def scale(self) -> float:
         """Return the scale of the noise in the answer's unit; 0.0 when none is needed."""
         noise = self.noise
-        return noise.scale if isinstance(noise, (Laplace, Gaussian, CorrelatedGaussian, DiscreteLaplace)) else 0.0
+        if isinstance(noise, (Laplace, Gaussian, DiscreteLaplace)):
+            return noise.scale
+        # of several scales the largest: nothing but no noise at all has the scale 0
+        return max(noise.scales)
 
     @property
     def expected_error(self) -> float:
@@ -406,7 +410,7 @@ class Calibration(Shown):
                 "exact_scale": self.scale.hex(),
                 "dimension": self.noise.dimension,
                 "expected_error": self.expected_error,
-                **({"covariance": self.noise.needed} if isinstance(self.noise, CorrelatedGaussian) else {}),
+                **_shape_facts(self.noise),
             },
             "useful": {"verdict": self.useful.verdict, "text": str(self.useful)},
             "guarantee": self.guarantee.to_json(),
@@ -465,6 +469,13 @@ class Calibration(Shown):
 
     def __repr__(self) -> str:
         return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, scale={self.scale:g})"
+
+
+def _shape_facts(noise: Noise) -> Json:
+    """Return what tells noise from others of the same scale, as plain values."""
+    if isinstance(noise, CorrelatedGaussian):
+        return {"covariance": noise.needed}
+    return {"directions": noise.directions} if isinstance(noise, DirectionalLaplace) else {}
 
 
 def _sealed(calibration: Calibration, framework: str) -> str:

@@ -25,6 +25,7 @@ from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import answer_range
+from bnpriv.tables.schema import Schema
 
 TAIL_SHARE = 2.0**-40
 """Share of delta for draws so large that rounding moves them further than is paid for."""
@@ -117,17 +118,20 @@ class NormalQuestion:
         if np.array_equal(needed, needed[0, 0] * np.eye(size)):
             return Gaussian(up(math.hypot(math.sqrt(needed[0, 0]), rounding * per_move)), size)
         plain = CorrelatedGaussian(needed)
-        moved = 2 * plain.moved(self._reach(size), self._log_tail()) + rounding
+        reach = reach_of(self.query, self.framework.schema, size)
+        moved = 2 * plain.moved(reach.tolist(), log_tail(self.epsilon, self.delta)) + rounding
         return CorrelatedGaussian(needed, np.maximum(plain.dithers, moved * per_move).tolist())
 
-    def _reach(self, size: int) -> list[float]:
-        """Return the largest size of each number; 0 for answers that cannot be released, whose range is not known."""
-        ends = np.abs(np.stack(answer_range(self.query, self.framework.schema))).max(axis=0)
-        return [float(end) if math.isfinite(end) else 0.0 for end in ends]
 
-    def _log_tail(self) -> float:
-        """Return the log of a probability that costs no more than its share of delta in both laws of a pair."""
-        return math.log(TAIL_SHARE) + math.log(self.delta) - self.epsilon - math.log(2)
+def reach_of(query: Query, schema: Schema, size: int) -> FloatArray:
+    """Return the largest size of each number; 0 for answers that cannot be released, whose range is not known."""
+    ends = np.abs(np.stack(answer_range(query, schema))).max(axis=0)
+    return np.where(np.isfinite(ends), ends, 0.0).reshape(size)
+
+
+def log_tail(epsilon: float, delta: float) -> float:
+    """Return the log of a probability that costs no more than its share of delta in both laws of a pair."""
+    return math.log(TAIL_SHARE) + math.log(delta) - epsilon - math.log(2)
 
 
 def _gaps(pairs: Sequence[NormalPair]) -> list[Gap]:

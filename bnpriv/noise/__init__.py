@@ -2,6 +2,7 @@
 
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
 
-__all__ = ["CorrelatedGaussian", "DiscreteLaplace", "Gaussian", "Laplace", "NoNoise", "Noise"]
+__all__ = ["CorrelatedGaussian", "DirectionalLaplace", "DiscreteLaplace", "Gaussian", "Laplace", "NoNoise", "Noise"]

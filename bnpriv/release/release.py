@@ -13,6 +13,7 @@ from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.released import IntervalEnds, released
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.base import Query
@@ -242,6 +243,7 @@ _DRAWS: dict[type[Noise], str] = {
     Laplace: "laplace",
     Gaussian: "gaussian",
     CorrelatedGaussian: "gaussian",
+    DirectionalLaplace: "laplace",
     DiscreteLaplace: "discrete_laplace",
 }
 """The method of a sampler that each noise calls."""

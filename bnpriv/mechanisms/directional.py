@@ -1,0 +1,236 @@
+"""Noise only in the directions in which laws that are translations of one another differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.divergences import CONSTANTS, GaussianConstant
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.added_covariance import Gap, repaired
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.covariance_noise import (
+    LAST_SHARE,
+    ROUNDING_SHARE,
+    declares_normal_laws,
+    log_tail,
+    reach_of,
+)
+from bnpriv.mechanisms.moved_laws import MovedQuestion, TranslationNoise, scale_for
+from bnpriv.mechanisms.normal_laws import OF_TABLES
+from bnpriv.mechanisms.search import found_scale
+from bnpriv.mechanisms.translations import MovedLaw
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace, limits_for, moved_by_rounding
+from bnpriv.queries.base import Query
+
+LEAST_SHARE = 2.0**-20
+"""Least share of epsilon for what is moved across the directions, which the noise drawn last hides."""
+
+SAME_SPAN = 2.0**-44
+"""Directions along which no gap has a larger part than this share of the longest are left to the noise drawn last."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DirectionalMechanism(Mechanism):
+    """Noise only in the directions of the gaps between laws that are translations of one another.
+
+    Parameters
+    ----------
+    noise : {"laplace", "gaussian"}
+        Laplace noise for the 1-norm of the gap's coordinates along the directions; Gaussian noise for its 2-norm, which
+        needs delta above 0.
+    constant : {"analytic", "textbook", "lecture"}
+        Of Gaussian noise: the exact curve; the square root of 2 log(1.25/delta), or of 2 log(2/delta), over epsilon.
+    beyond_proof : bool
+        Waive the refusal of an epsilon above 1 with the last two constants; the guarantee then names the delta that
+        holds.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+
+    Raises
+    ------
+    ParameterError
+        If an option is none of these.
+
+    Notes
+    -----
+    docs/claims/directional.md. Theorem 4.3 of Chen, Ohrimenko, "Protecting Global Properties of Datasets with
+    Distribution Privacy Mechanisms" (AISTATS 2023).
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> from bnpriv.laws import Normal
+    >>> pair = (Normal([0, 0], [[4, 1], [1, 2]]), Normal([3, 4], [[4, 1], [1, 2]]))
+    >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
+    >>> calibration = bp.mechanisms.DirectionalMechanism().calibrate(framework, epsilon=1.0)
+    >>> [round(scale, 4) for scale in calibration.noise.scales], round(calibration.expected_error, 4)
+    ([3.0, 4.0], 5.0)
+    """
+
+    noise: TranslationNoise = "laplace"
+    constant: GaussianConstant = "analytic"
+    beyond_proof: bool = False
+    large_delta: bool = False
+    claim: ClassVar[str] = "directional.md"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian"), "constant": CONSTANTS}
+
+    def concerns(self, framework: Framework) -> bool:
+        """Return whether normal laws were declared."""
+        return declares_normal_laws(framework)
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        question = self._question(framework, query, epsilon, delta)
+        refusal = question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
+        if refusal is not None:
+            return refusal
+        _, moved, _ = question.answered()
+        return OF_TABLES if any(each.pair.departure is not None for each in moved) else None
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        question = self._question(framework, query, epsilon, delta)
+        evidence, moved, ratio = question.answered()
+        rows = directions([each.gap for each in moved], question.norm)
+        shape = _Shape(moved=moved, rows=rows, ratio=ratio, reach=reach_of(query, framework.schema, rows.shape[1]))
+        noise: Noise = NoNoise(evidence.dimension)
+        if not question.free(moved):
+            found_scale(max(map(shape.laplace_scale, moved)), epsilon, delta)
+            noise = shape.laplace() if self.noise == "laplace" else shape.gaussian(log_tail(epsilon, delta))
+        alone = shape.laplace_scale if self.noise == "laplace" else shape.gaussian_scale
+        certificate = question.certificate(
+            evidence, moved, noise, alone, theorem="Directional mechanism", claim=self.claim
+        )
+        return noise, certificate, question.spent(max(noise.scales))
+
+    def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> MovedQuestion:
+        return MovedQuestion(
+            framework=framework,
+            query=query,
+            epsilon=epsilon,
+            delta=delta,
+            noise=self.noise,
+            constant=self.constant,
+        )
+
+
+def directions(gaps: Sequence[FloatArray], norm: int) -> FloatArray:
+    """Return orthonormal directions, one row each, along which all gaps lie up to rounding.
+
+    Of several bases of the same space the one with the least coordinates, in the given norm, is returned.
+
+    Examples
+    --------
+    >>> np.abs(directions([np.array([3.0, 4.0]), np.array([6.0, 8.0])], 1)).round(9).tolist()
+    [[0.6, 0.8]]
+    """
+    stacked = np.stack(gaps)
+    size = stacked.shape[1]
+    longest = float(np.linalg.norm(stacked, axis=1).max())
+    if longest == 0 or size == 1:
+        return np.eye(size)[:1]
+    _, lengths, rows = np.linalg.svd(stacked / longest, full_matrices=False)
+    rank = max(1, int(np.sum(lengths > SAME_SPAN * math.sqrt(len(stacked)))))
+    if rank == size:
+        bases = [np.eye(size), rows]
+    else:
+        order = np.argsort(-np.linalg.norm(stacked, axis=1), kind="stable")
+        turned = np.linalg.qr((stacked[order] @ rows[:rank].T)[:, :].T)[0].T @ rows[:rank]
+        bases = [rows[:rank], turned]
+    # rows that touch a number by rounding alone leave it alone
+    bases = [np.where(np.abs(basis) > SAME_SPAN, basis, 0.0) for basis in bases]
+    return min(bases, key=lambda basis: float(np.linalg.norm(stacked @ basis.T, norm, axis=1).max()))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Shape:
+    """Noise along directions for some translations.
+
+    `rows` has shape (k, d); `reach` holds the largest size of each number of the answer.
+    """
+
+    moved: Sequence[MovedLaw]
+    rows: FloatArray
+    ratio: float
+    reach: FloatArray
+
+    @property
+    def whole(self) -> bool:
+        """Whether the directions are the numbers of the answer themselves."""
+        return np.array_equal(self.rows, np.eye(self.rows.shape[1]))
+
+    def laplace_scale(self, each: MovedLaw, share: float = LEAST_SHARE) -> float:
+        """Return the scale that a pair needs along the directions if a share is kept for the last step, rounded up."""
+        along = np.abs(self.rows @ each.gap) + np.abs(self.rows) @ each.aside
+        rounding = len(self.rows) * (each.pair.rounding + 8 * UNIT_ROUNDOFF * float(np.abs(each.gap).sum()))
+        return scale_for(float(along.sum()) + rounding, self.ratio * (1 - share))
+
+    def gaussian_scale(self, each: MovedLaw) -> float:
+        """Return the deviation that a pair needs along the directions."""
+        return scale_for(float(np.linalg.norm(self.rows @ each.gap)), self.ratio * (1 - 2 * ROUNDING_SHARE))
+
+    def _left_over(self, each: MovedLaw) -> FloatArray:
+        """Return how far each number is moved across the directions, rounded up."""
+        sizes, along = np.abs(self.rows), np.abs(self.rows @ each.gap)
+        across = np.abs(each.gap - self.rows.T @ (self.rows @ each.gap))
+        across += 16 * UNIT_ROUNDOFF * (np.abs(each.gap) + sizes.T @ along)
+        return across + each.aside + sizes.T @ (sizes @ each.aside) + (1 + len(sizes)) * each.pair.rounding
+
+    def laplace(self) -> Noise:
+        """Return Laplace noise along the directions, with the best of several shares for the last step."""
+        if self.whole:
+            return Laplace(max(map(self.laplace_scale, self.moved)), self.rows.shape[1])
+        shares = (LEAST_SHARE * 4**k for k in range(10))
+        return min(map(self._laplace, shares), key=lambda noise: noise.error().upper)
+
+    def _laplace(self, share: float) -> DirectionalLaplace:
+        scale, size = max(self.laplace_scale(each, share) for each in self.moved), self.rows.shape[1]
+        limits = limits_for(scale, self.rows, self.reach)
+        moved = np.max([self._left_over(each) for each in self.moved], axis=0)
+        moved = moved + 2 * moved_by_rounding(self.rows, limits, self.reach)
+        dithers = moved * size / (self.ratio * share) * (1 + 16 * UNIT_ROUNDOFF)
+        return DirectionalLaplace(
+            scale=scale,
+            directions=tuple(map(tuple, self.rows.tolist())),
+            limits=tuple(limits.tolist()),
+            dithers=tuple(dithers.tolist()),
+        )
+
+    def gaussian(self, log_tail: float) -> Noise:
+        """Return Gaussian noise along the directions."""
+        size = self.rows.shape[1]
+        if len(self.rows) == size:
+            far = max(each.farthest(2) + each.pair.rounding for each in self.moved)
+            return Gaussian(scale_for(far, self.ratio), size)
+        needed = max(map(self.gaussian_scale, self.moved)) ** 2 * self.rows.T @ self.rows
+        needed = (needed + needed.T) / 2
+        dithers = self._dithers(needed, log_tail)
+        # half of the variance that is drawn last hides what gaps have across the directions, half of it rounding
+        places = np.flatnonzero(dithers > 0)
+        spread = np.diag(np.square(dithers[places]) / 2)
+        gaps = [Gap(each.gap[places], spread) for each in self.moved]
+        inner = np.ix_(places, places)
+        larger = needed.copy()
+        larger[inner] = repaired(needed[inner], gaps, self.ratio * (1 - ROUNDING_SHARE))
+        return CorrelatedGaussian(larger, np.maximum(dithers, self._dithers(larger, log_tail)).tolist())
+
+    def _dithers(self, needed: FloatArray, log_tail: float) -> FloatArray:
+        """Return the deviations of what is drawn last."""
+        plain = CorrelatedGaussian(needed)
+        moved = np.max([each.aside + each.pair.rounding for each in self.moved], axis=0)
+        moved = moved + 2 * plain.moved(self.reach.tolist(), log_tail)
+        # numbers that no direction moves, and no gap, need no noise
+        moved[(np.diag(needed) == 0) & (moved == 0)] = 0.0
+        per_move = math.sqrt(2 * len(moved)) / (LAST_SHARE * self.ratio) * (1 + 16 * UNIT_ROUNDOFF)
+        return np.maximum(plain.dithers, moved * per_move)
