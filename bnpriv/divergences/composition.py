@@ -27,6 +27,12 @@ CUT = 1e-5
 LARGEST_LOSS = 600.0
 """Larger losses of one record count as infinite: their exponentials are no doubles."""
 
+LEAST_PART, LEAST_GAP = 1e-100, 1e-9
+"""Smaller parts and gaps, for which losses would be no doubles, are taken for these, which tell more."""
+
+LARGEST_GAP = 60.0
+"""Beyond this gap a record that differs is taken to tell everything."""
+
 LEAST_MASS = 1e-290
 """More than all masses together that are too small for doubles."""
 
@@ -71,7 +77,7 @@ class LossMasses:
 
     def trimmed(self, most: float) -> LossMasses:
         """Take tails of at most a mass off: the upper one becomes infinite, the lower one the least loss kept."""
-        below = int(np.searchsorted(np.cumsum(self.masses), most))
+        below = min(int(np.searchsorted(np.cumsum(self.masses), most)), len(self.masses) - 1)
         above = int(np.searchsorted(np.cumsum(self.masses[::-1]), most))
         last = max(below + 1, len(self.masses) - above)
         kept = self.masses[below:last].copy()
@@ -108,9 +114,9 @@ class LossMasses:
     @property
     def deviation(self) -> float:
         """Return the standard deviation."""
-        place = np.arange(len(self.masses))
-        mean = float(self.masses @ place) / float(self.masses.sum())
-        return self.step * math.sqrt(float(self.masses @ (place - mean) ** 2) / float(self.masses.sum()))
+        place, total = np.arange(len(self.masses)), max(float(self.masses.sum()), LEAST_MASS)
+        mean = float(self.masses @ place) / total
+        return self.step * math.sqrt(float(self.masses @ (place - mean) ** 2) / total)
 
     def delta(self, epsilon: float) -> float:
         """Return the hockey-stick divergence at `epsilon`, rounded up."""
@@ -151,8 +157,10 @@ def composed_delta(part: float, gap: float, records: int, epsilon: float, delta:
     >>> exact < found < 1.01 * exact
     True
     """
+    if gap > LARGEST_GAP:
+        return min(1.0, records * part * (1 + 4 * UNIT_ROUNDOFF))
     tail = CUT * delta / records
-    one = _one(part, gap, tail)
+    one = _one(max(part, LEAST_PART), max(gap, LEAST_GAP), tail)
     total = one
     for bit in f"{records:b}"[1:]:
         total = total.plus(total)
@@ -168,8 +176,8 @@ def _one(part: float, gap: float, tail: float) -> LossMasses:
     """Return the losses of one record: above 0 those of the mixture, below 0 those the other way round."""
     from scipy.special import ndtri
 
-    furthest = gap - float(ndtri(min(0.5, tail / part)))
-    highest = min(LARGEST_LOSS, float(_loss(part, gap, np.array(max(furthest, gap)))))
+    furthest = max(gap - float(ndtri(min(0.5, tail / part))), -float(ndtri(min(0.5, tail))))
+    highest = min(LARGEST_LOSS, float(_loss(part, gap, np.array(furthest))))
     step = max(_deviation(part, gap) / FINE, highest / MOST_LOSS_STEPS)
     ends = step * np.arange(math.ceil(highest / step) + 1, dtype=np.float64)
     above, above_error, other, other_error = _tails(part, gap, ends)
@@ -222,8 +230,7 @@ def _tails(part: float, gap: float, losses: FloatArray) -> tuple[FloatArray, Flo
     """Return how likely a larger loss is under the mixture, and under N(0, 1), each with a bound of its error."""
     from scipy.special import log_ndtr
 
-    with np.errstate(over="ignore"):
-        ratio = np.where(losses > 500, losses - math.log(part), np.log1p(np.expm1(np.minimum(losses, 500.0)) / part))
+    ratio = np.where(losses > 100, losses - math.log(part), np.log1p(np.expm1(np.minimum(losses, 100.0)) / part))
     at = ratio / gap + gap / 2
     tails: list[FloatArray] = []
     errors: list[FloatArray] = []

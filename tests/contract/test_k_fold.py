@@ -376,3 +376,17 @@ def test_hostile_masses(mechanism: bp.types.Mechanism, masses: tuple[float, floa
     for query in (bp.count(bp.col("a") == 1), bp.mean("a"), bp.stack(bp.mean("a"), bp.total("a"))):
         found = mechanism.calibrate(framework, query, epsilon=0.3, delta=1e-5)
         assert 0 <= found.scale < math.inf
+
+
+@pytest.mark.parametrize("part", [1e-300, 1e-3, 1 - 1e-16, 1.0])
+@pytest.mark.parametrize("gap", [1e-300, 1e-5, 1.0, 59.0, 1e300])
+@pytest.mark.parametrize("records", [1, 10**7])
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 700.0])
+def test_compositions_at_the_ends_of_the_range(part: float, gap: float, records: int, epsilon: float) -> None:
+    found = composed_delta(part, gap, records, epsilon, 1e-8)
+    assert 0 < found <= 1
+    if 1e-9 < gap < 1e3:
+        # the mixture of one record, and normal laws where all differ
+        higher = epsilon - math.log(part) if epsilon > 100 else math.log1p(math.expm1(epsilon) / part)
+        assert found >= part * min(1.0, gaussian_delta(gap, higher)) * (1 - 1e-9)
+        assert part < 1 or found >= min(1.0, gaussian_delta(gap * math.sqrt(records), epsilon)) * (1 - 1e-9)
