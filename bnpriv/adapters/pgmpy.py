@@ -294,7 +294,6 @@ def _numbers(name: str, values: object) -> FloatArray:
 
 
 def _plain(state: object) -> object:
-    """Return a NumPy scalar as the Python value it stands for."""
     return cast(Any, state).item() if isinstance(state, np.generic) else state
 
 

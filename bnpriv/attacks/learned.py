@@ -74,7 +74,6 @@ def _widths(learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> Floa
 def _right(
     values: FloatArray, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace, widths: FloatArray
 ) -> float:
-    """Return how often the guess is the first secret."""
     one, other = (_log_density(values, side, noise, widths) for side in learned)
     difference = one - other
     return float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0)))

@@ -153,7 +153,7 @@ class _ColumnCells:
 
 
 def _column_cells(column: Column, leaves: Sequence[Leaf], law: ColumnLaw, *, summed: bool) -> _ColumnCells:
-    cuts = [float(value) for leaf in leaves for value in _constants(leaf) if not isinstance(value, str)]
+    cuts = [float(value) for leaf in leaves for value in leaf.constants if not isinstance(value, str)]
     values, chances = law.atoms(cuts)
     values, chances = values[chances > 0], chances[chances > 0]
     steps = _steps(column, values)
@@ -236,10 +236,6 @@ def _leaves(terms: Sequence[IntegerTerm], name: str) -> tuple[Leaf, ...]:
     return tuple(
         dict.fromkeys(leaf for condition in conditions for leaf in condition.comparisons() if leaf.column == name)
     )
-
-
-def _constants(leaf: Leaf) -> Sequence[Any]:
-    return leaf.values if isinstance(leaf, IsIn) else (leaf.value,)
 
 
 def _holds(leaf: Leaf, values: NDArray[Any]) -> Truths:

@@ -76,7 +76,6 @@ def laws_of(framework: object, query: Query | None) -> Laws | Refusal:
 
 
 def _secret_text(framework: object) -> str:
-    """Return in words what the secret of a framework is instead."""
     if isinstance(framework, ValuePrivacy):
         return "secrets that are values of single records"
     return f"a {type(framework).__name__}"

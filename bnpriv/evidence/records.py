@@ -123,7 +123,7 @@ def _rounding(logs: FloatArray) -> float:
 def cuts_of(form: NormalForm, name: str) -> list[float]:
     """Return the numbers that the query compares a column with and, where it sums the column, between grid steps."""
     leaves = [leaf for term in form.terms if isinstance(term, Indicator) for leaf in term.predicate.comparisons()]
-    compared = [float(c) for leaf in leaves if leaf.column == name for c in _constants(leaf) if not isinstance(c, str)]
+    compared = [float(c) for leaf in leaves if leaf.column == name for c in leaf.constants if not isinstance(c, str)]
     return [*compared, *(_between_steps(form, name) if _is_summed(form, name) else ())]
 
 
@@ -270,10 +270,6 @@ def _holds(leaf: Comparison | IsIn, value: Any, column: Column) -> bool:
         "!=": lambda: value != leaf.value,
     }
     return bool(compared[leaf.operator]())
-
-
-def _constants(leaf: Comparison | IsIn) -> Sequence[Any]:
-    return leaf.values if isinstance(leaf, IsIn) else (leaf.value,)
 
 
 def _number(state: State) -> float | None:

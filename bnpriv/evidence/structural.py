@@ -157,7 +157,6 @@ def influences(framework: object) -> Influences | Refusal:
 
 
 def _secret_text(framework: object) -> str:
-    """Return in words what the secret of a framework is instead."""
     if isinstance(framework, DatasetAttributePrivacy):
         return "a property of the whole table"
     if isinstance(framework, DistributionPrivacy):

@@ -224,7 +224,6 @@ def _sides(pairs: object) -> tuple[tuple[PairLaw, PairLaw], ...]:
 
 
 def _identity(side: PairLaw) -> str:
-    """Return what tells two distributions apart."""
     if isinstance(side, DiscreteNetwork):
         return fingerprint((), (side,))
     return repr(_facts(side))
@@ -237,7 +236,6 @@ def _facts(law: Atoms | Normal) -> object:
 
 
 def _dimension(side: PairLaw) -> int | None:
-    """Return how many numbers a law is about; None for a network."""
     return None if isinstance(side, DiscreteNetwork) else side.dimension
 
 

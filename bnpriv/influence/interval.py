@@ -155,7 +155,6 @@ def _possible(middle: DiscreteNetwork, protected: str, pairs: Sequence[SecretPai
 
 
 def _singles(pairs: Sequence[SecretPair]) -> tuple[SecretPair, ...]:
-    """Return all pairs of single states, one of each side."""
     every = (SecretPair(frozenset({a}), frozenset({b})) for pair in pairs for a in pair.first for b in pair.second)
     return tuple(dict.fromkeys(every))
 
@@ -246,7 +245,6 @@ def _tables(part: IntervalPart, choices: Sequence[Choices]) -> Iterator[tuple[Lo
 
 
 def _joint(part: IntervalPart, tables: Mapping[str, LogTable], models: int, seen: tuple[str, ...]) -> LogTable:
-    """Return log P(protected, seen) for every combination."""
     graph, states, level = part.network.graph, part.network.states, part.network.level
     network = DiscreteNetwork(graph=graph, states=states, tables=tables, level=level, models=models)
     table = joint_law(network, (part.protected, *seen), most_cells=MOST_TABLE)
@@ -354,5 +352,4 @@ def _others(logs: FloatArray) -> FloatArray:
 
 
 def _side(states: Sequence[State], secret: frozenset[State]) -> NDArray[np.intp]:
-    """Return the positions of the states of a secret."""
     return np.array([k for k, state in enumerate(states) if state in secret], dtype=np.intp)

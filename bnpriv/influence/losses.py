@@ -181,15 +181,7 @@ class PureLosses:
     values: FloatArray
 
     def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
-        """Return a bound of the hockey-stick divergence at `epsilon` of the columns together with a noisy number.
-
-        Parameters
-        ----------
-        epsilon : float
-        law : {"laplace", "gaussian"}
-            The noise of that number.
-        shift : float or ndarray of shape (models, pairs)
-            By how many scales of the noise the secret moves it; 0 for the columns alone.
+        """Return a bound of the divergence of the columns together with a noisy number, as `Losses.excess` does.
 
         Returns
         -------

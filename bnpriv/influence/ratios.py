@@ -252,5 +252,4 @@ def _table(network: DiscreteNetwork, names: tuple[str, ...], most_work: int) -> 
 
 
 def _finite(table: LogTable) -> float:
-    """Return the largest size of a finite entry."""
     return float(np.max(np.abs(table.values[np.isfinite(table.values)]), initial=0.0))

@@ -23,20 +23,36 @@ WEIGHT_ONE = Fraction(1)
 MOST_BITS = 4096  # of a weight's numerator and denominator: more than any double needs
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
-class Count(Query):
-    """The number of records that satisfy `predicate`; made by `count`."""
-
+class _OfCondition(Query):
     predicate: Predicate
 
     def __post_init__(self) -> None:
-        _condition("count", self.predicate)
+        _condition(type(self).__name__.lower(), self.predicate)
 
     @property
     def columns(self) -> frozenset[str]:
         """Return the columns that the query reads."""
         return self.predicate.columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfColumn(Query):
+    column: str
+
+    def __post_init__(self) -> None:
+        column_name(self.column)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the column that the query reads."""
+        return frozenset({self.column})
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Count(_OfCondition):
+    """The number of records that satisfy `predicate`; made by `count`."""
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
@@ -48,18 +64,8 @@ class Count(Query):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Proportion(Query):
+class Proportion(_OfCondition):
     """The share of the records that satisfy `predicate`; made by `proportion`."""
-
-    predicate: Predicate
-
-    def __post_init__(self) -> None:
-        _condition("proportion", self.predicate)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
-        return self.predicate.columns
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
@@ -71,18 +77,8 @@ class Proportion(Query):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Total(Query):
+class Total(_OfColumn):
     """The sum of a column; made by `total`."""
-
-    column: str
-
-    def __post_init__(self) -> None:
-        column_name(self.column)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Return the column that the query reads."""
-        return frozenset({self.column})
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
@@ -94,18 +90,8 @@ class Total(Query):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Mean(Query):
+class Mean(_OfColumn):
     """The mean of a column; made by `mean`."""
-
-    column: str
-
-    def __post_init__(self) -> None:
-        column_name(self.column)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Return the column that the query reads."""
-        return frozenset({self.column})
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
@@ -117,21 +103,15 @@ class Mean(Query):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Histogram(Query):
+class Histogram(_OfColumn):
     """How many records fall into each bin of a column; made by `histogram`."""
 
-    column: str
     bins: tuple[Constant, ...] | None = None
 
     def __post_init__(self) -> None:
-        column_name(self.column)
+        super().__post_init__()
         if self.bins is not None:
             object.__setattr__(self, "bins", _bins(self.bins))
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Return the column that the query reads."""
-        return frozenset({self.column})
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return one count per bin.

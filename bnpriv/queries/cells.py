@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.queries.predicates import Comparison, Constant, IsIn, Truths
+from bnpriv.queries.predicates import Comparison, IsIn, Truths
 from bnpriv.tables.schema import Categorical, Column, Integer, Real
 
 Leaf = Comparison | IsIn
@@ -61,7 +61,7 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> ColumnCells:
         truth = np.array([holds_category(leaf, column) for leaf in leaves], dtype=bool)
         nothing = (0,) * len(column.categories)
         return ColumnCells(truth=truth.reshape(len(leaves), len(nothing)), low=nothing, high=nothing)
-    cuts = {float(value) for leaf in leaves for value in constants(leaf)}
+    cuts = {float(value) for leaf in leaves for value in leaf.constants}
     intervals = _intervals(column, sorted(cuts))
     places = np.array([start for start, _ in intervals])
     truth = np.array([holds_number(leaf, places) for leaf in leaves], dtype=bool)
@@ -118,11 +118,6 @@ def has_holes(column: Column) -> bool:
     return 2 * math.ulp(max(abs(column.lower), abs(column.upper))) > column.grid
 
 
-def constants(leaf: Leaf) -> tuple[Constant, ...]:
-    """Return the constants that a comparison compares with."""
-    return tuple(leaf.values) if isinstance(leaf, IsIn) else (leaf.value,)
-
-
 def _corners(parts: ColumnCells, found: list[tuple[int, int]]) -> Corners:
     return Corners(truth=parts.truth[:, [place for place, _ in found]], steps=tuple(step for _, step in found))
 
@@ -163,7 +158,7 @@ def _around(column: Real | Integer, cut: float) -> tuple[float, float, bool]:
 
 def holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
     """Compare doubles with constants that are exact as doubles (the normal form refuses others)."""
-    values = [float(value) for value in constants(leaf)]
+    values = [float(value) for value in leaf.constants]
     if isinstance(leaf, IsIn):
         return np.isin(places, values)
     value = values[0]
@@ -184,6 +179,6 @@ def holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
 
 def holds_category(leaf: Leaf, column: Categorical) -> Truths:
     """Return for which of a column's categories a comparison holds."""
-    held = set(constants(leaf))
+    held = set(leaf.constants)
     truth = np.array([category in held for category in column.categories], dtype=bool)
     return ~truth if isinstance(leaf, Comparison) and leaf.operator == "!=" else truth

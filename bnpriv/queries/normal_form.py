@@ -207,7 +207,7 @@ def _check_term(term: IntegerTerm, schema: Schema) -> None:
 
 def _check_leaf(leaf: Comparison | IsIn, schema: Schema) -> None:
     column = schema[leaf.column]
-    values = leaf.values if isinstance(leaf, IsIn) else (leaf.value,)
+    values = leaf.constants
     if not isinstance(column, Categorical):
         wrong = [value for value in values if isinstance(value, (str, bool))]
         if wrong:

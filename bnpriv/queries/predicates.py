@@ -77,6 +77,11 @@ class Comparison(Predicate):
         checks.member("an operator", self.operator, OPERATORS, error=QueryError)
         object.__setattr__(self, "value", constant(self.value))
 
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """Return what the column is compared with."""
+        return (self.value,)
+
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
         """Return this condition."""
         return (self,)
@@ -98,6 +103,11 @@ class IsIn(Predicate):
         if isinstance(self.values, str) or not self.values:
             raise _unlisted(self.values)
         object.__setattr__(self, "values", tuple(constant(value) for value in self.values))
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """Return what the column is compared with."""
+        return tuple(self.values)
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
         """Return this condition."""

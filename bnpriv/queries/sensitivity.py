@@ -26,7 +26,7 @@ from bnpriv.bound import Bound
 from bnpriv.errors import ParameterError, QueryError, SchemaError, SizeError
 from bnpriv.queries.asked import as_query
 from bnpriv.queries.base import Indicator, Query
-from bnpriv.queries.cells import Leaf, constants
+from bnpriv.queries.cells import Leaf
 from bnpriv.queries.clusters import Cluster, Extent, clusters, combined
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.diameters import Norm
@@ -218,7 +218,7 @@ def _check_size(form: NormalForm) -> None:
         for leaf in term.predicate.comparisons() if isinstance(term, Indicator) else ():
             leaves.setdefault(leaf.column, set()).add(leaf)
     for name, compared in leaves.items():
-        cuts = len({value for leaf in compared for value in constants(leaf)})
+        cuts = len({value for leaf in compared for value in leaf.constants})
         size = len(compared) * (2 * cuts + 1)
         if size > MOST_TRUTHS:
             raise SizeError(

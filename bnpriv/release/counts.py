@@ -14,7 +14,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.laws.base import IntArray
 from bnpriv.queries.base import Indicator
-from bnpriv.queries.cells import Leaf, Truths, constants, holds_category, holds_number
+from bnpriv.queries.cells import Leaf, Truths, holds_category, holds_number
 from bnpriv.queries.normal_form import IntegerTerm
 from bnpriv.queries.predicates import truth
 from bnpriv.release.expressions import Frame, Keys
@@ -58,7 +58,7 @@ def number_counts(terms: Sequence[Indicator], pieces: Iterator[FloatArray]) -> l
     [1, 2]
     """
     cuts = np.unique(
-        [float(value) for term in terms for leaf in term.predicate.comparisons() for value in constants(leaf)]
+        [float(value) for term in terms for leaf in term.predicate.comparisons() for value in leaf.constants]
     )
     # cell 2k + 1 is cut k, cell 2k what lies below it; a cell without any double is stood for by another, and empty
     points = np.empty(2 * len(cuts) + 1)

@@ -292,7 +292,6 @@ def _with_noise(row: RankedQuilt, subject: Subject, calibration: Calibration, de
 
 
 def _near(subject: Subject, quilt: MarkovQuilt) -> frozenset[str]:
-    """Return the queried columns that something near drives."""
     assert subject.network is not None
     assert subject.query is not None
     return subject.network.reading.driving(subject.query.columns, quilt.near)

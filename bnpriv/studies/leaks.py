@@ -266,7 +266,6 @@ def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:
 
 
 def _name(told: Influence) -> str:
-    """Return the one column that an influence is about."""
     (name,) = told.columns
     return name
 

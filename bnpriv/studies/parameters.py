@@ -157,7 +157,6 @@ def _evidence(network: DiscreteNetwork, name: str, known: State | Collection[Sta
 
 
 def _fixed(table: LogTable, drawn: Mapping[str, int]) -> LogTable:
-    """Return the table with the attributes that are drawn at their states."""
     index = tuple(drawn.get(axis, slice(None)) for axis in table.axes)
     kept = tuple(axis for axis in table.axes if axis not in drawn)
     return LogTable(axes=kept, values=np.array(table.values[:, *index]), error=table.error)

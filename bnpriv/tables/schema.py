@@ -331,7 +331,6 @@ class Schema(HasCard):
 
 
 def _described(column: Column) -> tuple[str, str, str]:
-    """Return the type of a column, its values, and what a missing one counts as."""
     kind = type(column).__name__
     if not isinstance(column, Categorical):
         return kind, f"{column.lower:,.10g} to {column.upper:,.10g}", f"{column.missing:,.10g}"

@@ -120,7 +120,6 @@ def _shown(lattice: Lattice, border: Sequence[str], start: int) -> tuple[int, fl
 
 
 def _everything() -> Losses:
-    """Return losses that tell everything."""
     return Losses(
         ratios=np.full((1, 2, 1), np.inf), masses=np.ones((1, 2, 1)), possible=np.ones((1, 2), dtype=np.bool_)
     )
@@ -149,7 +148,6 @@ def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, 
 
 
 def _moved(before: Losses, after: Losses) -> float:
-    """Return the largest difference of two privacy curves."""
     return max(float(np.max(np.abs(before.excess(level) - after.excess(level)))) for level in PROBES)
 
 

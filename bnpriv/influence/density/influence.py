@@ -55,15 +55,7 @@ class DensityLosses:
     curves: tuple[LossCurve, ...] = ()
 
     def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
-        """Return the hockey-stick divergence at `epsilon` of the columns together with a noisy number.
-
-        Parameters
-        ----------
-        epsilon : float
-        law : {"laplace", "gaussian"}
-            The noise of that number.
-        shift : float or ndarray of shape (1, pairs)
-            By how many scales of the noise the secret moves it; 0 for the columns alone.
+        """Return the hockey-stick divergence of the columns together with a noisy number, as `Losses.excess` does.
 
         Returns
         -------

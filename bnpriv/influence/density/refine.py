@@ -145,7 +145,6 @@ def _beside(found: Settled, agreed: Agreement) -> Settled:
 
 
 def _step(points: int, depth: float, lost: float, suprema: Sequence[Supremum]) -> Refinement:
-    """Return what happened at the last level."""
     value, before = suprema[-1].value, suprema[-2].value if len(suprema) > 1 else math.inf
     change = abs(value - before) if math.isfinite(value) and math.isfinite(before) else math.inf
     return Refinement(points=points, depth=depth, influence=value, change=change, lost=lost)

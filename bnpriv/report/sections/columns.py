@@ -230,7 +230,6 @@ def _explanation(asked: Influence) -> Section:
 
 
 def _line(line: str) -> Text:
-    """Return a path, or a row of a table of the network."""
     kind, _, rest = line.partition(": ")
     if kind == "Path":
         return "Path: ", Strong(rest.replace("->", "\u2192").replace("<-", "\u2190"))
