@@ -13,7 +13,7 @@ from bnpriv.errors import SecretError
 from bnpriv.networks import Parameter
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.states import SecretPairs
+from bnpriv.secrets.states import SecretPair, SecretPairs
 
 
 @final
@@ -220,10 +220,14 @@ def _chosen(given: object) -> tuple[IntervalPair, ...] | None:
     """Return the pairs of intervals, or of single values, that were chosen; None if nothing of the kind was."""
     if isinstance(given, IntervalPairs):
         return tuple(dict.fromkeys(given.chosen))
-    if isinstance(given, SecretPairs) and all(pair.is_point for pair in given.chosen):
+    if isinstance(given, SecretPairs) and all(pair.is_point and _of_numbers(pair) for pair in given.chosen):
         single = (cast("tuple[float, float]", (*pair.first, *pair.second)) for pair in given.chosen)
         return tuple(dict.fromkeys(intervals(*single).chosen))
     return None
+
+
+def _of_numbers(pair: SecretPair) -> bool:
+    return all(isinstance(state, (int, float)) for state in pair.first | pair.second)
 
 
 def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, ...]:

@@ -260,8 +260,8 @@ def test_a_chain_is_planned_stored_shown_and_released() -> None:
     assert "step 50 of 100" in str(report)
     assert "50 before" not in report.to_markdown()
     assert "<table" in report.to_html()
-    with pytest.raises(bp.BnprivError):
-        bp.rehearse(best)
+    rehearsal = bp.rehearse(best)
+    assert rehearsal.correct <= rehearsal.bound + 2 * rehearsal.margin
 
 
 def value_privacy(model, schema: bp.Schema) -> bp.ValuePrivacy:

@@ -24,7 +24,7 @@ class Whispers(NetworkMethods):
 
     players: tuple[str, ...]
     share: float
-    level, models, reading, drawn = "parameters", 1, NOTHING_READ, None
+    level, models, reading, posterior_draws = "parameters", 1, NOTHING_READ, None
     kind_text = "a game of whispers"
 
     @property
