@@ -197,25 +197,26 @@ class _TightSearch:
         record = constraint.record
         if record is not None and self.noise != "gaussian":
             found.append((self._by_record(constraint, record), False))
-        pairs, rule = self._compared(constraint)
-        if pairs:
-            found.append(self._by_laws(constraint, pairs, rule))
-        elif record is not None and self.noise == "gaussian":
+        compared = self._compared(constraint)
+        found += [self._by_laws(constraint, pairs, rule) for pairs, rule in compared]
+        if record is not None and self.noise == "gaussian" and not any(self._fit(pairs) for pairs, _ in compared):
             found.append((self._by_bounds(constraint, record), True))
         best, spends = min(found, key=lambda each: each[0].scale)
         self.used_delta |= spends
         return best
 
-    def _compared(self, constraint: Constraint) -> tuple[Sequence[LawPair], str]:
+    def _compared(self, constraint: Constraint) -> list[tuple[Sequence[LawPair], str]]:
         """Return the laws to be compared: of the answer, or with delta of what the records that change add."""
-        if not isinstance(constraint.pairs, Refusal) and _on_line(constraint.pairs) and self._fit(constraint.pairs):
-            return constraint.pairs, "the laws of the answer"
-        sums = None
-        if constraint.record is not None and self.delta > 0:
+        found: list[tuple[Sequence[LawPair], str]] = []
+        if not isinstance(constraint.pairs, Refusal) and _on_line(constraint.pairs):
+            found.append((constraint.pairs, "the laws of the answer"))
+        if constraint.record is not None and self.delta > 0 and not any(self._fit(pairs) for pairs, _ in found):
             sums = sums_of_records(constraint.record, self.rounding)
-        return sums if sums is not None and self._fit(sums) else (), SUMS_RULE
+            found += [] if sums is None else [(sums, SUMS_RULE)]
+        return found
 
     def _fit(self, pairs: Sequence[LawPair]) -> bool:
+        """Return whether the curves can be computed; otherwise their distances serve with Gaussian noise."""
         return self.noise != "gaussian" or _atoms_refusal(pairs) is None
 
     def _by_bounds(self, constraint: Constraint, record: RecordPair) -> LawDecision:

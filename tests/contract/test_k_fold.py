@@ -283,6 +283,19 @@ def test_never_above_the_distance_of_one_record_times_k(number: int) -> None:
             assert found.scale <= most * (1 + 1e-9)
 
 
+def test_many_atoms_need_no_more_than_their_distance() -> None:
+    """Sums that are too long for their curve with Gaussian noise are not too long for their distance."""
+    values = np.arange(81)
+    laws_of = [np.exp(-(((values - mean) / spread) ** 2) / 2) + 1e-4 for mean, spread in ((45, 14), (38, 12))]
+    sides = tuple(dict(enumerate((law / law.sum()).tolist())) for law in laws_of)
+    framework = framework_of({"a": sides}, 50_000, bp.pairs((100, 138)))
+    scales = [
+        mechanism.calibrate(framework, bp.total("a"), epsilon=0.5, delta=1e-6).scale
+        for mechanism in (TIGHT[0], WASSERSTEIN[0])
+    ]
+    assert 0 < scales[0] <= scales[1]
+
+
 def test_chosen_pairs_compare_their_own_distances_only() -> None:
     query = bp.count(bp.col("a") == 1)
     record = record_of(framework_of({"a": bits(0.35, 0.55)}, 50_000, bp.pairs((100, 140), (7, 9))), query)
