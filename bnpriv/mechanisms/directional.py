@@ -18,8 +18,8 @@ from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.covariance_noise import (
     LAST_SHARE,
-    ROUNDING_SHARE,
     declares_normal_laws,
+    kept,
     log_tail,
     reach_of,
 )
@@ -112,7 +112,7 @@ class DirectionalMechanism(Mechanism):
         certificate = question.certificate(
             evidence, moved, noise, alone, theorem="Directional mechanism", claim=self.claim
         )
-        return noise, certificate, question.spent(max(noise.scales))
+        return noise, certificate, question.spent(moved, max(noise.scales))
 
     def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> MovedQuestion:
         return MovedQuestion(
@@ -178,7 +178,7 @@ class _Shape:
 
     def gaussian_scale(self, each: MovedLaw) -> float:
         """Return the deviation that a pair needs along the directions."""
-        return scale_for(float(np.linalg.norm(self.rows @ each.gap)), self.ratio * (1 - 2 * ROUNDING_SHARE))
+        return scale_for(float(np.linalg.norm(self.rows @ each.gap)), self.ratio * kept(LAST_SHARE) * (1 - 2.0**-30))
 
     def _left_over(self, each: MovedLaw) -> FloatArray:
         """Return how far each number is moved across the directions, rounded up."""
@@ -222,7 +222,7 @@ class _Shape:
         gaps = [Gap(each.gap[places], spread) for each in self.moved]
         inner = np.ix_(places, places)
         larger = needed.copy()
-        larger[inner] = repaired(needed[inner], gaps, self.ratio * (1 - ROUNDING_SHARE))
+        larger[inner] = repaired(needed[inner], gaps, self.ratio * kept(LAST_SHARE))
         return CorrelatedGaussian(larger, np.maximum(dithers, self._dithers(larger, log_tail)).tolist())
 
     def _dithers(self, needed: FloatArray, log_tail: float) -> FloatArray:

@@ -86,7 +86,7 @@ class ExpectedValueMechanism(Mechanism):
         certificate = question.certificate(
             evidence, moved, noise, alone, theorem="Expected value mechanism", claim=self.claim
         )
-        return noise, certificate, question.spent(scale)
+        return noise, certificate, question.spent(moved, scale)
 
     def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> MovedQuestion:
         return MovedQuestion(

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down
-from bnpriv.divergences import GaussianConstant, constant_refusal, delta_of_constant, gaussian_ratio
+from bnpriv.divergences import GaussianConstant, constant_refusal, gaussian_ratio
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, declares_normal_laws
+from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, declares_normal_laws, spent_delta
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.tight import noise_refusal
@@ -23,7 +23,7 @@ from bnpriv.queries.base import Query
 
 TranslationNoise = Literal["laplace", "gaussian"]
 
-MOVED_RULE = "one law is the other, moved by the gap of the means"
+MOVED_RULE = "the two laws of the answer"
 
 
 @final
@@ -94,10 +94,9 @@ class MovedQuestion:
         epsilon = down(self.epsilon - masses)
         if self.noise == "laplace" and epsilon > 0 and uneven == 0:
             return epsilon
-        spent = math.exp(self.epsilon) * uneven
-        delta = down(self.delta * (1 - TAIL_SHARE) * math.exp(-masses) - spent, 16)
-        if self.noise == "gaussian" and epsilon > 0 and delta > 0:
-            return gaussian_ratio(epsilon, delta, self.constant)
+        left = self._left(moved)
+        if self.noise == "gaussian" and epsilon > 0 and left > 0:
+            return gaussian_ratio(epsilon, left, self.constant)
         return Refusal(
             required="what the two laws of a pair differ in by rounding must be below epsilon and delta",
             found=f"{max(masses, uneven):.3g}, with {self.noise} noise",
@@ -110,11 +109,16 @@ class MovedQuestion:
         exact = declares_normal_laws(self.framework) or all(each.pair.rounding == 0 for each in moved)
         return same and exact
 
-    def spent(self, scale: float) -> float:
+    def spent(self, moved: Sequence[MovedLaw], scale: float) -> float:
         """Return the delta that the guarantee needs."""
         if self.noise == "laplace" or scale == 0:
             return 0.0
-        return delta_of_constant(self.epsilon, self.delta, self.constant)
+        return spent_delta(self.epsilon, self.delta, self._left(moved), self.constant)
+
+    def _left(self, moved: Sequence[MovedLaw]) -> float:
+        """Return what is left of delta once it is paid for what differs by rounding."""
+        masses, uneven = max(each.masses for each in moved), max(each.uneven for each in moved)
+        return down(self.delta * (1 - TAIL_SHARE) * math.exp(-masses) - math.exp(self.epsilon) * uneven, 16)
 
     def certificate(
         self,

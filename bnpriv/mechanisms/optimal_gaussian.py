@@ -12,7 +12,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.added_covariance import least_trace
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.covariance_noise import NormalQuestion, declares_normal_laws
+from bnpriv.mechanisms.covariance_noise import NormalQuestion, has_normal_laws
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query
 
@@ -63,8 +63,8 @@ class OptimalGaussianMechanism(Mechanism):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
 
     def concerns(self, framework: Framework) -> bool:
-        """Return whether normal laws were declared."""
-        return declares_normal_laws(framework)
+        """Return whether answers may have normal laws."""
+        return has_normal_laws(framework)
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         question = self._question(framework, query, epsilon, delta)

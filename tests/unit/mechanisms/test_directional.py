@@ -265,7 +265,7 @@ def test_mutant_that_leaves_rounding_out(monkeypatch: pytest.MonkeyPatch) -> Non
     real = directional.moved_by_rounding
     monkeypatch.setattr(directional, "moved_by_rounding", lambda *a: real(*a) / 100)
     with pytest.raises(AssertionError):
-        test_the_released_doubles_of_a_table_are_private(0.0, 1.0)
+        test_random_gaps_are_private(0)
 
 
 @pytest.mark.mutants

@@ -21,6 +21,7 @@ from bnpriv.mechanisms import (
     covariance_noise,
 )
 from bnpriv.noise import CorrelatedGaussian, Gaussian, NoNoise
+from tests.normal_tables import question
 from tests.unit.mechanisms.test_added_covariance import squared_length
 
 FAMILY = (EigenvectorMechanism, DirectionalUncertaintyMechanism, OptimalGaussianMechanism)
@@ -153,13 +154,14 @@ def _paid(offset: float, spread: float) -> bool:
 
 @pytest.mark.mutants
 def test_mutant_that_does_not_pay_for_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(covariance_noise, "ROUNDING_SHARE", 0.0)
+    monkeypatch.setattr(covariance_noise, "kept", lambda share: 1.0)
     assert not all(_paid(offset, spread) for offset, spread in HOSTILE)
 
 
 @pytest.mark.mutants
 def test_mutant_whose_last_step_does_not_grow_with_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(covariance_noise, "LAST_SHARE", 2.0**60)
+    real = covariance_noise.NormalQuestion._noise_for
+    monkeypatch.setattr(covariance_noise.NormalQuestion, "_noise_for", lambda *a: CorrelatedGaussian(real(*a).needed))
     assert not all(_paid(offset, spread) for offset, spread in HOSTILE)
 
 
@@ -208,3 +210,44 @@ def test_plan_finds_them() -> None:
     ranked = [type(calibration.mechanism) for calibration in plan.calibrations]
     assert {*ranked[:3]} == {DirectionalMechanism, DirectionalUncertaintyMechanism, OptimalGaussianMechanism}
     assert plan.to_pandas().expected_error.is_monotonic_increasing
+
+
+# --- tables whose records are normal before they are clamped and rounded to a grid ------------------------------------
+
+
+@pytest.mark.parametrize("level", ["records", "parameters"])
+def test_answers_of_tables_pay_for_grids_and_clamping(level: str) -> None:
+    """What is told of the normal law and of the grid add up as squares; clamping is in delta."""
+    rng, served = np.random.default_rng(8), 0
+    for _ in range(30):
+        asked = question(rng, level=level)
+        [constraint] = asked.laws.constraints()
+        [pair] = constraint.pairs
+        mechanism = OptimalGaussianMechanism(large_delta=True)
+        if mechanism.supports(asked.framework, asked.query, epsilon=0.5, delta=1e-3) is not None:
+            continue
+        noise = mechanism.calibrate(asked.framework, asked.query, epsilon=0.5, delta=1e-3).noise
+        served += 1
+        gap = pair.first.mean - pair.second.mean
+        # plain noise is all for the grid: the answer hides the gap by itself
+        correlated = isinstance(noise, CorrelatedGaussian)
+        needed, dithers = (np.array(noise.needed), noise.dithers) if correlated else (np.zeros((2, 2)), noise.scales)
+        main = float(squared_length(gap, pair.first.covariance, needed))
+        last = sum((pair.rounding / dither) ** 2 for dither in dithers)
+        lost = (1 + math.exp(0.5)) * pair.departure.mass
+        assert gaussian_delta(math.sqrt(main + last), 0.5) + lost <= 1e-3
+    assert served >= 10
+
+
+def test_a_table_is_never_released_without_noise() -> None:
+    asked = question(np.random.default_rng(9), level="parameters", wide=40.0)
+    calibration = OptimalGaussianMechanism(large_delta=True).calibrate(
+        asked.framework, asked.query, epsilon=5, delta=0.1
+    )
+    assert min(calibration.noise.scales) > 0
+
+
+def test_coarse_bounds_are_refused() -> None:
+    asked = question(np.random.default_rng(10), level="records", wide=1.0)
+    refusal = OptimalGaussianMechanism(large_delta=True).supports(asked.framework, asked.query, epsilon=0.5, delta=1e-3)
+    assert "clamped" in refusal.required
