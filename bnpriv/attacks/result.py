@@ -12,7 +12,7 @@ from bnpriv.errors import ParameterError
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, fact
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import number_text, percent_text
+from bnpriv.render.text import full_text, number_text, percent_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,7 +126,7 @@ class Attack(Shown):
             )
         allowed = "Nothing is guaranteed"
         if self.epsilon is not None:
-            asked = f"epsilon {self.epsilon:g}" + (f" and delta {self.delta:g}" if self.delta else "")
+            asked = f"epsilon {self.epsilon:g}" + (f" and delta {full_text(self.delta)}" if self.delta else "")
             allowed = f"The guarantee, {asked}, allows {percent_text(self.bound)}"
         return Document(
             kind="attack",

@@ -62,7 +62,8 @@ def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws
 
 
 def _label(framework: DistributionPrivacy, k: int) -> str:
-    return "the two declared ones" if len(framework.pairs) == 1 else f"pair {k} of those declared"
+    (declared,) = framework.secrets.values()
+    return str(declared[k]).replace("distribution ", "")
 
 
 def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaws | Refusal:

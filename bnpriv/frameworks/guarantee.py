@@ -13,7 +13,7 @@ from bnpriv.frameworks import odds
 from bnpriv.frameworks.protected import ProtectedSecret
 from bnpriv.render import Document, HasCard, Json, number_text
 from bnpriv.render.document import Block, Fact, Paragraph, Quote, Section, Table, fact
-from bnpriv.render.text import and_text, full_text, name_text, percent_text, rounded_up
+from bnpriv.render.text import and_text, full_text, name_text, percent_text, rounded_up, upper_chance
 
 DOUBLED = math.log(2)
 """With delta above 0: odds rise by more than twice exp(epsilon) with probability at most 2 delta."""
@@ -125,17 +125,13 @@ class Guarantee(HasCard):
     def belief_caption(self) -> str:
         """Return what a table of beliefs before and after the answer is about."""
         names = " or of ".join(map(name_text, self.with_belief))
-        rare = f", except with probability {probability_text(self.failure)}" if self.delta else ""
+        rare = f", except with probability {upper_chance(self.failure)}" if self.delta else ""
         return f"A belief in one secret of {names}, before the answer and at most after it{rare}"
 
     @property
     def odds_text(self) -> str:
         """Return how far odds move, where that is all that is bounded."""
-        rare = (
-            f", except with probability {probability_text(self.failure)} if one of the two is true"
-            if self.delta
-            else ""
-        )
+        rare = f", except with probability {upper_chance(self.failure)} if one of the two is true" if self.delta else ""
         return (
             "Only some pairs of secrets are protected, so that no belief is bounded: the odds between the two secrets "
             f"of a protected pair rise {odds.multiplied_text(self.nats)}{rare}."
@@ -182,11 +178,11 @@ class Guarantee(HasCard):
             return f"{moved}; {which} becomes at most {self.moved_text()}" if names else moved
         moved = (
             f"any set of answers that has probability p under one of {between} has at most "
-            f"{odds.factor_text(self.epsilon)} p + {probability_text(self.delta)} under the other"
+            f"{odds.factor_text(self.epsilon)} p + {number_text(rounded_up(self.delta), odds.DIGITS)} under the other"
         )
         if self.failure == 1:
             return moved
-        rare = f"with probability at most {probability_text(self.failure)}"
+        rare = f"with probability at most {upper_chance(self.failure)}"
         factor = odds.factor_text(self.nats)
         moved += (
             f"; if one of the two is true, the odds of one against the other rise by more than a factor {factor} {rare}"
@@ -207,7 +203,7 @@ class Guarantee(HasCard):
     @property
     def document(self) -> Document:
         """Return the guarantee: who cannot learn what, how far a belief can move, and the sentence that says it."""
-        budget = f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
+        budget = f"epsilon {self.epsilon:g}" + (f", delta {full_text(self.delta)}" if self.delta else "")
         return Document(
             kind="guarantee",
             kicker="bnpriv guarantee",
@@ -239,11 +235,6 @@ def _percent(share: float) -> str:
     return full_text(float(100 * Decimal(repr(share))))
 
 
-def probability_text(share: float) -> str:
-    """Return a probability that something has at most, rounded up."""
-    return number_text(rounded_up(share), odds.DIGITS)
-
-
 def observer_text(models: int, *, by_intervals: bool = False, models_text: str = "") -> str:
     """Return what somebody who must not learn the secrets may believe."""
     if models_text:
@@ -255,7 +246,7 @@ def observer_text(models: int, *, by_intervals: bool = False, models_text: str =
 
 def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:
     """Return what is protected, one line for every attribute."""
-    return fact("What is protected", *map(str, secrets))
+    return fact("What is protected", *(secret.sentence for secret in secrets))
 
 
 def observer_fact(observer: str, sees: str = "the answer") -> Fact:
@@ -265,14 +256,12 @@ def observer_fact(observer: str, sees: str = "the answer") -> Fact:
 
 def belief_fact(guarantee: Guarantee) -> Fact:
     """Return in one number how far an answer can move a belief, or odds where no belief is bounded."""
-    rare = (
-        f", except with probability at most {probability_text(guarantee.failure)}" if 0 < guarantee.failure < 1 else ""
-    )
+    rare = f", except with probability at most {upper_chance(guarantee.failure)}" if 0 < guarantee.failure < 1 else ""
     if guarantee.with_belief:
-        moved = f"A belief of 10 % in a secret becomes at most {guarantee.moved_text()}{rare}."
+        moved = f"A belief of 10 % in a secret becomes at most {guarantee.moved_text()}"
     else:
-        moved = f"The odds between the two secrets of a pair move {odds.multiplied_text(guarantee.nats)}{rare}."
-    return fact("What it can change", moved)
+        moved = odds.even_text(guarantee.nats)
+    return fact("What it can change", f"{moved}{rare}.")
 
 
 def belief_section(guarantee: Guarantee) -> Section:

@@ -69,6 +69,20 @@ def multiplied_text(nats: float) -> str:
     return "by any factor" if math.isinf(nats) else f"by at most a factor {factor_text(nats)}"
 
 
+def even_text(nats: float) -> str:
+    """Return what becomes of even odds between the two secrets of a pair, as a sentence without a full stop.
+
+    Examples
+    --------
+    >>> even_text(1.0)
+    'Even odds between the two secrets of a pair become at most 2.72 to 1, that is 73.2 % for one of them'
+    """
+    between = "Even odds between the two secrets of a pair"
+    if math.isinf(nats):
+        return f"{between} can become certainty"
+    return f"{between} become at most {factor_text(nats)} to 1, that is {belief_text(0.5, nats)} for one of them"
+
+
 def odds_text(nats: float) -> str:
     """Return the same for the cell of a table.
 

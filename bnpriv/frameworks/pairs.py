@@ -172,7 +172,7 @@ class DistributionPrivacy(HasCard):
             ProtectedSecret(
                 attribute=self.protected[0],
                 secret=f"which of {self._declared(len(different))}",
-                pairs=ALL_PAIRS if whole else f"{len(self.pairs)} of their pairs",
+                pairs=self._pairs_text(len(different), whole=whole),
                 bounds_belief=whole,
             ),
         )
@@ -182,6 +182,11 @@ class DistributionPrivacy(HasCard):
         """Return what the adversary may believe."""
         different = len({_identity(side) for pair in self.pairs for side in pair})
         return f"that it is one of {self._declared(different)}"
+
+    def _pairs_text(self, different: int, *, whole: bool) -> str:
+        if whole:
+            return "one against the other" if different == 2 else ALL_PAIRS
+        return f"{len(self.pairs)} of their pairs"
 
     def _declared(self, different: int) -> str:
         if self.schema is NO_TABLE:

@@ -61,6 +61,11 @@ class ProtectedSecret:
     def __str__(self) -> str:
         return f"{self.secret} ({self.pairs})"
 
+    @property
+    def sentence(self) -> str:
+        """Return what is protected as a line of its own."""
+        return f"{self.secret[:1].upper()}{self.secret[1:]} ({self.pairs})."
+
     def to_json(self) -> Json:
         """Return the facts as plain values."""
         return {

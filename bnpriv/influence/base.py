@@ -20,8 +20,8 @@ from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import State
 from bnpriv.networks.base import Network
 from bnpriv.render import Document, HasCard, number_text, plotting, set_text
-from bnpriv.render.document import Items, Name, Names
-from bnpriv.render.text import of_nats, upper_text, visible
+from bnpriv.render.document import Items, Names
+from bnpriv.render.text import name_text, of_nats, some_text, upper_text, visible
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.pair import Pair
 
@@ -61,7 +61,8 @@ class Refinement:
     lost: float
 
     def __str__(self) -> str:
-        return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}, change {self.change:.2g}"
+        change = "" if math.isinf(self.change) else f", change {self.change:.2g}"
+        return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}{change}"
 
 
 class Details(Protocol):
@@ -323,11 +324,10 @@ class Influence(HasCard):
     def document(self) -> Document:
         """Return how much is told, how well that is known, and how it is told."""
         first, *lines = self.explain().splitlines()
-        told = f" {tells(self.columns)} {of_nats(upper_text(float(self)))} about "
         return Document(
             kind="influence",
             kicker=f"bnpriv influence, {self.kind}",
-            headline=(Names(tuple(self.columns), nothing="nothing"), told, Name(self.protected)),
+            headline=(Names(tuple(self.columns), nothing="nothing"), f" {told_text(self)}"),
             lead=first,
             answer=(Items(tuple(lines)),) if lines else (),
             data={
@@ -348,8 +348,17 @@ def tells(columns: Collection[str]) -> str:
 
 def plain_text(influence: Influence) -> str:
     """Return in one sentence how much is told."""
-    told = of_nats(upper_text(float(influence)))
-    return f"{set_text(influence.columns)} {tells(influence.columns)} {told} about {influence.protected}."
+    return f"{some_text(influence.columns, nothing='Nothing')} {told_text(influence)}."
+
+
+def told_text(influence: Influence) -> str:
+    """Return how much is told about what, as the end of a sentence that begins with the columns."""
+    verb, told, name = tells(influence.columns), float(influence), name_text(influence.protected)
+    if math.isinf(told):
+        if influence.pair is not None and math.isinf(influence.pair.farthest):
+            return f"can rule out a secret of {name} altogether"
+        return f"{verb} about {name} without bound"
+    return f"{verb} {of_nats(upper_text(told))} about {name}"
 
 
 @singledispatch

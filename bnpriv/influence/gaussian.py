@@ -16,13 +16,14 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
-from bnpriv.influence.base import Influence, asked_columns, influence_of, tells, worst_place
+from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, tells, worst_place
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.kinds import assumptions_of
 from bnpriv.influence.losses import laplace_excess, private_shifts
 from bnpriv.networks import GaussianNetwork
 from bnpriv.noise.continuous import ContinuousNoise
-from bnpriv.render import number_text, set_text
+from bnpriv.render import number_text
+from bnpriv.render.text import some_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.values import ContinuousPair, farthest_values
 
@@ -111,13 +112,14 @@ class GaussianDetails:
 
     def explain(self, influence: Influence) -> str:
         """Return in words what the largest Mahalanobis distance means."""
-        names, mu = set_text(influence.columns), number_text(self.mu)
         if self.mu == 0:
-            return f"{names} {tells(influence.columns)} 0 nats about {influence.protected}."
+            return plain_text(influence)
+        about = f"About {influence.protected} ({influence.pair})"
+        names = f"{some_text(influence.columns)} {tells(influence.columns)}"
         return (
-            f"{names} {tells(influence.columns)} {influence.pair} of {influence.protected} apart as well as one normal "
-            f"number of deviation 1 whose mean differs by {mu} between them (mu = {mu}).\nNo factor "
-            "bounds the odds, but a large one is improbable: delta(epsilon) says how much."
+            f"{about} {names} as much as one normal number of deviation 1 whose mean differs by mu = "
+            f"{number_text(self.mu)} between the two.\nNo factor bounds the odds, but a large one is improbable: "
+            "delta(epsilon) says how much."
         )
 
     def conditional(self, influence: Influence, column: str) -> TwoCurves:

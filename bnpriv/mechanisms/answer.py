@@ -41,17 +41,17 @@ def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     )
 
 
-def noise_figure(calibration: Calibrated, *, live: bool = False) -> tuple[Block, ...]:
+def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
     """Return the noise against the range of the answer; nothing where there is no noise, or no range."""
     found, reach = narrowest(calibration), calibration.quantile(LEVEL)
-    if found is None or (reach == 0 and not live):
+    if found is None or reach == 0:
         return ()
     low, high, label = found
     span_text = f"range of {label}: {number_text(low)} to {number_text(high)}"
-    reach_text = f"19 of 20 releases err by at most {upper_text(reach)}" if reach else "no noise"
-    desc = f"The {span_text}; {reach_text}, {upper_percent(reach / (high - low))} of the range."
-    bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc, live=live)
-    legend = bar_legend(span_text, reach_text + cut_text(high - low, reach), live=live)
+    desc = f"The {span_text}; 19 of 20 releases err by at most {upper_text(reach)}, "
+    desc += f"{upper_percent(reach / (high - low))} of the range."
+    bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)
+    legend = bar_legend(span_text, "error of 19 of 20 releases" + cut_text(high - low, reach))
     caption = "Drawn to scale around the middle of the range; no data have been looked at."
     return (Figure(join(bar, legend), caption),)
 

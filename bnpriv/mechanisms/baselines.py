@@ -19,6 +19,7 @@ from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import column_sensitivity, record_sensitivity
+from bnpriv.render.text import full_text
 from bnpriv.tables.schema import Schema
 
 BaselineNoise = Literal["laplace", "gaussian"]
@@ -203,7 +204,7 @@ def _group(size: int, schema: Schema) -> str:
 def _promise(size: int, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
     """Return what follows for the secrets: what holds if all records change."""
     hidden = f"This is a baseline. It hides any change of {_group(size, framework.schema)} from anybody, whatever they "
-    hidden += f"believe (epsilon {epsilon:g}" + (f", delta {delta:g})" if delta else ")")
+    hidden += f"believe (epsilon {epsilon:g}" + (f", delta {full_text(delta)})" if delta else ")")
     if size >= framework.schema.records:
         return Promise(epsilon, f"{hidden}, and with them every property of the table.")
     text = f"{hidden}; it does not protect properties of the table: all that follows for the secrets is said above."

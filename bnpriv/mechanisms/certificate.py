@@ -11,7 +11,7 @@ from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.render import Document, HasCard, Json, number_text, set_text
 from bnpriv.render.document import Code, Items, Section, fact
-from bnpriv.render.text import excess_text, of_nats, upper_text
+from bnpriv.render.text import of_nats, upper_chance, upper_text
 from bnpriv.secrets.pair import Pair
 
 MOST_REASONS = 20
@@ -67,7 +67,7 @@ class Decision:
     @property
     def text(self) -> str:
         """Return the decision in a sentence."""
-        passed = f", but for an excess of {excess_text(self.excess)}" if self.excess else ""
+        passed = f", but for delta {upper_chance(self.excess)}" if self.excess else ""
         told = of_nats(upper_text(self.influence.upper))
         if self.scale == 0 and not self.queried_near:
             return (

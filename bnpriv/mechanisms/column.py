@@ -16,6 +16,7 @@ from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, N
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import column_sensitivity
+from bnpriv.render.text import full_text, number_text
 
 NO_QUERY_FOR_COLUMNS = Refusal(
     required="column sensitivity needs a query",
@@ -110,7 +111,7 @@ def large_delta_refusal(framework: Framework, delta: float) -> Refusal | None:
     if delta < 1 / framework.schema.records:
         return None
     return Refusal(
-        required=f"delta must be below one over the number of records, {1 / framework.schema.records:.3g}",
-        found=f"{delta:g}: publishing some records in full would pass as private",
+        required=f"delta must be below one over the number of records, {number_text(1 / framework.schema.records)}",
+        found=f"{full_text(delta)}: publishing some records in full would pass as private",
         remedy="Choose a smaller delta, or pass large_delta=True to the mechanism if you mean it.",
     )

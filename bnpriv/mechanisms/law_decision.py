@@ -67,8 +67,12 @@ class LawDecision:
     @property
     def why(self) -> str:
         """Return in a sentence which laws the noise must keep alike."""
-        which = f"{self.protected} ({self.pair}{model_text(self.model, self.models)})"
-        return f"It keeps {self.rule} under the two secrets of {which} alike{self._learned}."
+        return f"It keeps {self.rule} alike under the two secrets of {self.which}{self._learned}."
+
+    @property
+    def which(self) -> str:
+        """Return whose secrets they are, which ones, and under which model."""
+        return f"{self.protected} ({self.pair}{model_text(self.model, self.models)})"
 
     @property
     def _learned(self) -> str:
@@ -83,8 +87,7 @@ class LawDecision:
             else f", from one to the other mass moves by at most {upper_text(self.distance.upper)}"
         )
         noise = "no noise is needed" if self.scale == 0 else f"the noise has scale {number_text(self.scale)}"
-        which = f"{self.protected} ({self.pair}{model_text(self.model, self.models)})"
-        return f"{which}: {self.rule} must stay alike{self._learned}{far}; {noise}."
+        return f"{self.which}: {self.rule} must stay alike{self._learned}{far}; {noise}."
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the two laws that decided the noise, as bars, and their densities with the noise, as lines.

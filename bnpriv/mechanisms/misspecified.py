@@ -27,7 +27,7 @@ from bnpriv.networks import Network
 from bnpriv.noise.continuous import Laplace, NoNoise
 from bnpriv.render import Document, Shown, number_text
 from bnpriv.render.document import Names, Paragraph, fact
-from bnpriv.render.text import name_text
+from bnpriv.render.text import full_text, name_text
 from bnpriv.secrets.states import SecretPair
 
 MOST_NEAR_SETS = 2**8
@@ -230,7 +230,7 @@ def _refusal(calibration: Calibrated, decisions: list[Decision]) -> Refusal | No
 def _found(calibration: Calibrated) -> str:
     """Return the noise in words, and delta."""
     noise = "no noise" if isinstance(calibration.noise, NoNoise) else f"{type(calibration.noise).__name__} noise"
-    return f"{noise} with delta {calibration.delta:g}"
+    return f"{noise} with delta {full_text(calibration.delta)}"
 
 
 def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decision) -> Iterator[_Candidate]:

@@ -37,7 +37,7 @@ from bnpriv.render.document import (
     Table,
     Text,
 )
-from bnpriv.render.text import excess_text, number_text, upper_percent, upper_text
+from bnpriv.render.text import number_text, upper_chance, upper_percent, upper_text
 
 Refusals = Sequence[tuple[Method, Refusal]]
 
@@ -118,7 +118,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
 
 def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline, ...] | str, ...]:
     quilt = tuple(decision.quilt.quilt)
-    passed = f", excess {excess_text(decision.excess)}" if decision.excess else ""
+    passed = f", more with delta {upper_chance(decision.excess)}" if decision.excess else ""
     nothing = "the trivial quilt" if decision.queried_near else "none needed"
     return (
         (Name(decision.protected),),

@@ -10,10 +10,11 @@ from bnpriv.mechanisms.usefulness import UsefulnessWord
 from bnpriv.render.document import Tone
 from bnpriv.render.text import (
     and_text,
-    excess_text,
+    full_text,
     name_text,
     number_text,
     of_nats,
+    upper_chance,
     upper_percent,
     upper_text,
 )
@@ -67,8 +68,8 @@ def reason_text(calibration: Calibrated) -> str:
         if worst.excess is not None:
             budget = of_nats(f"{calibration.epsilon:g}")
             return (
-                f"The queried columns together tell more than {budget} about {protected} so rarely "
-                f"that delta is {excess_text(worst.excess)}, which is within the {calibration.delta:g} that is allowed."
+                f"The queried columns together tell more than {budget} about {protected} so rarely that delta is "
+                f"{upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is allowed."
             )
         return (
             f"The queried columns together tell at most {told} about {protected}, which is within the budget of "

@@ -67,7 +67,9 @@ def _part(part: Inline) -> str:
 
 def _fact(row: Fact) -> str:
     mark = "" if row.question.endswith("?") else ":"
-    return f"{visible(row.question)}{mark} {'; '.join(map(inline, row.lines))}"
+    lines = [*map(inline, row.lines)]
+    between = " " if all(line.endswith(".") for line in lines) else "; "
+    return f"{visible(row.question)}{mark} {between.join(lines)}"
 
 
 def _joined(texts: Iterable[str], between: str = "\n") -> str:

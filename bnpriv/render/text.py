@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
 
 Json = Mapping[str, object]
 
@@ -18,21 +19,26 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "|", "%")
 """A cell that starts with one of these may be run as a formula by a spreadsheet."""
 
 
+LEAST_SPELLED, MOST_SPELLED = 1e-9, 1e15
+"""Between these, in size, a number is written without a power of ten."""
+
+
 def number_text(value: float, digits: int = 4) -> str:
     """Return a number for people: a few digits, thousands separated, never in scientific notation when it is readable.
 
     Examples
     --------
-    >>> number_text(12345.678), number_text(0.00123456), number_text(float("inf"))
-    ('12,346', '0.001235', 'infinite')
+    >>> number_text(12345.678), number_text(0.0000123456), number_text(float("inf"))
+    ('12,346', '0.00001235', 'infinite')
     """
     if math.isinf(value):
         return "infinite" if value > 0 else "minus infinite"
     if value == 0:
         return "0"
-    if 1000 <= abs(value) < 1e15:
+    if 1000 <= abs(value) < MOST_SPELLED:
         return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
+    short = f"{value:.{digits}g}"
+    return f"{Decimal(short):f}" if LEAST_SPELLED <= abs(value) < MOST_SPELLED else short
 
 
 DIGITS_ROUNDING = 1e-12
@@ -114,26 +120,38 @@ def nats_text(value: float, digits: int = 4) -> str:
     return number_text(value, digits)
 
 
+RARE = 1e-3
+"""A probability below this is said as one in so many."""
+
+RAREST = 1e-12
+"""A probability below this is not spelled out."""
+
+
 def chance_text(chance: float) -> str:
     """Return a probability; a small one as one in so many.
 
     Examples
     --------
-    >>> chance_text(0.25), chance_text(6.802e-7), chance_text(0.0)
-    ('0.25', '1 in 1.47 million', '0')
+    >>> chance_text(0.25), chance_text(6.802e-7), chance_text(2.93e-204), chance_text(0.0)
+    ('0.25', '1 in 1.47 million', 'under 1 in a trillion', '0')
     """
-    return f"1 in {rough_text(float(f'{1 / chance:.3g}'))}" if 0 < chance < 1e-3 else number_text(chance)
+    if 0 < chance < RAREST:
+        return "under 1 in a trillion"
+    return f"1 in {rough_text(float(f'{1 / chance:.3g}'))}" if 0 < chance < RARE else number_text(chance)
 
 
-def excess_text(value: float) -> str:
-    """Return a probability that may be tiny; below what anybody asks for it is not spelled out.
+def upper_chance(chance: float) -> str:
+    """Return a probability that is reached at most, such as a delta, rounded up, in the same way.
 
     Examples
     --------
-    >>> excess_text(2.93e-204), excess_text(1.664e-7), excess_text(0.0)
-    ('under 1e-9', '1.66e-07', '0')
+    >>> upper_chance(0.25), upper_chance(0.12341), upper_chance(2.924e-6), upper_chance(0.0)
+    ('0.25', '0.124', '1 in 341,000', '0')
     """
-    return "under 1e-9" if 0 < value < 1e-9 else f"{value:.3g}"
+    if not RAREST <= chance < RARE:
+        return chance_text(rounded_up(chance) if chance >= RARE else chance)
+    step = 10.0 ** (math.floor(math.log10(1 / chance)) - 2)
+    return f"1 in {rough_text(math.floor(1 / chance / step * (1 + DIGITS_ROUNDING)) * step)}"
 
 
 def rough_text(value: float) -> str:
@@ -155,11 +173,12 @@ def full_text(value: float) -> str:
 
     Examples
     --------
-    >>> full_text(1.0), full_text(0.25), full_text(1234567.0)
-    ('1', '0.25', '1234567')
+    >>> full_text(1.0), full_text(0.25), full_text(1234567.0), full_text(1e-6)
+    ('1', '0.25', '1234567', '0.000001')
     """
     short = f"{value:g}"
-    return short if float(short) == value else repr(value).removesuffix(".0")
+    exact = short if float(short) == value else repr(value).removesuffix(".0")
+    return f"{Decimal(exact):f}" if RAREST <= abs(value) < MOST_SPELLED else exact
 
 
 def percent_text(share: float) -> str:
@@ -262,18 +281,18 @@ def set_text(names: Iterable[str]) -> str:
     return "{" + ", ".join(visible(name) for name in sorted(names)) + "}"
 
 
-def some_text(names: Collection[str], most: int = 6) -> str:
-    """Return at most `most` names between braces, sorted, and how many more there are.
+def some_text(names: Collection[str], most: int = 6, nothing: str = "none") -> str:
+    """Return at most `most` names in a row, sorted, and how many more there are.
 
     Examples
     --------
-    >>> some_text({"a", "b", "c", "d"}, most=2)
-    '{a, b, and 2 more}'
+    >>> some_text({"a", "b", "c", "d"}, most=2), some_text({"a"}), some_text(())
+    ('a, b and 2 more', 'a', 'none')
     """
     shown = [name_text(name, 24) for name in sorted(names)[:most]]
     if len(names) > most:
-        shown.append(f"and {len(names) - most} more")
-    return "{" + ", ".join(shown) + "}"
+        shown.append(f"{len(names) - most} more")
+    return and_text(shown) if shown else nothing
 
 
 def and_text(words: Sequence[str]) -> str:

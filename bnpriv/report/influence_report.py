@@ -14,6 +14,7 @@ from bnpriv.evidence import impossibility
 from bnpriv.evidence.subject import Subject, subject_of, subject_of_network
 from bnpriv.frameworks import Framework, require_framework
 from bnpriv.influence.further import further_tables
+from bnpriv.influence.kinds import assumptions_of
 from bnpriv.mechanisms import WassersteinMechanism
 from bnpriv.mechanisms.answer import noise_figure, verdict_badge
 from bnpriv.mechanisms.base import own_query
@@ -33,7 +34,7 @@ from bnpriv.report.curves import noise_curves
 from bnpriv.report.data import report_data
 from bnpriv.report.sections.answer import facts
 from bnpriv.report.sections.beliefs import beliefs_section
-from bnpriv.report.sections.columns import columns_section
+from bnpriv.report.sections.columns import column_bars, columns_section
 from bnpriv.report.sections.curve import curve_of, curve_section, history_section, secrets_section
 from bnpriv.report.sections.edges import edges_section
 from bnpriv.report.sections.further import further_sections
@@ -45,7 +46,7 @@ from bnpriv.report.sections.reading import reading_section
 from bnpriv.report.sections.slider import SLIDER_NOTE, slider_section
 from bnpriv.report.slider import slider_of
 from bnpriv.report.values import Analysis
-from bnpriv.report.words import headline, lead, model_assumptions, setting_text, witness_text
+from bnpriv.report.words import Enclosing, headline, lead, model_assumptions, setting_text, witness_text
 from bnpriv.secrets.declared import Protect
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class InfluenceReport(Analysis):
             lead=lead(self),
             answer=() if self.best is None else noise_figure(self.best),
             facts=tuple(facts(self, self.advice)),
-            beside=beside(self),
+            beside=(*beside(self), *column_bars(self)),
             sections=tuple(part for part in self._sections() if part is not None),
             data=report_data(self),
         )
@@ -268,6 +269,9 @@ def _report(
     found = tuple(attribute_report(subject, name, limit, by_quilts) for name in subject.secrets)
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     own = () if subject.network is None else model_assumptions(subject.network)
+    # which models an observer may hold is said there already
+    said = assumptions_of(subject.network) if isinstance(subject.network, Enclosing) else ()
+    certified = tuple(each for each in certified if each not in said)
     approximate = made is not None and any(calibration.delta > 0 for calibration in made.calibrations)
     curves = None
     if subject.query is not None and subject.framework is not None and not approximate:

@@ -22,7 +22,10 @@
     if (Math.abs(value) >= 1000 && Math.abs(value) < 1e15) {
       return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
     }
-    return general(value, digits);
+    const short = general(value, digits);
+    const size = Math.abs(value);
+    if (!(size >= 1e-9 && size < 1e-4)) return short;
+    return Number(short).toFixed(Math.min(20, digits - 1 - Math.floor(Math.log10(size)))).replace(/0+$/, "");
   };
   // As bnpriv.render.text: few digits, rounded up.
   const roundedUp = (value, digits = 3) => {

@@ -12,8 +12,8 @@ from bnpriv.influence.base import Influence, tells
 from bnpriv.mechanisms.posterior_draws import points_text
 from bnpriv.mechanisms.verdict import share_text, verdict_text
 from bnpriv.networks import Network
-from bnpriv.render.document import Code, Name, Text
-from bnpriv.render.text import and_text, excess_text, name_text, of_nats, some_text, upper_text
+from bnpriv.render.document import Code, Name, Paragraph, Text
+from bnpriv.render.text import and_text, name_text, of_nats, some_text, upper_chance, upper_text
 from bnpriv.report.analysis import rare
 from bnpriv.report.values import Analysis, AttributeReport
 
@@ -30,6 +30,11 @@ GLOSSARY = (
 )  # fmt: skip
 """What a reader may not have met before."""
 
+LAW = (
+    "law",
+    "The law of an answer says how probable each of its values is. It moves by as much as probability has to be moved, "
+    "at most, to turn one law into the other (the infinity-Wasserstein distance).",
+)
 DELTA = (
     "delta",
     "Where no factor bounds the odds, a large factor is improbable: what has probability p under one secret has at "
@@ -69,8 +74,8 @@ def _laws_headline(report: Analysis) -> Text:
     if found is None or isinstance(found, Refusal) or found.distance is None:
         return "It is declared which laws must not be told apart"
     return (
-        "The answers of two declared distributions can be told apart: mass moves by up to "
-        f"{upper_text(found.distance.upper)} from one law to the other"
+        "The answers of two declared distributions can be told apart: from one to the other the law of the answer "
+        f"moves by up to {upper_text(found.distance.upper)}"
     )
 
 
@@ -109,7 +114,7 @@ def endless_text(influence: Influence) -> str:
     if of_states(influence):
         return f"can rule out a secret of {name} altogether"
     delta = rare(influence)
-    rarity = "" if delta is None else f", more than 1 nat with delta {excess_text(delta)}"
+    rarity = "" if delta is None else f", more than 1 nat with delta {upper_chance(delta)}"
     guess = " (estimate)" if influence.kind == "estimate" else ""
     return f"tells about {name} without bound{rarity}{guess}"
 
@@ -181,6 +186,11 @@ def influence_text(influence: Influence) -> str:
     return f"{told} {tells(influence.columns)} at most {of_nats(upper_text(value))} about {name}"
 
 
+def not_worked_out(refusal: Refusal) -> Paragraph:
+    """Return why something is missing, as a sentence."""
+    return Paragraph(f"Not worked out: {refusal}")
+
+
 def witness_text(influence: Influence) -> str:
     """Return the assignment, the pair of secrets and the model that attain an influence, or how else it was found."""
     if influence.too_large:
@@ -240,7 +250,7 @@ def asked_text(report: Analysis, row: AttributeReport) -> str:
     if row.asked is None:
         return ""
     several = "columns" if len(row.asked.columns) > 1 else "column"
-    what = f"the queried {several}" if report.query is not None else "the most telling column"
+    what = f"the queried {several}" if report.query is not None else f"the most telling {several}"
     return f"{what} {some_text(row.asked.columns)}"
 
 

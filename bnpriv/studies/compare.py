@@ -22,7 +22,7 @@ from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, Items, Paragraph, Table
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import and_text, excess_text, nats_text, number_text
+from bnpriv.render.text import and_text, full_text, nats_text, number_text, upper_chance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +131,7 @@ class FrameworkComparison(Shown):
             for found, rare in sides
         ]
         told_apart = Items(differ or ("They differ in nothing that matters here.",))
-        asked = f"at epsilon {self.epsilon:g}" + (f" and delta {self.delta:g}" if self.delta else "")
+        asked = f"at epsilon {self.epsilon:g}" + (f" and delta {full_text(self.delta)}" if self.delta else "")
         return Document(
             kind="comparison",
             kicker="bnpriv comparison",
@@ -154,7 +154,7 @@ class FrameworkComparison(Shown):
         if name not in found:
             return "not protected"
         shown = nats_text(found[name])
-        return f"{shown}, delta {excess_text(rare[name])} at epsilon {self.epsilon:g}" if name in rare else shown
+        return f"{shown}, delta {upper_chance(rare[name])} at epsilon {self.epsilon:g}" if name in rare else shown
 
     def _notes(self) -> tuple[str, ...]:
         named = [

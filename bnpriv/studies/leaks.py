@@ -22,7 +22,7 @@ from bnpriv.render.bars import influence_bar
 from bnpriv.render.document import Cell, Code, Name, Names, Paragraph, Table
 from bnpriv.render.html import Html
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import and_text, excess_text, name_text, nats_text, number_text
+from bnpriv.render.text import and_text, name_text, nats_text, number_text, upper_chance
 from bnpriv.secrets.declared import usual_pairs
 from bnpriv.secrets.pair import Pair
 
@@ -257,7 +257,7 @@ class Leaks(Shown):
 def _nats(row: Leak, longest: float) -> Cell:
     if math.isnan(row.nats):
         return Cell("-")
-    return _cell(row.nats, longest, row.attribute, "" if row.delta is None else f" (delta {excess_text(row.delta)})")
+    return _cell(row.nats, longest, row.attribute, "" if row.delta is None else f" (delta {upper_chance(row.delta)})")
 
 
 def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:

@@ -18,6 +18,7 @@ from bnpriv.influence.kinds import frontier_of
 from bnpriv.influence.losses import PureLosses
 from bnpriv.networks import MarkovChain
 from bnpriv.networks.chain import LEAST
+from bnpriv.render.text import of_nats, upper_text
 from bnpriv.secrets.states import SecretPair
 
 KNOWN = 1e-9
@@ -87,9 +88,10 @@ class ChainDetails:
         if self.place is None or influence.pair is None or not influence.frontier:
             return plain_text(influence)
         (name,) = influence.columns
+        told = of_nats(upper_text(influence.bound.upper))
         return (
-            f"The rest of {name} tells {influence.bound.upper:.6g} nats about one value of it: most at {self.place}, "
-            f"about {influence.pair}.\nGiven the values just before and after, all others tell nothing more."
+            f"The rest of {name} tells {told} about one value of it: most at {self.place}, about {influence.pair}.\n"
+            "Given the values just before and after, all others tell nothing more."
         )
 
     def conditional(self, influence: Influence, column: str) -> Refusal:

@@ -22,10 +22,7 @@ def belief_fact(report: Analysis) -> Fact:
     if row.bounds_belief:
         became = odds.belief_text(odds.PRIOR, row.told)
         return fact(question, f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell.")
-    return fact(
-        question,
-        f"The odds between two protected secrets move {odds.multiplied_text(row.told)} by all that {what} can tell.",
-    )
+    return fact(question, f"{odds.even_text(row.told)}, by all that {what} can tell.")
 
 
 def beliefs_section(report: Analysis) -> Section | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from bnpriv.errors import Refusal
 from bnpriv.influence.base import Influence
 from bnpriv.influence.heat import LEGEND, heat_cell
+from bnpriv.render.bars import influence_bar
 from bnpriv.render.document import (
     Block,
     Cell,
@@ -23,9 +24,11 @@ from bnpriv.render.document import (
     Text,
 )
 from bnpriv.render.heat import HeatCell
-from bnpriv.render.text import excess_text, name_text, number_text, upper_text
+from bnpriv.render.html import Html
+from bnpriv.render.text import full_text, name_text, number_text, some_text, upper_chance, upper_text
+from bnpriv.report.analysis import rare
 from bnpriv.report.values import Analysis, AttributeReport
-from bnpriv.report.words import draws_text, influence_text, node_text, setting_text, witness_text
+from bnpriv.report.words import draws_text, influence_text, node_text, not_worked_out, setting_text, witness_text
 
 MOST_SILENT_COLUMNS = 12
 """Columns of a map that are shown though they tell nothing."""
@@ -35,6 +38,9 @@ MOST_ROWS = 15
 
 MOST_LINES = 6
 """Rows of the network that are shown without being unfolded."""
+
+MOST_BARS = 6
+"""Columns whose influence is drawn beside the answer."""
 
 CURVE_EPSILONS = (0.1, 0.5, 1.0, 2.0)
 """Where curves are tabulated."""
@@ -50,7 +56,7 @@ def columns_section(report: Analysis) -> Section | None:
     if report.network is None:
         if report.without is None:
             return None
-        return Section(title="Which columns tell what, and how", blocks=(Paragraph(str(report.without)),), id="columns")
+        return Section(title="Which columns tell what, and how", blocks=(not_worked_out(report.without),), id="columns")
     blocks: list[Block] = [Paragraph(f"The model: {setting_text(report)}. {node_text(report.network)}")]
     if report.laws is not None:
         blocks.append(Paragraph(OF_ONE_RECORD))
@@ -58,6 +64,32 @@ def columns_section(report: Analysis) -> Section | None:
     for row in report.attributes:
         blocks += _attribute(report, row)
     return Section(title="Which columns tell what, and how", blocks=tuple(blocks), id="columns")
+
+
+def column_bars(report: Analysis) -> tuple[Table, ...]:
+    """Return what the most telling columns tell about the worst protected attribute, as bars for a wide screen."""
+    row = report.worst
+    told = () if row is None else row.columns[:MOST_BARS]
+    if row is None or len(told) < 2 or float(told[0]) == 0:
+        return ()
+    longest = max((float(each) for each in told if math.isfinite(float(each))), default=0.0)
+    whose = name_text(row.protected)
+    return (
+        Table(
+            caption=f"What single columns tell about {whose}, in nats",
+            header=("column", "nats", ""),
+            rows=[(_with_alike(row, each), *_bar(each, longest)) for each in told],
+            numbers=(1,),
+            more=f"{len(row.columns) - len(told)} more tell no more." if len(row.columns) > len(told) else "",
+        ),
+    )
+
+
+def _bar(told: Influence, longest: float) -> tuple[str, Cell]:
+    nats, delta = float(told), rare(told)
+    text = "too large" if math.isnan(nats) else upper_text(nats)
+    drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
+    return text, Cell("" if delta is None else f"over 1 nat with delta {upper_chance(delta)}", drawing=drawn)
 
 
 def _heat(report: Analysis) -> Iterator[Block]:
@@ -80,7 +112,7 @@ def _heat(report: Analysis) -> Iterator[Block]:
     shown = columns[: len(columns) - len(silent)] or columns[:MOST_SILENT_COLUMNS]
     caption = "Influence of single columns, in nats: rows are protected attributes, columns what is seen"
     if report.epsilon is not None:
-        rarely = f" with more than delta {report.delta:g}" if report.delta else ""
+        rarely = f" with more than delta {full_text(report.delta)}" if report.delta else ""
         caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{rarely}"
     yield HeatMap(
         caption=caption,
@@ -187,7 +219,7 @@ def _delta(told: Influence | None, epsilon: float) -> str:
     if float(told) <= epsilon:
         return "0"
     delta = told.delta(epsilon)
-    return "not known" if isinstance(delta, Refusal) else excess_text(delta)
+    return "not known" if isinstance(delta, Refusal) else upper_chance(delta)
 
 
 def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
@@ -215,7 +247,8 @@ def _explanation(asked: Influence) -> Section:
     verb = "tells" if len(asked.columns) == 1 else "tell"
     lines = asked.explain().splitlines()
     rows = [line for line in lines[1:] if line.startswith("Row: ")]
-    others = [line for line in lines[1:] if line not in rows]
+    # how an estimate was refined has a table of its own
+    others = [line for line in lines[1:] if line not in rows and not line.startswith("  ")]
     blocks: list[Block] = [Paragraph(lines[0])]
     blocks += [Items(tuple(map(_line, others)))] if others else []
     if len(rows) > MOST_LINES:

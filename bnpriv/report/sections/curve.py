@@ -10,7 +10,7 @@ from bnpriv.influence.base import Influence
 from bnpriv.render.chart import line_chart
 from bnpriv.render.document import Block, Figure, Paragraph, Section, Table
 from bnpriv.render.html import scroller
-from bnpriv.render.text import excess_text, name_text, number_text, set_text
+from bnpriv.render.text import name_text, nats_text, some_text, upper_chance
 from bnpriv.render.two_curves import two_curves
 from bnpriv.report.values import Analysis
 
@@ -52,14 +52,14 @@ def _chart(report: Analysis) -> Iterator[Block]:
         across="epsilon (nats)",
         up="delta",
         title="Privacy curve without noise",
-        desc=f"It falls with epsilon; at epsilon 1 delta is {excess_text(at_one)}.",
+        desc=f"It falls with epsilon; at epsilon 1 delta is {upper_chance(at_one)}.",
         marks=(0.0, 1.0, 2.0, 3.0, 4.0),
     )
     guess = any(row.asked is not None and row.asked.kind == "estimate" for row in report.attributes)
     told = "the queried columns tell" if report.query is not None else "the most telling column tells"
     yield Paragraph(
         f"With what {told}, a set of observations that has probability p under one secret has at most exp(epsilon) p + "
-        f"delta under the other{' (estimate)' if guess else ''}; at epsilon 1 delta is {excess_text(at_one)}."
+        f"delta under the other{' (estimate)' if guess else ''}; at epsilon 1 delta is {upper_chance(at_one)}."
     )
     yield Figure(scroller(chart, "Privacy curve"))
 
@@ -89,14 +89,19 @@ def history_section(report: Analysis) -> Section | None:
     return Section(title="How the estimates were found", blocks=blocks, id="history", folded=True)
 
 
+def change_text(change: float) -> str:
+    """Return by how much a finer grid changes an influence; nothing for the first grid."""
+    return "" if math.isinf(change) else nats_text(change, 2)
+
+
 def _history(told: Influence) -> Table:
     rows = [
-        (str(pair), f"{step.points}", number_text(step.influence), f"{step.change:.2g}", f"{step.lost:.2g}")
+        (str(pair), f"{step.points}", nats_text(step.influence), change_text(step.change), nats_text(step.lost, 2))
         for pair, history in zip(told.pairs, told.history, strict=True)
         for step in history
     ]
     return Table(
-        caption=f"How the grids were refined for {set_text(told.columns)}, about {name_text(told.protected)}",
+        caption=f"How the grids were refined for {some_text(told.columns)}, about {name_text(told.protected)}",
         header=("secrets", "points per axis", "nats", "change", "mass lost"),
         rows=rows,
         numbers=(1, 2, 3, 4),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from bnpriv.render.document import Name, Paragraph, Section, Table, Text
-from bnpriv.render.text import name_text, number_text
+from bnpriv.render.text import name_text, nats_text, number_text
 from bnpriv.report.values import Analysis, AttributeReport, EdgeEffect
 from bnpriv.report.words import asked_text
 
-SPACED_ARROW, MINUS = " \u2192 ", "\u2212"
+SPACED_ARROW, SIGNS = " \u2192 ", ("\u2212", "+")
 
 EDGES_INTRO = (
     "What to question in the model: every edge between the protected attribute and these columns, with what they would "
@@ -51,7 +51,7 @@ def _row(effect: EdgeEffect, now: float) -> tuple[Text, Text, Text]:
 
 
 def _nats(value: float) -> str:
-    return "\u221e" if math.isinf(value) else number_text(value)
+    return "\u221e" if math.isinf(value) else nats_text(value)
 
 
 def _change(now: float, then: float) -> str:
@@ -59,4 +59,4 @@ def _change(now: float, then: float) -> str:
         return "none"
     if math.isinf(now):
         return "no longer rules a secret out"
-    return "\u221e" if math.isinf(then) else f"{then - now:+.3g}".replace("-", MINUS)
+    return "\u221e" if math.isinf(then) else f"{SIGNS[then > now]}{number_text(abs(then - now), 3)}"

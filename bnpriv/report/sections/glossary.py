@@ -7,7 +7,7 @@ import math
 from bnpriv.render.document import Facts, Items, Name, Section, fact
 from bnpriv.render.text import visible
 from bnpriv.report.values import Analysis
-from bnpriv.report.words import DELTA, GLOSSARY, MU
+from bnpriv.report.words import DELTA, GLOSSARY, LAW, MU
 
 SHORTEST = 18
 """Longer names are shortened somewhere on the page."""
@@ -17,6 +17,8 @@ def glossary_section(report: Analysis) -> Section:
     """Return what a reader may not have met before."""
     told = [told for row in report.attributes for told in (*row.columns, *([row.asked] if row.asked else []))]
     words = list(GLOSSARY)
+    if report.laws is not None:
+        words.append(LAW)
     if report.delta or any(math.isinf(float(each)) for each in told):
         words.append(DELTA)
     if any(each.mu is not None for each in told):

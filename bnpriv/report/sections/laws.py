@@ -8,6 +8,7 @@ from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.render.document import Block, Paragraph, Section
 from bnpriv.render.text import name_text, upper_text
 from bnpriv.report.values import Analysis
+from bnpriv.report.words import not_worked_out
 
 
 def laws_section(report: Analysis) -> Section | None:
@@ -15,7 +16,7 @@ def laws_section(report: Analysis) -> Section | None:
     if report.laws is None:
         return None
     if isinstance(report.laws, Refusal):
-        blocks: tuple[Block, ...] = (Paragraph(str(report.laws)),)
+        blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
     else:
         drawn = law_drawing(report.laws)
         blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
@@ -24,8 +25,7 @@ def laws_section(report: Analysis) -> Section | None:
 
 def distance_text(decision: LawDecision) -> str:
     """Return how far apart the two laws are."""
-    which = f"{name_text(decision.protected)} ({decision.pair})"
+    which = f"the two secrets of {name_text(decision.protected)} ({decision.pair})"
     if decision.distance is None:
-        return f"{which}: {decision.rule}."
-    far = upper_text(decision.distance.upper)
-    return f"{which}: to turn one law of the answer into the other, mass moves by at most {far}."
+        return f"The noise keeps {decision.rule} alike under {which}."
+    return f"Between {which} the law of the answer moves by at most {upper_text(decision.distance.upper)}."

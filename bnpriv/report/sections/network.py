@@ -72,12 +72,17 @@ def _kept(report: Analysis, row: AttributeReport) -> Sequence[str]:
     every = report.network.attributes
     if len(every) <= MOST_BESIDE:
         return every
+    import networkx as nx
+
+    around: nx.Graph[str] = nx.Graph(report.network.graph.edges)
+    near = list(nx.single_source_shortest_path(around, row.protected).values())
     queried = frozenset[str]() if row.asked is None else row.asked.columns
-    ends = {name for edge in row.path for name in edge} | {row.protected}
-    quilt = _quilt(report, row).quilt
-    kept = set(ends)
-    for more in (sorted(quilt), sorted(queried)):
-        kept.update(more[: max(0, MOST_BESIDE - len(kept))])
+    wanted = _quilt(report, row).quilt | queried
+    kept = {row.protected, *(name for edge in row.path for name in edge)}
+    # first what leads to the quilt and to what is queried, then whatever is nearest
+    for road in (*(road for road in near if road[-1] in wanted), *near):
+        if len(kept.union(road)) <= MOST_BESIDE:
+            kept.update(road)
     return [name for name in every if name in kept]
 
 
@@ -128,7 +133,7 @@ def _legend(protected: str, sides: Sequence[Collection[str]], path: bool) -> Htm
     quilt, near, remote = map(frozenset, sides)
     made = quilt_legend(protected, quilt=quilt, near=near, remote=remote)
     if not path:
-        return made
+        return element("div", made, class_="legends")
     meaning = element("span", element("b", "path of the leak"), " (thick red line)")
     line = element("li", element("span", class_="swatch path"), meaning)
-    return join(made, element("ul", line, class_="legend"))
+    return element("div", made, element("ul", line, class_="legend"), class_="legends")

@@ -19,6 +19,7 @@ from bnpriv.render.html import Html, data_block, element, facts, join
 from bnpriv.render.text import name_text, number_text
 from bnpriv.report.curves import ScaleCurve
 from bnpriv.report.slider import Slider
+from bnpriv.report.words import not_worked_out
 
 VERDICTS: tuple[UsefulnessWord, ...] = ("exact", "sharp", "useful", "coarse", "useless", "unknown")
 
@@ -29,7 +30,7 @@ def slider_section(slider: Slider | Refusal) -> Section:
     """Return the slider with all that it moves, or why there is none."""
     title = "What another epsilon would do"
     if isinstance(slider, Refusal):
-        return Section(title=title, blocks=(Paragraph(str(slider)),), id="slider-section")
+        return Section(title=title, blocks=(not_worked_out(slider),), id="slider-section")
     whose = " with the Markov quilt mechanism" if slider.curves else " with the best mechanism"
     script = files("bnpriv.report").joinpath("slider.js").read_text(encoding="utf-8")
     blocks = (Live(_body(slider), script), Paragraph(_note(slider), soft=True))

@@ -14,9 +14,9 @@ def test_the_certificate_names_the_pair_and_the_model() -> None:
     framework = bp.DistributionPrivacy([(PAIR[0], PAIR[0]), PAIR], source="a fixture")
     calibration = bp.TightMechanism().calibrate(framework, epsilon=0.3)
     decision = calibration.certificate.decisions[0]
-    assert (decision.pair, decision.model) == ("pair 1 of those declared", 1)
+    assert (decision.pair, decision.model) == ("1 against 2", 1)
     assert decision.scale == calibration.scale > 0
-    assert "the distribution (pair 1 of those declared)" in calibration.explain()
+    assert "the distribution (1 against 2)" in calibration.explain()
 
 
 @pytest.mark.parametrize(
