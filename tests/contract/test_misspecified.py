@@ -194,7 +194,7 @@ def test_what_is_not_worked_out_is_refused(delta: float) -> None:
 def test_delta_without_noise_is_refused_in_words() -> None:
     calibration = bp.plan(bp.example("student"), bp.count(bp.col("height") > 180), 1.0, 1e-6).best
     assert calibration.scale == 0
-    with pytest.raises(bp.errors.RefusedError, match="found no noise with delta 0.000001"):
+    with pytest.raises(bp.errors.RefusedError, match=r"found no noise with delta 0\.000001"):
         calibration.misspecified(1.1)
 
 
