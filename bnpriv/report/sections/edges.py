@@ -9,7 +9,7 @@ from bnpriv.render.text import name_text, nats_text, number_text
 from bnpriv.report.values import Analysis, AttributeReport, EdgeEffect
 from bnpriv.report.words import asked_text
 
-SPACED_ARROW, SIGNS = " \u2192 ", ("\u2212", "+")
+SPACED_ARROW, MINUS_PLUS = " \u2192 ", ("\u2212", "+")
 
 EDGES_INTRO = (
     "What to question in the model: every edge between the protected attribute and these columns, with what they would "
@@ -59,4 +59,4 @@ def _change(now: float, then: float) -> str:
         return "none"
     if math.isinf(now):
         return "no longer rules a secret out"
-    return "\u221e" if math.isinf(then) else f"{SIGNS[then > now]}{number_text(abs(then - now), 3)}"
+    return "\u221e" if math.isinf(then) else f"{MINUS_PLUS[then > now]}{number_text(abs(then - now), 3)}"
