@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import DistributionPrivacy, Framework
 from bnpriv.laws import Normal
+from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.normal_laws import NormalPair, mahalanobis, normal_pairs, normal_ratio
+from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, mahalanobis, normal_pairs, normal_ratio
 from bnpriv.mechanisms.search import found_scale, least_scale
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
@@ -43,6 +44,12 @@ class AttributeGaussianMechanism(Mechanism):
         holds.
     large_delta : bool
         Waive the refusal of a delta of one over the number of records or more.
+    relaxation : float, optional
+        For laws that are not normal, or have two covariances: normal laws stand for them, which costs twice so much of
+        epsilon, and of delta how far the laws are apart at that level once noise is added.
+    approximations : sequence of (Normal, Normal)
+        Which normal laws stand for the pairs, in their order; by default each law's own mean, with the mean of the two
+        covariances.
 
     Raises
     ------
@@ -51,7 +58,9 @@ class AttributeGaussianMechanism(Mechanism):
 
     Notes
     -----
-    docs/claims/attribute_gaussian.md. For one number the variance is the largest ``(gap / ratio)^2 - variance`` over
+    docs/claims/attribute_gaussian.md, docs/claims/normal_approximations.md.
+
+    For one number the variance is the largest ``(gap / ratio)^2 - variance`` over
     all pairs and models, and 0 if none is above; for several numbers it is the least ``s^2`` with
     ``gap' (covariance + s^2 I)^-1 gap <= ratio^2``. Zhang, Ohrimenko, Cummings, "Attribute Privacy: Framework and
     Mechanisms" (FAccT 2022), section 4.
@@ -69,12 +78,35 @@ class AttributeGaussianMechanism(Mechanism):
     constant: GaussianConstant = "analytic"
     beyond_proof: bool = False
     large_delta: bool = False
+    relaxation: float | None = None
+    approximations: Sequence[tuple[Normal, Normal]] = ()
     claim: ClassVar[str] = "attribute_gaussian.md"
 
     def __post_init__(self) -> None:
         checks.member("constant", self.constant, CONSTANTS, error=ParameterError)
         checks.flag("beyond_proof", self.beyond_proof)
         checks.flag("large_delta", self.large_delta)
+        object.__setattr__(self, "approximations", tuple(map(_normals, self.approximations)))
+        if self.relaxation is not None:
+            object.__setattr__(self, "relaxation", _relaxation(self.relaxation))
+        elif self.approximations:
+            raise ParameterError(
+                "normal laws that stand for others need a relaxation", found="none", remedy="Pass relaxation=0.05."
+            )
+
+    def options(self) -> dict[str, object]:
+        """Return the constructor arguments as plain values."""
+        plain = [
+            [{"mean": law.mean.tolist(), "covariance": law.covariance.tolist()} for law in two]
+            for two in self.approximations
+        ]
+        return {
+            "constant": self.constant,
+            "beyond_proof": self.beyond_proof,
+            "large_delta": self.large_delta,
+            "relaxation": self.relaxation,
+            "approximations": plain,
+        }
 
     def concerns(self, framework: Framework) -> bool:
         """Return whether normal laws were declared."""
@@ -87,7 +119,10 @@ class AttributeGaussianMechanism(Mechanism):
         refusal = refusal or constant_refusal(self.constant, epsilon, beyond_proof=self.beyond_proof)
         if refusal is not None:
             return refusal
-        found = self._pairs(framework, query, epsilon, delta)
+        if self.relaxation is None:
+            found = self._pairs(framework, query, epsilon, delta)
+        else:
+            found = self._approximated(framework, query, epsilon)
         return found if isinstance(found, Refusal) else None
 
     def _pairs(
@@ -104,12 +139,14 @@ class AttributeGaussianMechanism(Mechanism):
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
+        if self.relaxation is not None:
+            return self._relaxed(framework, query, epsilon, delta, self.relaxation)
         found = self._pairs(framework, query, epsilon, delta)
         if isinstance(found, Refusal):
             raise found.error()
         evidence, pairs, ratio = found
-        declared = isinstance(framework, DistributionPrivacy) and not framework.of_records
-        decisions = sorted((_decided(pair, ratio, declared=declared) for pair in pairs), key=lambda d: -d.scale)
+        free = _free(framework)
+        decisions = sorted((_decided(pair, ratio, declared=free) for pair in pairs), key=lambda d: -d.scale)
         certificate = law_certificate(
             framework,
             query,
@@ -119,9 +156,80 @@ class AttributeGaussianMechanism(Mechanism):
             claim=self.claim,
         )
         spent = delta_of_constant(epsilon, delta, self.constant)
-        scale = found_scale(decisions[0].scale, epsilon, delta)
-        noise = Gaussian(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
-        return noise, certificate, spent
+        return _noise(found_scale(decisions[0].scale, epsilon, delta), evidence), certificate, spent
+
+    def _approximated(
+        self, framework: Framework, query: Query, epsilon: float
+    ) -> tuple[Laws, list[Approximated]] | Refusal:
+        """Return the laws, and the pairs with the normal laws that stand for them."""
+        if self.relaxation is not None and not 2 * self.relaxation < epsilon:
+            return Refusal(
+                required="twice the relaxation must be below epsilon, from which it is taken",
+                found=f"a relaxation of {self.relaxation:g} at epsilon {epsilon:g}",
+                remedy="Choose a smaller relaxation.",
+            )
+        evidence = laws(framework, query)
+        pairs = evidence if isinstance(evidence, Refusal) else law_pairs(evidence)
+        found = pairs if isinstance(pairs, Refusal) else approximated(pairs, self.approximations)
+        if isinstance(evidence, Refusal) or isinstance(found, Refusal):
+            return evidence if isinstance(evidence, Refusal) else cast(Refusal, found)
+        return evidence, found
+
+    def _relaxed(
+        self, framework: Framework, query: Query, epsilon: float, delta: float, level: float
+    ) -> tuple[Noise, Certificate, float]:
+        found = self._approximated(framework, query, epsilon)
+        if isinstance(found, Refusal):
+            raise found.error()
+        evidence, pairs = found
+        trial = Trial(epsilon=epsilon, delta=delta, level=level, constant=self.constant, free=_free(framework))
+        decisions = sorted((trial.decide(each) for each in pairs), key=lambda d: -d.scale)
+        scale = decisions[0].scale
+        if math.isinf(scale):
+            raise TOO_FAR.error()
+        outcomes = [trial.outcome(each, scale) for each in pairs]
+        certificate = law_certificate(
+            framework,
+            query,
+            evidence,
+            decisions,
+            theorem=f"Attribute-private Gaussian mechanism for laws near normal ones, {self.constant} constant",
+            claim="normal_approximations.md",
+        )
+        closeness = max(outcome.closeness for outcome in outcomes)
+        note = f"Normal laws stand for those of the answer: with the noise they are ({level:g}, {closeness:.3g})-close."
+        certificate = replace(certificate, notes=(*certificate.notes, note))
+        return _noise(scale, evidence), certificate, max(outcome.delta for outcome in outcomes)
+
+
+def _noise(scale: float, evidence: Laws) -> Noise:
+    return Gaussian(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
+
+
+def _relaxation(value: object) -> float:
+    found = checks.number("relaxation", value, remedy="Pass a number such as 0.05.")
+    if found < 0:
+        raise ParameterError("relaxation must be at least 0", found=f"{found:g}", remedy="Pass a number such as 0.05.")
+    return found
+
+
+def _normals(two: object) -> tuple[Normal, Normal]:
+    """Return two normal laws that were given, or stored as mean and covariance."""
+    sides = list(cast("Iterable[object]", two)) if isinstance(two, (list, tuple)) else []
+    found = [Normal(**cast("dict[str, Any]", side)) if isinstance(side, dict) else side for side in sides]
+    first, second = found if len(found) == 2 else (None, None)
+    if not (isinstance(first, Normal) and isinstance(second, Normal)):
+        raise ParameterError(
+            "approximations are pairs of normal laws",
+            found=checks.type_text(cast(object, two)),
+            remedy="Write approximations=[(Normal(0.0, 4.0), Normal(1.0, 4.0))].",
+        )
+    return first, second
+
+
+def _free(framework: Framework) -> bool:
+    """Return whether the laws were declared: for exact answers, of which the released ones are functions."""
+    return isinstance(framework, DistributionPrivacy) and not framework.of_records
 
 
 def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:

@@ -1,0 +1,268 @@
+"""How far a law is from a normal one that stands for it, once Gaussian noise is added to both: both directions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.errors import SizeError
+
+CELLS_PER_DEVIATION = 4
+"""Cells per standard deviation of the first grid."""
+
+CUTS, TIMES_CUT = 4, 6
+"""A cell in which the sign of the difference may change is cut into so many, so many times."""
+
+NORMAL_REACH = 12.0
+"""Standard deviations beyond the outer atoms; what lies further out is counted in full."""
+
+MOST_APPROXIMATION_TERMS = 2**24
+"""Cells of the first grid times atoms."""
+
+MOST_CUT_TERMS = 2**21
+"""Cells that are cut up at once times atoms; the bound of more of them is taken as it is."""
+
+SETTLED_RATIO = 1e-11
+"""A cell in which the log of the ratio is known so well is not cut up."""
+
+SETTLED_SHARE = 1e-3
+"""Cells that hold no more than this share of the bound are not cut up."""
+
+LOG_RATIO_ERROR = 1e-12
+"""Bound on the error of a log of a ratio of densities, relative to the size of the logs."""
+
+CELL_MASS_ERROR = 1e-11
+"""Bound on the relative error of the mass of a cell."""
+
+MOST_ORDERS = 60
+"""Orders of Renyi divergence that are tried."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NormalMixture:
+    """A mixture of normal laws of one variance on the line.
+
+    Parameters
+    ----------
+    means : ndarray of shape (k,)
+    logs : ndarray of shape (k,)
+        Logs of the masses.
+    variance : float
+        Above 0.
+    """
+
+    means: FloatArray
+    logs: FloatArray
+    variance: float
+
+    def log_density(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the log of the density at some points, and the mean of the component's mean given each point."""
+        exponents = self.logs - (w[:, None] - self.means) ** 2 / (2 * self.variance)
+        top = exponents.max(axis=1, keepdims=True)
+        weights = np.exp(exponents - top)
+        total = weights.sum(axis=1)
+        logs = top[:, 0] + np.log(total) - math.log(2 * math.pi * self.variance) / 2
+        return logs, weights @ self.means / total
+
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return the mass of some cells."""
+        from scipy.special import ndtr
+
+        deviation = math.sqrt(self.variance)
+        below, above = ((ends[:, None] - self.means) / deviation for ends in (low, high))
+        # in the upper half the complements are exact where the masses are small
+        upper = below + above > 0
+        below, above = np.where(upper, -above, below), np.where(upper, -below, above)
+        return (np.asarray(ndtr(above)) - np.asarray(ndtr(below))) @ np.exp(self.logs)
+
+
+def mixture_excess(mixture: NormalMixture, mean: float, variance: float, level: float) -> float:
+    """Return an upper bound of the larger hockey-stick divergence between a mixture and a normal law.
+
+    Parameters
+    ----------
+    mixture : NormalMixture
+        A law with Gaussian noise.
+    mean, variance : float
+        Of the normal law, with the same noise.
+    level : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        At most 1.
+
+    Raises
+    ------
+    SizeError
+        If the atoms are too many, or too far apart for their deviation.
+
+    Notes
+    -----
+    docs/claims/normal_approximations.md: cell by cell, with bounds on the log of the ratio of the densities, which need
+    no more than the two ends of a cell.
+
+    Examples
+    --------
+    >>> fair = NormalMixture(np.array([0.0, 1.0]), np.log([0.5, 0.5]), 1.0)
+    >>> round(mixture_excess(fair, 0.5, 1.25, 0.0), 4)
+    0.004
+    """
+    origin = float(mixture.means[0])
+    centred = NormalMixture(mixture.means - origin, mixture.logs, mixture.variance)
+    normal = NormalMixture(np.array([mean - origin]), np.zeros(1), variance)
+    reaches = [NORMAL_REACH * math.sqrt(law.variance) for law in (centred, normal)]
+    low = min(float(law.means.min()) - reach for law, reach in zip((centred, normal), reaches, strict=True))
+    high = max(float(law.means.max()) + reach for law, reach in zip((centred, normal), reaches, strict=True))
+    width = math.sqrt(min(mixture.variance, variance)) / CELLS_PER_DEVIATION
+    terms = (high - low) / width * mixture.means.size
+    if not terms <= MOST_APPROXIMATION_TERMS:
+        raise SizeError(
+            f"the distance of a law from a normal one may take at most {MOST_APPROXIMATION_TERMS:,} terms",
+            found=f"{terms:.3g} for {mixture.means.size:,} atoms",
+            remedy="Use TightMechanism or WassersteinMechanism.",
+        )
+    ends = np.linspace(low, high, math.ceil((high - low) / width) + 1)
+    found = _cut_up(_Ends.of(ends[:-1], ends[1:], centred, normal), centred, normal, level)
+    # what lies beyond the grid, and that means were rounded when they were centred
+    moved = (
+        UNIT_ROUNDOFF
+        * (abs(origin) + float(np.abs(centred.means).max()) + abs(mean))
+        / math.sqrt(min(mixture.variance, variance))
+    )
+    return min(1.0, max(found) + math.exp(-(NORMAL_REACH**2) / 2) + (1 + math.exp(min(level, 700.0))) * moved)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Cells, with bounds of the log of the ratio of the two densities in each."""
+
+    low: FloatArray
+    high: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    @staticmethod
+    def of(low: FloatArray, high: FloatArray, first: NormalMixture, second: NormalMixture) -> _Ends:
+        """Bound the log ratio: the mean of the component given a point grows with the point."""
+        at, place = np.unique(np.concatenate([low, high]), return_inverse=True)
+        logs, means = first.log_density(at)
+        others, _ = second.log_density(at)
+        ratio = logs - others
+        error = LOG_RATIO_ERROR * (1 + np.abs(logs) + np.abs(others))
+        left, right = place[: low.size], place[low.size :]
+        bend = 1 / second.variance - 1 / first.variance
+        shift = float(second.means[0]) / second.variance
+        rises = [means[each] / first.variance - shift for each in (left, right)]
+        slack = LOG_RATIO_ERROR * (1 + np.abs(rises[0]) + np.abs(rises[1]) + abs(shift))
+        steepest = rises[1] + np.maximum(low * bend, high * bend) + slack
+        flattest = rises[0] + np.minimum(low * bend, high * bend) - slack
+        length = high - low
+        up, down = np.maximum(steepest, 0) * length, np.minimum(flattest, 0) * length
+        most = np.minimum(ratio[left] + error[left] + up, ratio[right] + error[right] - down)
+        least = np.maximum(ratio[left] - error[left] + down, ratio[right] - error[right] - up)
+        return _Ends(low, high, least, most)
+
+    def cut(self, some: NDArray[np.bool_], first: NormalMixture, second: NormalMixture) -> _Ends:
+        """Return some of the cells, cut into smaller ones."""
+        shares = np.arange(CUTS + 1) / CUTS
+        ends = self.low[some][:, None] + (self.high - self.low)[some][:, None] * shares
+        ends[:, -1] = self.high[some]
+        return _Ends.of(ends[:, :-1].ravel(), ends[:, 1:].ravel(), first, second)
+
+
+def _cut_up(cells: _Ends, first: NormalMixture, second: NormalMixture, level: float) -> list[float]:
+    """Bound both integrals of positive parts over all cells; cells that are not certain are cut up."""
+    total = np.zeros(2)
+    for time in range(TIMES_CUT + 1):
+        found, unsure = _bounds(cells, first, second, level)
+        left = found[:, unsure].sum(axis=1)
+        settled = np.all(left <= SETTLED_SHARE * (total + found.sum(axis=1)))
+        if settled or time == TIMES_CUT or np.sum(unsure) * CUTS * first.means.size > MOST_CUT_TERMS:
+            unsure[:] = False
+        total += found[:, ~unsure].sum(axis=1) * (1 + CELL_MASS_ERROR)
+        if not unsure.any():
+            break
+        cells = cells.cut(unsure, first, second)
+    return total.tolist()
+
+
+def _bounds(
+    cells: _Ends, first: NormalMixture, second: NormalMixture, level: float
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return bounds of both integrals over each cell, shape (2, cells), and which cells are worth cutting up."""
+    masses = [law.mass(cells.low, cells.high) * (1 + CELL_MASS_ERROR) for law in (first, second)]
+    # how far the log of the ratio is above the level, for either direction: at most, and surely
+    most = np.maximum(np.stack([cells.most, -cells.least]) - level, 0.0)
+    sure = np.stack([cells.least, -cells.most]) > level
+    found = np.stack(masses) * -np.expm1(-most)
+    for way in range(2):
+        exact = masses[way] - math.exp(min(level, 700.0)) * masses[1 - way] * (1 - 3 * CELL_MASS_ERROR)
+        found[way] = np.where(sure[way], np.minimum(found[way], np.maximum(exact, 0.0)), found[way])
+    unsure = np.any((most > 0) & ~sure, axis=0) & (cells.most - cells.least > SETTLED_RATIO)
+    return found, unsure
+
+
+def normal_excess_bound(
+    mean: FloatArray, covariance: FloatArray, other_mean: FloatArray, other_covariance: FloatArray, level: float
+) -> float:
+    """Return an upper bound of the hockey-stick divergence of a normal law from another one, in any dimension.
+
+    Parameters
+    ----------
+    mean, other_mean : ndarray of shape (d,)
+    covariance, other_covariance : ndarray of shape (d, d)
+        Positive definite.
+    level : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        At most 1: by Pinsker's inequality at level 0, and by Renyi divergences of many orders.
+
+    Notes
+    -----
+    Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy" (NeurIPS 2020), proposition 12.
+
+    Examples
+    --------
+    >>> one = np.eye(2)
+    >>> round(normal_excess_bound(np.zeros(2), one, np.zeros(2), 1.1 * one, 0.2), 4)
+    0.0081
+    """
+    try:
+        factor = np.linalg.cholesky(other_covariance)
+        inverse = np.linalg.inv(factor)
+        variances, turned = np.linalg.eigh(inverse @ covariance @ inverse.T)
+    except np.linalg.LinAlgError:
+        return 1.0
+    if not variances[0] > 0:
+        return 1.0
+    gaps = (turned.T @ (inverse @ (mean - other_mean))) ** 2
+    excess = variances - 1
+    # the eigenvalues are off by rounding, which the curvature of their logs doubles at most
+    rounding = 1e-12 * (1 + float(np.abs(np.log(variances)).max()) + float(gaps.sum())) * len(gaps)
+    kullback = float(np.sum(excess - np.log1p(excess) + gaps)) / 2 + rounding
+    best = min(1.0, math.sqrt(kullback / 2))
+    largest = float(variances[-1])
+    for power in range(MOST_ORDERS):
+        order = 1 + 10.0 ** (-2 + power / 10)
+        if order - (order - 1) * largest <= 0:
+            break
+        mixed = order - (order - 1) * variances
+        renyi = (
+            float(np.sum(order * gaps / mixed - (np.log(mixed) + (order - 1) * np.log(variances)) / (order - 1))) / 2
+        )
+        exponent = (order - 1) * (renyi + rounding * order / (order - 1) - level) + (order - 1) * math.log1p(-1 / order)
+        if exponent < 0:
+            best = min(best, math.exp(exponent) / order)
+    return best * (1 + 1e-9)
