@@ -16,7 +16,7 @@ from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import AnswerLaw
 from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.law_decision import LawDecision
-from bnpriv.mechanisms.normal_laws import NormalPair, covariance_departure, mahalanobis, singular_refusal
+from bnpriv.mechanisms.normal_laws import OF_TABLES, NormalPair, covariance_departure, mahalanobis, singular_refusal
 from bnpriv.mechanisms.search import least_scale
 
 APPROXIMATION_PRECISION = 1e-4
@@ -176,6 +176,8 @@ def approximated(pairs: Sequence[NormalPair], chosen: Sequence[tuple[Normal, Nor
         sides = each.pair.first, each.pair.second
         if each.pair.sampled is not None:
             return FROM_DRAWS
+        if each.pair.departure is not None:
+            return OF_TABLES
         if any(isinstance(law, Atoms) and law.dimension > 1 for law in sides):
             return SEVERAL_ATOMS
         normals = chosen[place] if chosen else _own(*sides)
