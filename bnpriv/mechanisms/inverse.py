@@ -11,8 +11,10 @@ from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.departures import distance_of
 from bnpriv.mechanisms.from_draws import moved_by
 from bnpriv.mechanisms.tight import TightMechanism, record_loss
+from bnpriv.mechanisms.tight_normal import are_normal
 from bnpriv.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.noise.continuous import Laplace
 
@@ -54,6 +56,8 @@ def _of(constraint: Constraint, scale: float, rounding: float) -> float:
 
 
 def _of_pair(pair: LawPair, scale: float) -> float:
+    if are_normal([pair]):
+        return distance_of(pair, 1).upper / scale
     if not isinstance(pair.first, Atoms) or not isinstance(pair.second, Atoms) or pair.first.dimension > 1:
         return math.inf
     return LaplacePair.of(pair.first, pair.second).epsilon(scale) + moved_by(pair) / scale

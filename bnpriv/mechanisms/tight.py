@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import ClassVar, Literal, final
+from typing import ClassVar, Literal, cast, final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from bnpriv.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, dis
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
+from bnpriv.mechanisms.tight_normal import are_normal, normal_decision, normal_refusal
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
@@ -125,6 +126,8 @@ def noise_refusal(noise: str, framework: Framework, delta: float, *, large_delta
 
 def _unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal | None:
     """Return why neither rule serves a constraint, or None if one does."""
+    if are_normal(constraint.pairs):
+        return normal_refusal(cast("Sequence[LawPair]", constraint.pairs), noise)
     if noise == "discrete_laplace" and (evidence.rounding > 0 or not _whole(constraint)):
         return Refusal(
             required="discrete Laplace noise needs an answer of whole numbers",
@@ -140,12 +143,6 @@ def _unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal 
             required="several numbers at once are calibrated record by record",
             found=f"{evidence.dimension} numbers",
             remedy="Use WassersteinMechanism, or ask for one number.",
-        )
-    if not all(isinstance(law, Atoms) for pair in constraint.pairs for law in (pair.first, pair.second)):
-        return Refusal(
-            required="tight calibration needs laws with finitely many atoms",
-            found="a normal law",
-            remedy="Use WassersteinMechanism.",
         )
     return _atoms_refusal(constraint.pairs) if noise == "gaussian" else None
 
@@ -193,6 +190,11 @@ class _TightSearch:
 
     def decide(self, constraint: Constraint) -> LawDecision:
         """Return what one constraint needs."""
+        if are_normal(constraint.pairs):
+            pairs = cast("Sequence[LawPair]", constraint.pairs)
+            decision, spends = normal_decision(constraint, pairs, self.noise, self.epsilon, self.delta)
+            self.used_delta |= spends
+            return decision
         found: list[tuple[LawDecision, bool]] = []
         record = constraint.record
         if record is not None and self.noise != "gaussian":

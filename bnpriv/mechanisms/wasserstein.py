@@ -23,6 +23,7 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.mechanisms.tight_normal import OTHER_COVARIANCES, are_normal, one_covariance
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity
@@ -87,8 +88,13 @@ class WassersteinMechanism(Mechanism):
             return refusal
         for constraint in evidence.constraints():
             pairs = _of_size(constraint.pairs)
-            if constraint.record is None and isinstance(pairs, Refusal):
-                return pairs
+            if isinstance(pairs, Refusal):
+                if constraint.record is None:
+                    return pairs
+                continue
+            whole = delta == 0 or self.noise == "gaussian"  # all mass must move, however far out it lies
+            if whole and are_normal(pairs) and not all(one_covariance(pair) for pair in pairs):
+                return OTHER_COVARIANCES
         return None
 
     def _calibrated(
