@@ -6,7 +6,7 @@ import math
 
 from bnpriv.divergences.gaussian import NORMAL_LOG_ERROR, gaussian_delta
 
-MOST_STEPS = 400
+MOST_HALVINGS = 400
 """Halvings and doublings in the search for the answer from which on the first law is too likely."""
 
 
@@ -98,11 +98,11 @@ def _exp(log: float, tilt: float, shift: float, *, up: bool) -> float:
 def _threshold(curve: _Sum, gap: float, epsilon: float) -> tuple[float, float]:
     """Return where the ratio of the densities is exp(epsilon), and how far the log of that ratio may be off there."""
     low, high = gap / 2, gap + curve.scale
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_HALVINGS):
         if curve.log_density(high - gap)[0] - curve.log_density(high)[0] >= epsilon or high > 1e6 * curve.scale:
             break
         low, high = high, 2 * high
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_HALVINGS):
         middle = (low + high) / 2
         if not low < middle < high:
             break

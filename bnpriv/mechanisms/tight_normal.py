@@ -20,7 +20,7 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.normal_laws import mahalanobis
 from bnpriv.mechanisms.search import least_scale
 
-SHARES = tuple(2.0**-k for k in range(2, 15))
+SHARES_OF_EPSILON = tuple(2.0**-k for k in range(2, 15))
 """Parts of epsilon that moving each answer by what grids and doubles do may cost; the best of them counts."""
 
 OTHER_COVARIANCES = Refusal(
@@ -125,7 +125,7 @@ def _moved(rounding: float, scale: float, epsilon: float, curve: Callable[[float
     if scale == 0:
         return math.inf
     best = math.inf
-    for share in SHARES:
+    for share in SHARES_OF_EPSILON:
         lost = share * epsilon
         missing = gaussian_delta(rounding / 2 / scale * (1 + 2.0**-50), lost)
         ratio = math.exp(min(epsilon - lost, 700.0))
