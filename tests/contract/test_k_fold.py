@@ -18,7 +18,7 @@ from bnpriv.mechanisms.k_fold import Coupled, sums_of_records
 from bnpriv.transport import w_infinity
 from tests.contract.test_law_mechanisms import Law, LawCase, dataset_case, given, sums
 
-FEW, MANY = 20, pytest.param(400, marks=pytest.mark.slow)
+FEW, MANY = 20, pytest.param(150, marks=pytest.mark.slow)
 
 TIGHT = [bp.TightMechanism(noise=noise, large_delta=True) for noise in ("gaussian", "laplace")]
 WASSERSTEIN = [bp.WassersteinMechanism(noise=noise, large_delta=True) for noise in ("gaussian", "laplace")]
