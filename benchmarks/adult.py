@@ -113,7 +113,8 @@ def relaxed() -> str:
     """Return what is refused and what is offered for two covariances, at epsilon 1."""
     framework = bp.DistributionPrivacy([laws("income", common=False)], source="1994 census")
     lines: list[str] = []
-    for mechanism in (M.OptimalGaussianMechanism(), M.WassersteinMechanism()):
+    relaxed_ones = [M.AttributeGaussianMechanism(relaxation=level) for level in (0.05, 0.1, 0.2)]
+    for mechanism in (M.OptimalGaussianMechanism(), *relaxed_ones, M.WassersteinMechanism()):
         refusal = mechanism.supports(framework, epsilon=1.0, delta=DELTA)
         if refusal is None:
             found = mechanism.calibrate(framework, epsilon=1.0, delta=DELTA)
