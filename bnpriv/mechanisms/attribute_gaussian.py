@@ -16,7 +16,7 @@ from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import DistributionPrivacy, Framework
 from bnpriv.laws import Normal
-from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated
+from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated, checked_relaxation
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.law_decision import LawDecision
@@ -88,7 +88,7 @@ class AttributeGaussianMechanism(Mechanism):
         checks.flag("large_delta", self.large_delta)
         object.__setattr__(self, "approximations", tuple(map(_normals, self.approximations)))
         if self.relaxation is not None:
-            object.__setattr__(self, "relaxation", _relaxation(self.relaxation))
+            object.__setattr__(self, "relaxation", checked_relaxation(self.relaxation))
         elif self.approximations:
             raise ParameterError(
                 "normal laws that stand for others need a relaxation", found="none", remedy="Pass relaxation=0.05."
@@ -204,13 +204,6 @@ class AttributeGaussianMechanism(Mechanism):
 
 def _noise(scale: float, evidence: Laws) -> Noise:
     return Gaussian(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
-
-
-def _relaxation(value: object) -> float:
-    found = checks.number("relaxation", value, remedy="Pass a number such as 0.05.")
-    if found < 0:
-        raise ParameterError("relaxation must be at least 0", found=f"{found:g}", remedy="Pass a number such as 0.05.")
-    return found
 
 
 def _normals(two: object) -> tuple[Normal, Normal]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import cast, final
+from dataclasses import dataclass, replace
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy, Framework
 from bnpriv.laws import Normal
 from bnpriv.mechanisms.added_covariance import Gap, hidden
+from bnpriv.mechanisms.approximations import approximated, delta_left
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.normal_laws import NormalPair, nearly_normal_pairs, normal_ratio
+from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, nearly_normal_pairs, normal_ratio
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.networks import GaussianNetwork
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
@@ -55,6 +56,32 @@ def declares_normal_laws(framework: Framework) -> bool:
     return isinstance(framework, DistributionPrivacy) and isinstance(framework.pairs[0][0], Normal)
 
 
+class NormalBudget(NamedTuple):
+    """Pairs of normal laws, and what they may tell.
+
+    Parameters
+    ----------
+    evidence : Laws
+    pairs : list of NormalPair
+    epsilon, delta : float
+        Of the normal laws.
+    left : float
+        What is left of delta for them once clamped records and tails are paid for.
+    ratio : float
+        The largest gap in standard deviations.
+    notes : tuple of str
+        What the certificate adds.
+    """
+
+    evidence: Laws
+    pairs: list[NormalPair]
+    epsilon: float
+    delta: float
+    left: float
+    ratio: float
+    notes: tuple[str, ...]
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class NormalQuestion:
@@ -67,6 +94,8 @@ class NormalQuestion:
     epsilon, delta : float
     constant : {"analytic", "textbook", "lecture"}
     needed : callable
+    relaxation : float, optional
+        How much of epsilon may be given up on either side for laws that are not normal with one covariance.
     """
 
     framework: Framework
@@ -75,6 +104,7 @@ class NormalQuestion:
     delta: float
     constant: GaussianConstant
     needed: Needed
+    relaxation: float | None = None
 
     def refusal(self, *, beyond_proof: bool, large_delta: bool) -> Refusal | None:
         """Return why there is no such noise, or None if there is."""
@@ -82,59 +112,96 @@ class NormalQuestion:
         refusal = refusal or constant_refusal(self.constant, self.epsilon, beyond_proof=beyond_proof)
         if refusal is not None:
             return refusal
-        found = self._found()
-        if isinstance(found, Refusal):
-            return found
-        _, pairs, ratio = found
-        needed = self.needed(_gaps(pairs), ratio)
+        budget = self._budget()
+        if isinstance(budget, Refusal):
+            return budget
+        needed = self.needed(_gaps(budget.pairs), budget.ratio)
         return needed if isinstance(needed, Refusal) else None
 
     def calibrated(self, theorem: str, claim: str) -> tuple[Noise, Certificate, float]:
         """Return the noise, the certificate and the delta that the guarantee needs."""
-        found = self._found()
-        if isinstance(found, Refusal):
-            raise found.error()
-        evidence, pairs, ratio = found
-        gaps = _gaps(pairs)
-        noise = NoNoise(evidence.dimension) if self._free(pairs) and hidden(gaps, ratio) else self._noise(pairs, ratio)
+        budget = self._budget()
+        if isinstance(budget, Refusal):
+            raise budget.error()
+        pairs, ratio = budget.pairs, budget.ratio
+        free = self._free(pairs) and hidden(_gaps(pairs), ratio)
+        noise = NoNoise(budget.evidence.dimension) if free else self._noise(budget)
         decisions = _decisions(pairs, ratio, max(noise.scales))
         name = f"{theorem}, {self.constant} constant"
-        certificate = law_certificate(self.framework, self.query, evidence, decisions, theorem=name, claim=claim)
-        return noise, certificate, spent_delta(self.epsilon, self.delta, self._left(pairs), self.constant)
+        certificate = law_certificate(self.framework, self.query, budget.evidence, decisions, theorem=name, claim=claim)
+        certificate = replace(certificate, notes=(*certificate.notes, *budget.notes))
+        level = self.relaxation or 0.0
+        return noise, certificate, spent_delta(budget.epsilon, self.delta, budget.left, self.constant, level)
 
-    def _found(self) -> tuple[Laws, list[NormalPair], float] | Refusal:
+    def _budget(self) -> NormalBudget | Refusal:
+        """Return the pairs of normal laws, and what they may tell."""
         evidence = laws(self.framework, self.query)
-        pairs = evidence if isinstance(evidence, Refusal) else nearly_normal_pairs(evidence)
-        if isinstance(evidence, Refusal) or isinstance(pairs, Refusal):
-            return evidence if isinstance(evidence, Refusal) else cast(Refusal, pairs)
-        left = self._left(pairs)
+        if isinstance(evidence, Refusal):
+            return evidence
+        if self.relaxation is not None:
+            return self._relaxed(evidence, self.relaxation)
+        pairs = nearly_normal_pairs(evidence)
+        return pairs if isinstance(pairs, Refusal) else self._for(evidence, pairs, self.epsilon, self.delta)
+
+    def _relaxed(self, evidence: Laws, level: float) -> NormalBudget | Refusal:
+        """Return normal laws with one covariance that stand for those of the answer (normal_approximations.md)."""
+        pairs = law_pairs(evidence)
+        found = pairs if isinstance(pairs, Refusal) else approximated(pairs, ())
+        epsilon = down(self.epsilon - 2 * level)
+        if isinstance(found, Refusal):
+            return found
+        if not epsilon > 0:
+            return Refusal(
+                required="twice the relaxation must be below epsilon, from which it is taken",
+                found=f"a relaxation of {level:g} at epsilon {self.epsilon:g}",
+                remedy="Choose a smaller relaxation.",
+            )
+        # noise brings the laws only closer, so that closeness without it does for every noise
+        closeness = max(each.closeness(level, 0.0) for each in found)
+        delta = delta_left(self.epsilon, self.delta, level, closeness)
+        if not delta > 0:
+            return Refusal(
+                required="delta must cover how far the laws of the answer are from normal ones with one covariance",
+                found=f"laws that are ({level:g}, {closeness:.3g})-close to such",
+                remedy="Choose a larger relaxation, or use AttributeGaussianMechanism(relaxation=...).",
+            )
+        stand = [
+            each.laws._replace(pair=replace(each.laws.pair, first=each.normals[0], second=each.normals[1]))
+            for each in found
+        ]
+        note = f"Normal laws stand for those of the answer, to which they are ({level:g}, {closeness:.3g})-close."
+        budget = self._for(evidence, stand, epsilon, delta)
+        return budget if isinstance(budget, Refusal) else budget._replace(notes=(note,))
+
+    def _for(self, evidence: Laws, pairs: list[NormalPair], epsilon: float, delta: float) -> NormalBudget | Refusal:
+        # clamped records are paid for, and tails, whether or not there is noise
+        clamped = max(clamped_of(each.pair, epsilon) for each in pairs)
+        left = down(delta * (1 - TAIL_SHARE) - clamped)
         if not left > 0:
             return Refusal(
                 required="delta must be above what clamped records may tell",
                 found=f"delta {self.delta:g}",
                 remedy="Declare wider bounds of the queried columns, so that the model hardly ever passes them.",
             )
-        ratio = normal_ratio(pairs, self.epsilon, left, self.constant)
-        return ratio if isinstance(ratio, Refusal) else (evidence, pairs, ratio)
-
-    def _left(self, pairs: Sequence[NormalPair]) -> float:
-        """Return what is left of delta: clamped records are paid for, and tails, whether or not there is noise."""
-        clamped = max(clamped_of(each.pair, self.epsilon) for each in pairs)
-        return down(self.delta * (1 - TAIL_SHARE) - clamped)
+        ratio = normal_ratio(pairs, epsilon, left, self.constant)
+        if isinstance(ratio, Refusal):
+            return ratio
+        return NormalBudget(evidence, pairs, epsilon, delta, left, ratio, ())
 
     def _free(self, pairs: Sequence[NormalPair]) -> bool:
         """Return whether rounding costs nothing without noise: where the law of the exact answer was declared."""
         return declares_normal_laws(self.framework) or all(each.pair.rounding == 0 for each in pairs)
 
-    def _noise(self, pairs: Sequence[NormalPair], ratio: float) -> Noise:
+    def _noise(self, budget: NormalBudget) -> Noise:
         """Return the noise, with the best of several shares of the ratio for the step that is drawn last."""
-        found = self._noise_for(pairs, ratio, LAST_SHARE)
+        found = self._noise_for(budget, LAST_SHARE)
         if isinstance(found, CorrelatedGaussian) and found.dithers == CorrelatedGaussian(found.needed).dithers:
             return found
-        others = (self._noise_for(pairs, ratio, LAST_SHARE * 4**k) for k in range(1, 5))
+        others = (self._noise_for(budget, LAST_SHARE * 4**k) for k in range(1, 5))
         return min((found, *others), key=lambda noise: noise.error().upper)
 
-    def _noise_for(self, pairs: Sequence[NormalPair], ratio: float, share: float) -> Noise:
+    def _noise_for(self, budget: NormalBudget, share: float) -> Noise:
+        pairs, ratio = budget.pairs, budget.ratio
         needed = self.needed(_gaps(pairs), ratio * kept(share))
         assert not isinstance(needed, Refusal)
         size = len(needed)
@@ -144,7 +211,7 @@ class NormalQuestion:
             return Gaussian(up(math.hypot(math.sqrt(needed[0, 0]), rounding * per_move)), size)
         plain = CorrelatedGaussian(needed)
         reach = reach_of(self.query, self.framework.schema, size)
-        moved = 2 * plain.moved(reach.tolist(), log_tail(self.epsilon, self.delta)) + rounding
+        moved = 2 * plain.moved(reach.tolist(), log_tail(budget.epsilon, budget.delta)) + rounding
         return CorrelatedGaussian(needed, np.maximum(plain.dithers, moved * per_move).tolist())
 
 
@@ -153,10 +220,10 @@ def kept(share: float) -> float:
     return down(math.sqrt((1 - share) * (1 + share)) * (1 - 2.0**-40))
 
 
-def spent_delta(epsilon: float, delta: float, left: float, constant: GaussianConstant) -> float:
+def spent_delta(epsilon: float, delta: float, left: float, constant: GaussianConstant, level: float = 0.0) -> float:
     """Return the delta that holds if noise is fitted with what is left of it: more only beyond a constant's proof."""
     told = delta_of_constant(epsilon, left, constant)
-    return delta if told <= left else up(told + (delta - left), 16)
+    return delta if told <= left else up(delta + (told - left) * math.exp(level), 16)
 
 
 def reach_of(query: Query, schema: Schema, size: int) -> FloatArray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from bnpriv import checks
 from bnpriv.divergences import CONSTANTS, GaussianConstant
-from bnpriv.errors import Refusal
+from bnpriv.errors import ParameterError, Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.added_covariance import along_direction
+from bnpriv.mechanisms.approximations import checked_relaxation
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.covariance_noise import NormalQuestion, has_normal_laws
@@ -31,6 +32,9 @@ class DirectionalUncertaintyMechanism(Mechanism):
         holds.
     large_delta : bool
         Waive the refusal of a delta of one over the number of records or more.
+    relaxation : float, optional
+        How much of epsilon may be given up on either side for normal laws whose covariances differ: others with their
+        means and the mean of their covariances stand for them (docs/claims/normal_approximations.md).
 
     Raises
     ------
@@ -58,8 +62,15 @@ class DirectionalUncertaintyMechanism(Mechanism):
     constant: GaussianConstant = "analytic"
     beyond_proof: bool = False
     large_delta: bool = False
+    relaxation: float | None = None
     claim: ClassVar[str] = "directional_uncertainty.md"
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
+
+    def __post_init__(self) -> None:
+        checks.member("constant", self.constant, CONSTANTS, error=ParameterError)
+        checks.flag("beyond_proof", self.beyond_proof)
+        checks.flag("large_delta", self.large_delta)
+        if self.relaxation is not None:
+            object.__setattr__(self, "relaxation", checked_relaxation(self.relaxation))
 
     def concerns(self, framework: Framework) -> bool:
         """Return whether answers may have normal laws."""
@@ -83,5 +94,6 @@ class DirectionalUncertaintyMechanism(Mechanism):
             epsilon=epsilon,
             delta=delta,
             constant=self.constant,
+            relaxation=self.relaxation,
             needed=along_direction,
         )

@@ -174,6 +174,49 @@ def test_mutant_with_the_constant_inverted(monkeypatch: pytest.MonkeyPatch, mech
         test_one_number_is_plain_gaussian_noise()
 
 
+# --- covariances that differ ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", FAMILY)
+def test_other_normal_laws_stand_for_those_whose_covariances_differ(mechanism: type[Mechanism]) -> None:
+    """Released numbers are compared as they are, by drawing; the census income study has such covariances."""
+    first, second = np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([[4.06, 1.0], [1.0, 3.0]])
+    framework = bp.DistributionPrivacy([(Normal([0, 0], first), Normal([1, 2], second))], source="a textbook")
+    assert mechanism().supports(framework, epsilon=1.0, delta=1e-3) is not None
+    calibration = mechanism(relaxation=0.05).calibrate(framework, epsilon=1.0, delta=1e-3)
+    assert "(0.05, " in calibration.certificate.notes[0]
+    same = bp.DistributionPrivacy([(Normal([0, 0], first), Normal([1, 2], first))], source="a textbook")
+    least = mechanism().calibrate(same, epsilon=1.0, delta=1e-3).noise.covariance.trace()
+    assert least < calibration.noise.covariance.trace() < 2 * least
+    rng = np.random.default_rng(11)
+    noise = calibration.noise.covariance
+    sides = [(np.zeros(2), first + noise), (np.array([1.0, 2.0]), second + noise)]
+    for (mean, one), (other_mean, other) in (sides, sides[::-1]):
+        draws = rng.multivariate_normal(mean, one, 400_000)
+        log_ratio = _log_normal(draws, mean, one) - _log_normal(draws, other_mean, other)
+        excess = np.maximum(0.0, -np.expm1(1.0 - log_ratio)).mean()
+        assert excess <= 1e-3
+    again = bp.types.Calibration.from_json(calibration.to_json(), framework)
+    assert again.noise == calibration.noise
+
+
+def _log_normal(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    z = np.linalg.solve(np.linalg.cholesky(covariance), (x - mean).T)
+    return -0.5 * np.sum(z * z, axis=0) - 0.5 * np.linalg.slogdet(covariance)[1]
+
+
+def test_relaxations_that_do_not_do_are_refused_with_the_departure() -> None:
+    framework = bp.DistributionPrivacy([(Normal(0, 4), Normal(0, 1))], source="a textbook")
+    refusal = OptimalGaussianMechanism(relaxation=0.1).supports(framework, epsilon=1.0, delta=1e-3)
+    assert "-close to such" in refusal.found
+    refusal = OptimalGaussianMechanism(relaxation=0.5).supports(framework, epsilon=1.0, delta=1e-3)
+    assert "twice the relaxation" in refusal.required
+    with pytest.raises(ParameterError):
+        OptimalGaussianMechanism(relaxation=-1.0)
+    atoms = bp.DistributionPrivacy([(Atoms([0, 1], [0.5, 0.5]), Atoms([1, 2], [0.5, 0.5]))], source="a textbook")
+    assert OptimalGaussianMechanism(relaxation=0.1).supports(atoms, epsilon=1.0, delta=1e-3) is not None
+
+
 # --- the common road -------------------------------------------------------------------------------------------------
 
 
