@@ -10,22 +10,39 @@ from typing import Any, ClassVar, cast, final
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, Bound, up
-from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal, delta_of_constant
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
+from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence import Laws, laws
-from bnpriv.frameworks import DistributionPrivacy, Framework
+from bnpriv.frameworks import (
+    DatasetAttributePrivacy,
+    DistributionalAttributePrivacy,
+    DistributionPrivacy,
+    Framework,
+)
+from bnpriv.frameworks.distributional import centred
 from bnpriv.laws import Normal
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated, checked_relaxation
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.covariance_noise import spent_delta
+from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, mahalanobis, normal_pairs, normal_ratio
+from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, mahalanobis, nearly_normal_pairs, normal_ratio
 from bnpriv.mechanisms.search import found_scale, least_scale
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.queries.base import Query
+
+CLAMPED = Refusal(
+    required="delta must be above what clamped records may tell",
+    found="columns whose values the model often takes beyond their bounds",
+    remedy="Declare wider bounds of the queried columns, or ask for a larger delta.",
+)
+
+ROUNDING_SHARES = (2.0**-20, 2.0**-10, 2.0**-5, 0.125, 0.5, 0.875, 1 - 2.0**-5, 1 - 2.0**-10)
+"""Shares of the variance of the noise that are tried for hiding that answers are rounded."""
 
 RULE = "the gap of the means, against the uncertainty of the answer"
 
@@ -109,10 +126,14 @@ class AttributeGaussianMechanism(Mechanism):
         }
 
     def concerns(self, framework: Framework) -> bool:
-        """Return whether normal laws were declared."""
-        return isinstance(framework, DistributionPrivacy) and any(
-            isinstance(law, Normal) for pair in framework.pairs for law in pair
-        )
+        """Return whether answers may have normal laws: declared ones, or those of records or parameters that do."""
+        if isinstance(framework, DistributionPrivacy):
+            return any(isinstance(law, Normal) for pair in framework.pairs for law in pair)
+        if isinstance(framework, DatasetAttributePrivacy):
+            return not framework.network.states
+        if isinstance(framework, DistributionalAttributePrivacy):
+            return bool(centred(framework.network) and framework.column_laws)
+        return False
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         refusal = noise_refusal("gaussian", framework, delta, large_delta=self.large_delta)
@@ -130,11 +151,14 @@ class AttributeGaussianMechanism(Mechanism):
     ) -> tuple[Laws, list[NormalPair], float] | Refusal:
         """Return the laws, the pairs of normal ones, and the largest gap in deviations that is private."""
         evidence = laws(framework, query)
-        pairs = evidence if isinstance(evidence, Refusal) else normal_pairs(evidence)
-        ratio = pairs if isinstance(pairs, Refusal) else normal_ratio(pairs, epsilon, delta, self.constant)
-        if isinstance(evidence, Refusal) or isinstance(pairs, Refusal) or isinstance(ratio, Refusal):
-            return next(each for each in (evidence, pairs, ratio) if isinstance(each, Refusal))
-        return evidence, pairs, ratio
+        pairs = evidence if isinstance(evidence, Refusal) else nearly_normal_pairs(evidence)
+        if isinstance(evidence, Refusal) or isinstance(pairs, Refusal):
+            return evidence if isinstance(evidence, Refusal) else cast(Refusal, pairs)
+        left = _left(pairs, epsilon, delta)
+        if not left > 0:
+            return CLAMPED
+        ratio = normal_ratio(pairs, epsilon, left, self.constant)
+        return ratio if isinstance(ratio, Refusal) else (evidence, pairs, ratio)
 
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
@@ -155,7 +179,7 @@ class AttributeGaussianMechanism(Mechanism):
             theorem=f"Attribute-private Gaussian mechanism, {self.constant} constant",
             claim=self.claim,
         )
-        spent = delta_of_constant(epsilon, delta, self.constant)
+        spent = spent_delta(epsilon, delta, _left(pairs, epsilon, delta), self.constant)
         return _noise(found_scale(decisions[0].scale, epsilon, delta), evidence), certificate, spent
 
     def _approximated(
@@ -220,6 +244,12 @@ def _normals(two: object) -> tuple[Normal, Normal]:
     return first, second
 
 
+def _left(pairs: Sequence[NormalPair], epsilon: float, delta: float) -> float:
+    """Return what is left of delta once it is paid for that records of a table are clamped to their bounds."""
+    clamped = max(clamped_of(each.pair, epsilon) for each in pairs)
+    return delta if clamped == 0 else down(delta - clamped)
+
+
 def _free(framework: Framework) -> bool:
     """Return whether the laws were declared: for exact answers, of which the released ones are functions."""
     return isinstance(framework, DistributionPrivacy) and not framework.of_records
@@ -263,7 +293,7 @@ def gap_length(each: NormalPair, far: float, *, free: bool) -> Callable[[float],
     attribute_gaussian.md.
     """
     rounding, identity = each.pair.rounding, np.eye(len(each.gap))
-    share = rounding / (far + rounding) if rounding else 0.0
+    shares = {rounding / (far + rounding), *ROUNDING_SHARES} if rounding else {0.0}
 
     def length(scale: float) -> float:
         if scale == 0:
@@ -271,8 +301,13 @@ def gap_length(each: NormalPair, far: float, *, free: bool) -> Callable[[float],
         variance = scale * scale * (1 - 4 * UNIT_ROUNDOFF)
         if not math.isfinite(variance):
             return math.inf
-        told = mahalanobis(each.gap, each.covariance + variance * (1 - share) * identity)
-        hidden = rounding / math.sqrt(variance * share) if rounding else 0.0
-        return math.hypot(told, hidden) * (1 + 8 * UNIT_ROUNDOFF)
+        return min(split(variance, share) for share in shares) * (1 + 8 * UNIT_ROUNDOFF)
+
+    def split(variance: float, share: float) -> float:
+        hidden = variance * share
+        told = mahalanobis(each.gap, each.covariance + (variance - hidden) * identity)
+        if not rounding:
+            return told
+        return math.hypot(told, rounding / math.sqrt(hidden)) if hidden else math.inf
 
     return length
