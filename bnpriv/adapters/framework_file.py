@@ -52,7 +52,8 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
         every model whose probabilities are at most 0.05 from theirs; zeros are widened too. ``level`` says what a node
         means, and must be there if states of a network of parameters are values of its columns. A linear-Gaussian
         network stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
-        ``coefficients = { PARENT = 3.0 }``.
+        ``coefficients = { PARENT = 3.0 }``: of the columns of one record for ``notion = "dataset"``, else of
+        parameters, about which records may lie as ``[laws.COLUMN]`` with ``normal = [0, 8]``.
 
     Returns
     -------
@@ -89,8 +90,7 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     if notion == "dataset":
         secrets = {name: secret_of_table(part) for name, part in parts.items()}
         with root.named():
-            record = require_discrete(declared, "dataset attribute privacy")
-            return DatasetAttributePrivacy(record, schema, secrets, source=source, laws=laws)
+            return DatasetAttributePrivacy(declared, schema, secrets, source=source, laws=laws)
     if notion == "value":
         hidden = {name: secret_of_parameter(part) for name, part in parts.items()}
         with root.named():
@@ -213,8 +213,8 @@ def _chain(root: TomlTable, source: str) -> ValuePrivacy:
 def _network(root: TomlTable, notion: str) -> Network:
     """Return the declared network: linear-Gaussian if its attributes stand in the file itself."""
     part = root.section("network")
-    if notion == "distributional" and "attributes" in part.values:
-        return declared_gaussian(part)
+    if notion != "value" and "attributes" in part.values:
+        return declared_gaussian(part, NOTION_LEVELS[notion])
     # without a level in the file a network of parameters has none that was declared: see the framework
     return _files_network(part, None if notion == "distributional" else NOTION_LEVELS[notion])
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
+from bnpriv.adapters.gaussian_section import chosen_intervals
 from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none
 from bnpriv.queries.parser import parse_query
+from bnpriv.render.text import and_text
 from bnpriv.secrets.apart import Apart, apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPairs, Side, pairs
@@ -23,13 +25,17 @@ def secret_of_parameter(part: TomlTable) -> SecretPairs | None:
 
 def secret_of_table(part: TomlTable) -> Secret:
     """Return the property of a column that is hidden, and which of its values must not be told apart."""
-    part.only(("property", "at_most", "pairs"))
-    if "at_most" in part.values and "pairs" in part.values:
+    part.only(("property", "at_most", "pairs", "intervals"))
+    given = [key for key in ("at_most", "pairs", "intervals") if key in part.values]
+    if len(given) > 1:
         raise part.refusal(
-            "values are chosen by at_most or by pairs", found="both", remedy="Keep one of them, or neither for all."
+            "values are chosen by at_most, by pairs or by intervals",
+            found=and_text(given),
+            remedy="Keep one of them, or none for all values.",
         )
     with part.named():
-        return Secret(parse_query(part.string("property")), pairs=_apart(part) or _pairs(part, *_VALUES))
+        pairs = _apart(part) or _pairs(part, *_VALUES) or chosen_intervals(part)
+        return Secret(parse_query(part.string("property")), pairs=pairs)
 
 
 def _apart(part: TomlTable) -> Apart | None:

@@ -34,7 +34,7 @@ ASKED = {
 }
 """The query of each example of which everything is kept: one with noise."""
 
-UNSHOWN = ("interval", "gaussian", "density", "records", "laws", "networks")
+UNSHOWN = ("interval", "gaussian", "density", "records", "normal", "laws", "networks")
 """Kinds of models without an example."""
 
 

@@ -227,6 +227,22 @@ def test_linear_networks_of_pgmpy_may_be_of_records() -> None:
     assert network.identity() != bp.from_pgmpy(model).identity()
 
 
+def test_laws_of_means_against_tables_that_are_drawn() -> None:
+    """Regress the answers of drawn tables on their property: slope and what is left are those of the law."""
+    random, records, draws = np.random.default_rng(5), 4, 20_000
+    schema = bp.Schema(records=records, columns={name: bp.Real(-1000, 1000) for name in "ab"})
+    matrix = np.array([[4.0, -3.0], [-3.0, 9.0]])
+    network = bp.GaussianNetwork(["a", "b"], [10.0, 20.0], matrix, level="records")
+    hidden = {"a": bp.Secret("total(a)", pairs=bp.apart(at_most=6))}
+    framework = bp.DatasetAttributePrivacy(network, schema, hidden, source="invented")
+    pair = laws(framework, bp.linear({"b": 2, "a": 1})).constraints()[0].pairs[0]
+    tables = random.multivariate_normal([10.0, 20.0], matrix, size=(draws, records))
+    secret, answer = tables[:, :, 0].sum(axis=1), 2 * tables[:, :, 1].mean(axis=1) + tables[:, :, 0].mean(axis=1)
+    slope, base = np.polyfit(secret, answer, 1)
+    assert float(pair.second.mean[0] - pair.first.mean[0]) == pytest.approx(6 * slope, rel=0.03)
+    assert float(pair.first.covariance[0, 0]) == pytest.approx(np.var(answer - slope * secret - base), rel=0.04)
+
+
 def test_chosen_ranges_of_a_count_are_the_values_in_them() -> None:
     network = bp.DiscreteNetwork.from_tables(
         {"ill": [0.7, 0.3], "coughs": [[0.9, 0.4], [0.1, 0.6]]},
@@ -246,3 +262,75 @@ def test_chosen_ranges_of_a_count_are_the_values_in_them() -> None:
     assert scale("proportion(ill > 0)", bp.intervals(((0.1, 0.3), (0.5, 0.7)))) == scale("count(ill > 0)", ranges)
     with pytest.raises(bp.errors.RefusedError, match="positive probability"):
         scale("count(ill > 0)", bp.intervals(((0.2, 0.8), (5, 7))))
+
+
+FILE = """
+notion = "dataset"
+source = "a textbook"
+[network.attributes.income]
+intercept = 50
+deviation = 10
+[network.attributes.sat]
+intercept = 700
+deviation = [100, 120]
+coefficients = { income = 4 }
+[records]
+count = 100
+[columns.income]
+type = "real"
+lower = -100
+upper = 200
+[columns.sat]
+type = "real"
+lower = -1000
+upper = 3000
+[protect.income]
+property = "mean(income)"
+at_most = 2
+"""
+
+
+def test_a_file_declares_normal_records(tmp_path) -> None:
+    path = tmp_path / "framework.toml"
+    path.write_text(FILE)
+    framework = bp.read_framework(path)
+    assert isinstance(framework, bp.DatasetAttributePrivacy)
+    assert framework.network.level == "records"
+    assert framework.models == 2
+    assert gap_of_first(framework) == pytest.approx(8.0)
+    path.write_text(FILE.replace("at_most = 2", "intervals = [[[40, 45], [50, 56]]]"))
+    assert gap_of_first(bp.read_framework(path)) == pytest.approx(64.0)
+    path.write_text(FILE.replace("at_most = 2", "intervals = [[40, 45]]\npairs = [[40, 45]]"))
+    with pytest.raises(bp.errors.FileError, match="pairs and intervals"):
+        bp.read_framework(path)
+    section = "[network.attributes.income]"
+    path.write_text(FILE.replace(section, f'[network]\nlevel = "parameters"\n{section}'))
+    with pytest.raises(bp.BnprivError, match="records"):
+        bp.read_framework(path)
+
+
+def test_a_file_declares_columns_about_normal_parameters(tmp_path) -> None:
+    text = FILE.replace('"dataset"', '"distributional"').replace('property = "mean(income)"\n', "")
+    path = tmp_path / "framework.toml"
+    path.write_text(text + "[laws.sat]\nnormal = [0, 90]\n")
+    assert gap_of_first(bp.read_framework(path)) == pytest.approx(8.0)
+    path.write_text(text + "[laws.sat]\nnormal = [5, 90]\n")
+    with pytest.raises(bp.errors.BnprivError, match="normal with mean 0"):
+        bp.read_framework(path)
+
+
+def gap_of_first(framework) -> float:
+    pair = laws(framework, bp.mean("sat")).constraints()[0].pairs[0]
+    return abs(float(pair.second.mean[0] - pair.first.mean[0]))
+
+
+def test_calibrations_of_normal_records_are_stored_and_read(tmp_path) -> None:
+    path = tmp_path / "framework.toml"
+    path.write_text(FILE)
+    framework = bp.read_framework(path)
+    for mechanism, delta in ((bp.WassersteinMechanism(), 0.0), (bp.TightMechanism(noise="gaussian"), 1e-4)):
+        calibration = mechanism.calibrate(framework, "mean(sat)", epsilon=1.0, delta=delta)
+        again = bp.types.Calibration.from_json(calibration.to_json(), framework, bp.mean("sat"))
+        assert again.scale == calibration.scale
+    other = bp.read_framework(path)
+    assert other.fingerprint() == framework.fingerprint()
