@@ -36,10 +36,12 @@ from bnpriv.verify_files import (
     merged,
     number,
     pairs_of,
+    recursions,
     refuse,
     require,
     shown,
     summed,
+    weights_of,
 )
 
 Status = Literal["holds", "fails", "too large", "not covered"]
@@ -153,10 +155,14 @@ class _Check:
             raise StopError("fails", "the scale is not the exact scale beside it")
         require(self.noise in ("Laplace", "DiscreteLaplace", "NoNoise"), f"{self.noise!r:.40} noise")
         require(self.scale.is_finite() and (self.scale > 0) == (self.noise != "NoNoise"), "the scale of the noise")
+        self.weights = weights_of(record["noise"])
 
     @cached_property
     def form(self) -> Form:
-        return Form(self.query, self.model["columns"])
+        form = Form(self.query, self.model["columns"])
+        if len(form.rows) != len(self.weights):
+            raise StopError("fails", f"noise for {len(self.weights)} numbers where the answer has {len(form.rows)}")
+        return form
 
     def spend(self, cost: int) -> None:
         self.work += cost
@@ -213,7 +219,7 @@ class _Check:
 
     @cached_property
     def limits(self) -> list[tuple[Fraction, Fraction]]:
-        """Return for every number how wide the released doubles range, and how far rounding can move two apart."""
+        """Return for every number, weighted, how wide the doubles range, and how far rounding can move two apart."""
         found = list[tuple[Fraction, Fraction]]()
         columns: list[tuple[Fraction, ...]] = list(zip(*self.added.values(), strict=True))
         for shift, under, each in zip(self.form.offset, self.form.under, columns, strict=True):
@@ -222,10 +228,10 @@ class _Check:
             doubles = whole & (whole - 1) == 0 and largest * whole <= 2**53
             unit = Fraction(0 if doubles else math.ulp(float(largest)))
             found.append((Fraction(float(high)) - Fraction(float(low)), unit))
-        return found
+        return [(weight * wide, weight * unit) for weight, (wide, unit) in zip(self.weights, found, strict=True)]
 
     def cost(self, moving: set[str], records: int) -> Decimal:
-        """Return in scales of the noise how far, in the 1-norm, changes of some columns of so many records move."""
+        """Return in scales of the noise how far, in the 1-norm, changes of so many records move the weighted answer."""
         groups, size, most, moved = defaultdict[Any, set[Any]](set), len(self.form.rows), Fraction(0), set[int]()
         self.spend(len(self.added) << size)
         for cell, point in self.added.items():
@@ -233,7 +239,8 @@ class _Check:
         for points in groups.values():
             moved |= {k for k, numbers in enumerate(zip(*points, strict=True)) if len(set(numbers)) > 1}
             for signs in product((1, -1), repeat=size - 1):
-                sums = [sum(map(operator.mul, (1, *signs), point), Fraction(0)) for point in points]
+                signed = list(map(operator.mul, (1, *signs), self.weights))
+                sums = [sum(map(operator.mul, signed, point), Fraction(0)) for point in points]
                 most = max(most, max(sums) - min(sums))
         far = records * most + sum((self.limits[k][1] for k in moved), Fraction(0))
         far = min(far, self.limits[0][0]) if size == 1 else far  # rounding keeps the order
@@ -421,17 +428,17 @@ class _Check:
 
     def smooth(self, masses: list[Decimal], axes: Sequence[Sequence[Any]]) -> list[Decimal]:
         stride = 1
-        for axis in reversed(axes) if self.scale else ():
-            decay = [self.decay(low, high) for low, high in pairwise(axis)]
+        for axis, weight in reversed(list(zip(axes, self.weights, strict=True))) if self.scale else ():
+            decay = [self.decay(low, high, weight) for low, high in pairwise(axis)]
             for start in range(len(masses)):
                 if start // stride % len(axis) == 0:
                     line = slice(start, start + stride * len(axis), stride)
-                    masses[line] = map(operator.add, *_recursions(masses[line], decay))
+                    masses[line] = map(operator.add, *recursions(masses[line], decay))
             stride *= len(axis)
         return masses
 
-    def decay(self, low: Any, high: Any) -> Decimal:
-        gap = decimal(Fraction(high) - Fraction(low))
+    def decay(self, low: Any, high: Any, weight: Fraction) -> Decimal:
+        gap = decimal(weight * (Fraction(high) - Fraction(low)))
         if gap not in self.decays:
             self.decays[gap] = (-gap / self.scale).exp()
         return self.decays[gap]
@@ -447,11 +454,11 @@ class _Check:
         if whole := self.noise == "DiscreteLaplace":
             self.spend(int(points[-1] - points[0]))
             points = list(range(int(points[0]), int(points[-1]) + 1))
-        decay = [self.decay(low, high) for low, high in pairwise(points)]
-        left, right = _recursions([signed.get((x,), ZERO) for x in points], decay)
+        decay = [self.decay(low, high, self.weights[0]) for low, high in pairwise(points)]
+        left, right = recursions([signed.get((x,), ZERO) for x in points], decay)
         ends = max(ZERO, left[0] + right[0]) + max(ZERO, left[-1])
         if whole:
-            q = self.decay(0, 1)
+            q = self.decay(0, 1, self.weights[0])
             inner = sum(max(ZERO, a + b) for a, b in zip(left, right, strict=True))
             return (inner + ends * q / (1 - q)) * (1 - q) / (1 + q)
         for a, b, r in zip(left, right, decay, strict=False):
@@ -488,13 +495,3 @@ class _Check:
             told = records * (self.largest(merged([laws[0]]), merged([laws[1]]))[0].ln() + SLACK) + rounding
             self.seen, self.worst = 1, max(self.worst, told)
         return self.worst <= self.epsilon
-
-
-def _recursions(masses: Sequence[Decimal], decay: Sequence[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
-    """Return what reaches every point from itself and the left, and from the right, through noise that decays."""
-    left, right = [masses[0]], [ZERO]
-    for mass, r in zip(masses[1:], decay, strict=True):
-        left.append(mass + left[-1] * r)
-    for mass, r in zip(masses[:0:-1], decay[::-1], strict=True):
-        right.append((mass + right[-1]) * r)
-    return left, right[::-1]

@@ -5,6 +5,7 @@ from bnpriv.evidence.draws import SampledLaws
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.possible import impossibility, require_possible
 from bnpriv.evidence.structural import Influences, influences
+from bnpriv.evidence.weighted import plain_laws
 
 __all__ = [
     "AnswerLaw",
@@ -18,5 +19,6 @@ __all__ = [
     "impossibility",
     "influences",
     "laws",
+    "plain_laws",
     "require_possible",
 ]

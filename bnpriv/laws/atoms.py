@@ -213,6 +213,38 @@ class Atoms:
         centred = self.points - self.mean
         return centred.T @ (centred * (masses / np.sum(masses))[:, None])
 
+    def weighted(self, weights: Sequence[float]) -> Atoms:
+        """Return the law of a vector whose coordinates are multiplied by powers of two, without rounding.
+
+        Parameters
+        ----------
+        weights : sequence of float, of length d
+            Positive powers of two.
+
+        Returns
+        -------
+        Atoms
+
+        Raises
+        ------
+        LawError
+            If an atom becomes too large for a double.
+
+        Examples
+        --------
+        >>> from bnpriv.laws import Atoms
+        >>> Atoms([[1, 3], [2, 0.5]], [0.5, 0.5]).weighted([1, 4]).support
+        array([[ 1., 12.],
+               [ 2.,  2.]])
+        """
+        factors = np.asarray(weights, dtype=np.float64)
+        points = numbers("weighted atoms", self.support * (factors if self.support.ndim == 2 else factors[0]))
+        points.flags.writeable = False
+        law = type(self).__new__(type(self))
+        for name, value in (("support", points), ("logs", self.logs), ("error", self.error)):
+            object.__setattr__(law, name, value)
+        return law
+
     def __repr__(self) -> str:
         return f"Atoms(size={self.size}, dimension={self.dimension})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -71,3 +72,23 @@ class Normal:
     def dimension(self) -> int:
         """Return the number of coordinates d."""
         return len(self.mean)
+
+    def weighted(self, weights: Sequence[float]) -> Normal:
+        """Return the law of a vector whose coordinates are multiplied by powers of two, without rounding.
+
+        Parameters
+        ----------
+        weights : sequence of float, of length d
+            Positive powers of two.
+
+        Returns
+        -------
+        Normal
+
+        Raises
+        ------
+        LawError
+            If a number becomes too large for a double.
+        """
+        factors = np.asarray(weights, dtype=np.float64)
+        return Normal(self.mean * factors, self.covariance * np.outer(factors, factors))

@@ -7,7 +7,7 @@ import math
 from bnpriv.frameworks.guarantee import belief_fact, observer_fact, protected_fact
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
-from bnpriv.mechanisms.verdict import LEVEL, TONES, brief_text, verdict_text
+from bnpriv.mechanisms.verdict import LEVEL, TONES, brief_text, is_weighted, verdict_text
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Json
 from bnpriv.render.bars import bar_legend, cut_text, noise_bar
@@ -43,7 +43,7 @@ def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
 
 def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
     """Return the noise against the range of the answer; nothing where there is no noise, or no range."""
-    found, reach = narrowest(calibration), calibration.quantile(LEVEL)
+    found, reach = narrowest(calibration), deciding_error(calibration)
     if found is None or reach == 0:
         return ()
     low, high, label = found
@@ -57,13 +57,25 @@ def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
 
 
 def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
-    """Return the range of the output with the narrowest one, and what it is; None when no range is declared."""
+    """Return the range of the output whose error is the largest share of it, and what it is; None without a range.
+
+    Where the noise of all numbers has one scale it is the narrowest range.
+    """
     lower, upper = answer_range(calibration.query, calibration.framework.schema)
     ranges = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True) if 0 < high - low < math.inf]
     if not ranges:
         return None
+    if is_weighted(calibration) and calibration.shape is not None:
+        place = calibration.useful.place
+        (part,) = (part for part in calibration.shape.parts if place in part.places)
+        return float(lower[place]), float(upper[place]), part.label
     low, high = min(ranges, key=lambda found: found[1] - found[0])
     return low, high, "the answer" if len(lower) == 1 else "the narrowest number of the answer"
+
+
+def deciding_error(calibration: Calibrated) -> float:
+    """Return by how much that output errs at most in 19 releases of 20."""
+    return calibration.noise.quantiles(LEVEL)[calibration.useful.place]
 
 
 def calibration_row(calibration: Calibrated) -> Json:
@@ -75,7 +87,20 @@ def calibration_row(calibration: Calibrated) -> Json:
         "expected_error": calibration.expected_error,
         "error_95": calibration.quantile(LEVEL),
         "verdict": calibration.useful.verdict,
+        **({"parts": _parts_data(calibration)} if calibration.useful.parts else {}),
     }
+
+
+def _parts_data(calibration: Calibrated) -> list[Json]:
+    return [
+        {
+            "part": part.label,
+            "error_95": part.error,
+            "share": None if math.isnan(part.share) else part.share,
+            "verdict": part.verdict,
+        }
+        for part in calibration.useful.parts
+    ]
 
 
 def calibration_data(calibration: Calibrated) -> Json:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
@@ -27,12 +28,12 @@ from bnpriv.mechanisms.misspecified import Misspecified, misspecified
 from bnpriv.mechanisms.posterior_draws import posterior_of, with_draws
 from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.sections import calibration_document
+from bnpriv.mechanisms.shape import Shape, relative_error, shaped, weights_refusal, with_shape
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
-from bnpriv.noise.continuous import Gaussian, Laplace, Noise
+from bnpriv.noise.continuous import Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
-from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.sampling import Sampler
 from bnpriv.queries import as_query
 from bnpriv.queries.base import Query
@@ -59,8 +60,20 @@ class Promise(NamedTuple):
     baseline_text: str
 
 
+@dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
-    """A way to release an answer with noise; subclasses are frozen dataclasses whose fields are options and waivers."""
+    """A way to release an answer with noise; subclasses are frozen dataclasses whose fields are options and waivers.
+
+    Parameters
+    ----------
+    weights : sequence of float, optional
+        One positive number for each part of the answer, rounded to powers of two: the noise of a part has the common
+        scale over its weight. A part is a query of a stack, or a number of moments. None takes the best of equal
+        weights, one over the range of each part, and one over the root of its range times its sensitivity: those with
+        the least sum of errors, each as a share of the range of its part. Never chosen by data.
+    """
+
+    weights: Sequence[float] | None = None
 
     claim: ClassVar[str]
     """Name of the file in docs/claims that states and proves what the mechanism promises."""
@@ -68,11 +81,18 @@ class Mechanism(ABC):
     needs_model: ClassVar[bool] = True
     """Whether what it promises holds only if the model does."""
 
+    fixed_shape: ClassVar[bool] = False
+    """Whether the noise has a shape of its own, so that parts take no weights."""
+
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """What options that are names may be; all others are True or False."""
+    """What options that are names may be; all others but the weights are True or False."""
 
     def __post_init__(self) -> None:
+        if self.weights is not None:
+            object.__setattr__(self, "weights", tuple(_weight(weight) for weight in self.weights))
         for name, value in self.options().items():
+            if name == "weights":
+                continue
             if name in self.choices:
                 checks.member(name, cast(str, value), self.choices[name], error=ParameterError)
             else:
@@ -124,7 +144,11 @@ class Mechanism(ABC):
             return Refusal(
                 required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
             )
-        return impossibility(framework) or self._refusal(framework, asked, epsilon, delta)
+        return (
+            impossibility(framework)
+            or weights_refusal(asked, framework, self.weights, fixed=self.fixed_shape)
+            or self._refusal(framework, asked, epsilon, delta)
+        )
 
     @overload
     def calibrate(
@@ -171,9 +195,16 @@ class Mechanism(ABC):
         refusal = self.supports(framework, asked, epsilon, delta)
         if refusal is not None or asked is None:
             raise cast(Refusal, refusal).error()
-        noise, certificate, spent = self._calibrated(framework, asked, epsilon, delta)
+        found, shape = shaped(
+            lambda query: self._calibrated(framework, query, epsilon, delta),
+            framework,
+            asked,
+            self.weights,
+            fixed=self.fixed_shape,
+        )
+        noise, certificate, spent = found
         drawn = posterior_of(framework)
-        promise = self._promise(framework, asked, noise, epsilon, spent)
+        promise = self._promise(framework, shape.weighted(asked) if shape else asked, noise, epsilon, spent)
         guarantee = Guarantee(
             epsilon=promise.epsilon,
             delta=spent,
@@ -196,7 +227,8 @@ class Mechanism(ABC):
             delta=delta,
             noise=noise,
             guarantee=guarantee,
-            certificate=with_draws(framework, asked, certificate),
+            certificate=with_draws(framework, asked, with_shape(certificate, shape)),
+            shape=shape,
         )
         # the framework is hashed once: if it was changed after that, it does not fit, and is refused
         return replace(calibration, seal=_sealed(calibration, first_digest(framework)))
@@ -208,20 +240,24 @@ class Mechanism(ABC):
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
-        """Return the noise, the certificate and the delta that the guarantee needs."""
+        """Return the noise, the certificate and the delta that the guarantee needs; the query may be weighted."""
 
     def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
-        """Return what holds for the secrets; `delta` is what the guarantee needs."""
+        """Return what holds for the secrets; `delta` is what the guarantee needs, the query is the weighted one."""
         return Promise(epsilon, "")
 
     def options(self) -> dict[str, object]:
-        """Return the constructor arguments."""
-        return asdict(self) if is_dataclass(self) else {}
+        """Return the constructor arguments; the weights only if they were chosen."""
+        return {name: value for name, value in asdict(self).items() if name != "weights" or value is not None}
 
     def __str__(self) -> str:
         usual = type(self)().options()
-        named = [f"{name}={value!r}" for name, value in self.options().items() if value != usual[name]]
+        named = [f"{name}={value!r}" for name, value in self.options().items() if value != usual.get(name)]
         return f"{type(self).__name__}({', '.join(named)})"
+
+
+def _weight(weight: object) -> float:
+    return checks.positive("a weight", weight, remedy="Pass one positive number for each part of the answer.")
 
 
 def _question(
@@ -272,6 +308,8 @@ class Calibration(Shown):
         What the release promises.
     certificate : Certificate
         Why the noise is enough: theorem, decisions and assumptions.
+    shape : Shape, optional
+        How the parts of the answer were weighed; None for an answer of one part.
     seal : str, optional
         Hash of the calibration and of what its framework held, by which a change of either is noticed.
     """
@@ -284,6 +322,7 @@ class Calibration(Shown):
     noise: Noise
     guarantee: Guarantee
     certificate: Certificate
+    shape: Shape | None = None
     seal: str = field(default="", repr=False, compare=False)
     """Hash of all this as the mechanism returned it."""
 
@@ -302,17 +341,29 @@ class Calibration(Shown):
 
     @property
     def scale(self) -> float:
-        """Return the scale of the noise in the answer's unit; 0.0 when none is needed."""
-        noise = self.noise
-        if isinstance(noise, (Laplace, Gaussian, DiscreteLaplace)):
-            return noise.scale
-        # of several scales the largest: nothing but no noise at all has the scale 0
-        return max(noise.scales)
+        """Return the scale of the noise in the answer's unit, the largest of all numbers; 0.0 when none is needed."""
+        return max(self.noise.scales)
+
+    @property
+    def weighted_query(self) -> Query:
+        """Return the query that was calibrated: each number of the answer times its weight."""
+        return self.query if self.shape is None else self.shape.weighted(self.query)
 
     @property
     def expected_error(self) -> float:
         """Return the mean 2-norm of the error (the mean absolute error for one number)."""
         return self.error(2).upper
+
+    @property
+    def ranked_error(self) -> float:
+        """Return what calibrations of one query are ranked by: the expected error.
+
+        Where parts have different ranges it is the mean error of each as a share of its range, summed.
+        """
+        shape = self.shape
+        if shape is None or len({width for width in shape.ranges if 0 < width < math.inf}) < 2:
+            return self.expected_error
+        return relative_error(self.noise, shape.parts, shape.ranges)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean error in the 1-norm, 2-norm or largest coordinate (``math.inf``)."""
@@ -326,7 +377,7 @@ class Calibration(Shown):
     def useful(self) -> Usefulness:
         """Return whether the answer still says something, measured against its range."""
         lower, upper = answer_range(self.query, self.framework.schema)
-        return usefulness(self.noise, [float(width) for width in upper - lower])
+        return usefulness(self.noise, [float(width) for width in upper - lower], self.shape.parts if self.shape else ())
 
     def misspecified(self, factor: float) -> Misspecified:
         """Return what is still guaranteed when every probability of the model may be off by a factor.
@@ -396,7 +447,11 @@ class Calibration(Shown):
         return self.text
 
     def to_dict(self) -> Json:
-        """Return everything as plain values."""
+        """Return everything as plain values; weights and parts only for an answer of several parts."""
+        shape = self.shape
+        weights: Json = {}
+        if shape is not None and not shape.is_equal and not isinstance(self.noise, CorrelatedGaussian):
+            weights = {"weights": list(shape.number_weights)}
         return {
             "format": CALIBRATION_FORMAT,
             "mechanism": {"name": type(self.mechanism).__name__, "options": self.mechanism.options()},
@@ -409,10 +464,12 @@ class Calibration(Shown):
                 "scale": self.scale,
                 "exact_scale": self.scale.hex(),
                 "dimension": self.noise.dimension,
+                **weights,
                 "expected_error": self.expected_error,
                 **_shape_facts(self.noise),
             },
             "useful": {"verdict": self.useful.verdict, "text": str(self.useful)},
+            **({} if shape is None else {"shape": shape.to_json()}),
             "guarantee": self.guarantee.to_json(),
             "certificate": self.certificate.to_json(),
             "form": query_facts(self.query, self.framework.schema),
@@ -493,6 +550,9 @@ def _mechanism(record: Record) -> Mechanism:
             f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
         )
     usual = known[name]().options()
+    weights = options.get("weights")
+    if isinstance(weights, list):
+        usual["weights"] = weights
     if any(option not in usual or not _alike(value, usual[option]) for option, value in options.items()):
         raise CertificateError(
             f"the options must be those of {name}",

@@ -6,6 +6,7 @@ from typing import ClassVar, Protocol
 
 from bnpriv.frameworks import Framework, Guarantee
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.shape import Shape
 from bnpriv.mechanisms.usefulness import Usefulness
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query
@@ -64,6 +65,16 @@ class Calibrated(Protocol):
     @property
     def scale(self) -> float:
         """Return the scale of the noise in the answer's unit; 0.0 when none is needed."""
+        ...
+
+    @property
+    def weighted_query(self) -> Query:
+        """Return the query that was calibrated: each number of the answer times its weight."""
+        ...
+
+    @property
+    def shape(self) -> Shape | None:
+        """Return how the parts of the answer were weighed; None for an answer of one part."""
         ...
 
     @property

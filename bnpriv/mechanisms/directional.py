@@ -83,6 +83,7 @@ class DirectionalMechanism(Mechanism):
     beyond_proof: bool = False
     large_delta: bool = False
     claim: ClassVar[str] = "directional.md"
+    fixed_shape: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian"), "constant": CONSTANTS}
 
     def concerns(self, framework: Framework) -> bool:

@@ -7,7 +7,7 @@ import math
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.divergences.gaussian_mixture import LARGEST_BEND
 from bnpriv.errors import Refusal
-from bnpriv.evidence import LawPair, Laws, SampledLaws
+from bnpriv.evidence import LawPair, Laws, SampledLaws, plain_laws
 from bnpriv.laws.draws import draws_needed, missed
 from bnpriv.networks import Sampling
 from bnpriv.networks.density import MOST_DRAWS
@@ -25,7 +25,8 @@ DELTA_MARGIN = 1e-6
 
 def sampling_of(evidence: Laws) -> Sampling | None:
     """Return how laws were learned from draws; None for laws that were computed."""
-    return evidence.sampling if isinstance(evidence, SampledLaws) else None
+    plain = plain_laws(evidence)
+    return plain.sampling if isinstance(plain, SampledLaws) else None
 
 
 def confidence_of(evidence: Laws) -> float | None:
@@ -89,8 +90,9 @@ def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal
 
 
 def _found(error: float, evidence: Laws) -> str:
-    assert isinstance(evidence, SampledLaws)
-    records = evidence.forward.form.schema.records
+    plain = plain_laws(evidence)
+    assert isinstance(plain, SampledLaws)
+    records = plain.forward.form.schema.records
     above = f", which passes one over the number of records, {1 / records:.3g}, too" if error >= 1 / records else ""
     return f"{number_text(error)}{above}"
 

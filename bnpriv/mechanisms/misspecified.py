@@ -241,7 +241,7 @@ def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decis
     close = sets if network.models * len(sets) <= MOST_BOUNDS else [decision.queried_near]
     close = close if small and network.models * len(close) <= MOST_BOUNDS else []
     for near in sets:
-        moved = evidence.sensitivity(query, near, 1).upper
+        moved = evidence.sensitivity(calibration.weighted_query, near, 1).upper
         if moved > 0 and calibration.scale == 0:
             continue  # without noise nothing hides a change of these columns
         try:

@@ -139,7 +139,7 @@ def plan(
     tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
     compared = _calibrated(baselines, framework, asked, epsilon, delta)
     return Plan(
-        calibrations=tuple(sorted(tried[0], key=lambda calibration: calibration.expected_error)),
+        calibrations=tuple(sorted(tried[0], key=lambda calibration: calibration.ranked_error)),
         refusals=(*tried[1], *compared[1]),
         baselines=tuple(compared[0]),
     )

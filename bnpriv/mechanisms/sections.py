@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
@@ -10,6 +11,7 @@ from bnpriv.frameworks.guarantee import Guarantee, belief_section
 from bnpriv.mechanisms.answer import (
     answer_facts,
     calibration_data,
+    deciding_error,
     headline,
     narrowest,
     noise_figure,
@@ -19,9 +21,19 @@ from bnpriv.mechanisms.calibrated import Calibrated, Method
 from bnpriv.mechanisms.certificate import MOST_REASONS, Certificate, Decision
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.mechanisms.law_drawing import law_drawing
-from bnpriv.mechanisms.verdict import LEVEL, arithmetic_text, noise_text, reason_text, share_text
+from bnpriv.mechanisms.shape import RULES
+from bnpriv.mechanisms.verdict import (
+    TONES,
+    arithmetic_text,
+    errors_text,
+    noise_text,
+    reason_text,
+    scales_text,
+    share_text,
+)
 from bnpriv.render.bars import noise_bar
 from bnpriv.render.document import (
+    Badge,
     Block,
     Cell,
     Code,
@@ -81,9 +93,35 @@ def noise_section(calibration: Calibrated) -> Section:
         id="noise",
         blocks=(
             Paragraph(f"{noise_text(calibration)}{reason}"),
+            *_parts(calibration),
             *_decisions(calibration),
             *((Items(further),) if further else ()),
         ),
+    )
+
+
+def _parts(calibration: Calibrated) -> Iterable[Block]:
+    """Yield what becomes of each part of an answer of several parts, where there is noise."""
+    shape = calibration.shape
+    if shape is None or calibration.scale == 0:
+        return
+    rows = zip(shape.parts, shape.weights, shape.scales, calibration.useful.parts, strict=True)
+    equal = "" if shape.equal is None or shape.is_equal else f"; equal weights: scale {number_text(max(shape.equal))}"
+    yield Table(
+        caption=f"The parts of the answer, weighed {RULES[shape.name]}{equal}",
+        header=("part", "weight", "scale", "19 of 20 releases err by at most", "of its range", "verdict"),
+        rows=[
+            (
+                (Code(part.label),),
+                number_text(weight),
+                number_text(scale),
+                upper_text(use.error),
+                "not declared" if math.isnan(use.share) else upper_percent(use.share),
+                (Badge(use.verdict, TONES[use.verdict]),),
+            )
+            for part, weight, scale, use in rows
+        ],
+        numbers=(1, 2, 3, 4),
     )
 
 
@@ -162,29 +200,28 @@ def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals) -
 
 def comparison_table(calibrations: Sequence[Calibrated]) -> Table:
     """Return one row per mechanism, with its error drawn against the range of the answer, to one scale."""
-    found = narrowest(calibrations[0])
-    drawn = found is not None and any(calibration.quantile(LEVEL) for calibration in calibrations)
+    drawn = narrowest(calibrations[0]) is not None and any(calibration.scale for calibration in calibrations)
     bars = "; bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
     return Table(
         caption=f"Every mechanism that gives this guarantee, the least expected error first{bars}",
         header=("mechanism", "noise", "scale", "mean error", "answer", "19 of 20 releases err by at most"),
-        rows=[_compared(calibration, found) for calibration in calibrations],
+        rows=[_compared(calibration) for calibration in calibrations],
         numbers=(2, 3),
     )
 
 
-def _compared(calibration: Calibrated, found: tuple[float, float, str] | None) -> tuple[Text | Cell, ...]:
-    reach = calibration.quantile(LEVEL)
+def _compared(calibration: Calibrated) -> tuple[Text | Cell, ...]:
+    reach, found = deciding_error(calibration), narrowest(calibration)
     note = "a baseline" if calibration.guarantee.baseline_text else calibration.certificate.caution
-    error: Cell | str = upper_text(reach)
+    error: Cell | str = errors_text(calibration)
     if reach and found is not None:
         length = found[1] - found[0]
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
-        error = Cell(upper_text(reach), drawing=noise_bar(length, reach, title="Error against range", desc=desc))
+        error = Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
         Cell((Code(str(calibration.mechanism)),), note=note),
         type(calibration.noise).__name__ if calibration.scale else "none",
-        number_text(calibration.scale),
+        scales_text(calibration),
         number_text(calibration.expected_error),
         (verdict_badge(calibration),),
         error,

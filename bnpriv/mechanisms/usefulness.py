@@ -8,12 +8,38 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from bnpriv.noise.continuous import Noise
-from bnpriv.render.text import upper_percent
+from bnpriv.queries.weighted import AnswerPart
+from bnpriv.render.text import and_text, upper_percent
 
 UsefulnessWord = Literal["exact", "sharp", "useful", "coarse", "useless", "unknown"]
 
 LIMITS: tuple[tuple[float, UsefulnessWord], ...] = ((0.02, "sharp"), (0.1, "useful"), (0.5, "coarse"))
 """Largest share of the range for each verdict; anything above the last is useless."""
+
+LEVEL = 0.95
+"""How often errors stay below those that are judged: 19 releases of 20."""
+
+
+@final
+@dataclass(frozen=True)
+class PartUse:
+    """How large the error of a part of the answer is against its range.
+
+    Parameters
+    ----------
+    label : str
+        What the part is.
+    verdict : {"exact", "sharp", "useful", "coarse", "useless", "unknown"}
+    share : float
+        The error that no number exceeds in 19 releases of 20, each its own, over the range: the largest of the part.
+    error : float
+        The largest such error of the part.
+    """
+
+    label: str
+    verdict: UsefulnessWord
+    share: float
+    error: float
 
 
 @final
@@ -21,18 +47,26 @@ LIMITS: tuple[tuple[float, UsefulnessWord], ...] = ((0.02, "sharp"), (0.1, "usef
 class Usefulness:
     """How large the error is against the range of the answer; true when the answer still says something.
 
+    An answer is useless only if all its parts are; if some are, it is coarse at best, and they are named.
+
     Parameters
     ----------
     verdict : {"exact", "sharp", "useful", "coarse", "useless", "unknown"}
     share : float
-        The error that is exceeded in one release of twenty, as a share of the narrowest range of an output.
+        The error that is exceeded in one release of twenty, as a share of the range of the output where it is largest.
     outputs : int
         How many numbers the answer has.
+    parts : tuple of PartUse
+        The verdicts on its parts; empty if it has one.
+    place : int
+        Where that output is.
     """
 
     verdict: UsefulnessWord
     share: float
     outputs: int = 1
+    parts: tuple[PartUse, ...] = ()
+    place: int = 0
 
     def __bool__(self) -> bool:
         return self.verdict not in ("useless", "unknown")
@@ -46,27 +80,53 @@ class Usefulness:
             "useless": "The answer is useless",
             "unknown": "The range of the answer is not declared, so the noise cannot be judged.",
         }[self.verdict]
+        if self.useless:
+            words = f"Of the answer {and_text(self.useless)} {'is' if len(self.useless) == 1 else 'are'} useless"
         if self.verdict in ("exact", "unknown"):
             return words
         return f"{words}: 19 releases of 20 err by at most {upper_percent(self.share)} of {self.whole_text}."
 
     @property
+    def useless(self) -> list[str]:
+        """Return the parts that are useless where others are not."""
+        return [part.label for part in self.parts if part.verdict == "useless"] if self.verdict == "coarse" else []
+
+    @property
     def whole_text(self) -> str:
         """Return what the error is a share of."""
+        if len(self.parts) > 1:
+            return "the range of each number"
         return "the answer's range" if self.outputs == 1 else "the narrowest range of its numbers"
 
 
-def usefulness(noise: Noise, widths: Sequence[float]) -> Usefulness:
-    """Judge `noise` against the widths of the ranges of the outputs."""
-    error = noise.quantile(0.95)
-    if error == 0:
-        return Usefulness("exact", 0.0, len(widths))
-    width = min((width for width in widths if width > 0), default=math.inf)
-    if not math.isfinite(width):
-        return Usefulness("unknown", math.nan, len(widths))
-    share = error / width
-    verdict: UsefulnessWord = "useless"
-    for limit, name in reversed(LIMITS):
+def usefulness(noise: Noise, widths: Sequence[float], parts: Sequence[AnswerPart] = ()) -> Usefulness:
+    """Judge noise against the widths of the ranges of the outputs, and of the outputs of each part."""
+    errors, outputs = noise.quantiles(LEVEL), len(widths)
+    if not any(errors):
+        return Usefulness("exact", 0.0, outputs, tuple(PartUse(part.label, "exact", 0.0, 0.0) for part in parts))
+    shares = [error / width if width > 0 else 0.0 for error, width in zip(errors, widths, strict=True)]
+    known = [k for k, width in enumerate(widths) if 0 < width < math.inf]
+    judged = tuple(_judged(part, shares, widths, errors) for part in parts)
+    if not known:
+        return Usefulness("unknown", math.nan, outputs, judged)
+    place = max(known, key=lambda k: shares[k])
+    verdict = _verdict(shares[place])
+    if verdict == "useless" and any(part.verdict != "useless" for part in judged):
+        verdict = "coarse"
+    return Usefulness(verdict, shares[place], outputs, judged, place)
+
+
+def _judged(part: AnswerPart, shares: Sequence[float], widths: Sequence[float], errors: Sequence[float]) -> PartUse:
+    error = max(errors[k] for k in part.places)
+    known = [shares[k] for k in part.places if 0 < widths[k] < math.inf]
+    if error == 0 or not known:
+        return PartUse(part.label, "unknown" if error else "exact", math.nan if error else 0.0, error)
+    return PartUse(part.label, _verdict(max(known)), max(known), error)
+
+
+def _verdict(share: float) -> UsefulnessWord:
+    """Return the verdict on an error that is such a share of a range."""
+    for limit, name in LIMITS:
         if share <= limit:
-            verdict = name
-    return Usefulness(verdict, share, len(widths))
+            return name
+    return "useless"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
-from bnpriv.mechanisms.usefulness import UsefulnessWord
+from bnpriv.mechanisms.usefulness import LEVEL, UsefulnessWord
 from bnpriv.render.document import Tone
 from bnpriv.render.text import (
     and_text,
@@ -29,12 +29,13 @@ TONES: dict[UsefulnessWord, Tone] = {
 }
 """How each verdict looks: good, fair, poor or plain."""
 
-LEVEL = 0.95
-
 
 def verdict_text(calibration: Calibrated) -> str:
     """Return the verdict on the answer, as the end of a sentence that begins with the query."""
     budget = f"epsilon {calibration.epsilon:g}"
+    useless = calibration.useful.useless
+    if useless:
+        return f"can be released at {budget}, but {and_text(useless)} {'is' if len(useless) == 1 else 'are'} useless"
     return {
         "exact": f"can be released without noise at {budget}",
         "sharp": f"can be released at {budget}, and the answer stays sharp",
@@ -49,11 +50,39 @@ def noise_text(calibration: Calibrated) -> str:
     """Return the noise in a sentence."""
     if calibration.scale == 0 and calibration.noise.accounted_noise() is None:
         return "No noise is added."
+    law, mean = type(calibration.noise).__name__, number_text(calibration.expected_error)
+    shape = calibration.shape
+    if is_weighted(calibration) and shape is not None:
+        listed = [
+            f"{number_text(scale)} for {part.label}" for part, scale in zip(shape.parts, shape.scales, strict=True)
+        ]
+        return (
+            f"{law} noise of scale {and_text(listed)} is added: 19 releases of 20 err by at most "
+            f"{errors_text(calibration)}."
+        )
     return (
-        f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)} is added: 19 releases of "
-        f"20 err by at most {upper_text(calibration.quantile(LEVEL))}, and the mean error is "
-        f"{number_text(calibration.expected_error)}."
+        f"{law} noise of scale {number_text(calibration.scale)} is added: 19 releases of 20 err by at most "
+        f"{errors_text(calibration)}, and the mean error is {mean}."
     )
+
+
+def is_weighted(calibration: Calibrated) -> bool:
+    """Return whether the parts of the answer have noise of different scales."""
+    return calibration.shape is not None and not calibration.shape.is_equal and calibration.scale > 0
+
+
+def scales_text(calibration: Calibrated) -> str:
+    """Return the scale of the noise, or those of all parts where they differ."""
+    shape = calibration.shape
+    scales = shape.scales if is_weighted(calibration) and shape is not None else (calibration.scale,)
+    return and_text([number_text(scale) for scale in scales])
+
+
+def errors_text(calibration: Calibrated) -> str:
+    """Return by how much 19 releases of 20 err at most: each part by its own where they differ."""
+    if is_weighted(calibration):
+        return and_text([upper_text(part.error) for part in calibration.useful.parts])
+    return upper_text(calibration.quantile(LEVEL))
 
 
 def reason_text(calibration: Calibrated) -> str:
@@ -76,7 +105,7 @@ def reason_text(calibration: Calibrated) -> str:
             f"{calibration.epsilon:g}."
         )
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
-    moved = f"a change of {hidden} can move the answer by {number_text(worst.sensitivity.upper)}"
+    moved = f"a change of {hidden} can move the {_answer(calibration)} by {number_text(worst.sensitivity.upper)}"
     if not worst.quilt.quilt or worst.influence.upper == 0:
         return f"The noise hides all that could tell about {protected}: {moved}."
     seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
@@ -90,13 +119,14 @@ def brief_text(calibration: Calibrated) -> str:
     """Return the noise and its reason in one short sentence."""
     if calibration.scale == 0 and calibration.noise.accounted_noise() is None:
         return f"None. {reason_text(calibration)}"
-    noise = f"{type(calibration.noise).__name__} noise of scale {number_text(calibration.scale)}"
+    noise = f"{type(calibration.noise).__name__} noise of scale {scales_text(calibration)}"
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
         why = " ".join(_notes(calibration)) if worst is None else worst.why
         return f"{noise}. {why}".rstrip()
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
-    return f"{noise}, to hide {hidden}, which can move the answer by {number_text(worst.sensitivity.upper)}."
+    moved = number_text(worst.sensitivity.upper)
+    return f"{noise}, to hide {hidden}, which can move the {_answer(calibration)} by {moved}."
 
 
 def arithmetic_text(decision: Decision, epsilon: float) -> str:
@@ -130,12 +160,16 @@ def share_text(calibration: Calibrated) -> str:
     useful = calibration.useful
     if useful.verdict == "exact":
         return "The answer is released as it is."
-    error = f"19 releases of 20 err by at most {upper_text(calibration.quantile(LEVEL))}"
+    error = f"19 releases of 20 err by at most {errors_text(calibration)}"
     return (
         f"{error}."
         if useful.verdict == "unknown"
         else f"{error}, {upper_percent(useful.share)} of {useful.whole_text}."
     )
+
+
+def _answer(calibration: Calibrated) -> str:
+    return "weighted answer" if is_weighted(calibration) else "answer"
 
 
 def _notes(calibration: Calibrated) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from bnpriv.noise.weights import (
     common_quantile,
     powers_of_two,
     probability,
+    products,
     sampled,
     scales_of,
     sized,
@@ -78,6 +79,14 @@ class Noise(Protocol):
 
     def accounted_noise(self) -> Laplace | Gaussian | None:
         """Return what an accountant has to charge for, None if there is no noise."""
+        ...
+
+
+class DivisibleNoise(Noise, Protocol):
+    """Noise that is of the same kind once the coordinates are divided by powers of two."""
+
+    def divided(self, weights: Sequence[float]) -> Noise:
+        """Return the noise of the answer once each coordinate, noise and all, is divided by a power of two."""
         ...
 
 
@@ -212,6 +221,10 @@ class Laplace:
 
     def _off(self, p: float, dimension: int) -> tuple[float, ...]:
         return tuple(up(-scale * math.log(tail_of_one(p, dimension)), 16) for scale in self.scales)
+
+    def divided(self, weights: Sequence[float]) -> Laplace:
+        """Return the noise with each scale divided by a power of two."""
+        return Laplace(self.scale, self.dimension, products(self.weights, weights))
 
     def accounted_noise(self) -> Laplace:
         """Return the noise itself: it costs privacy."""
@@ -352,6 +365,10 @@ class Gaussian:
 
         return tuple(up(-scale * float(ndtri(tail_of_one(p, dimension) / 2)), 64) for scale in self.scales)
 
+    def divided(self, weights: Sequence[float]) -> Gaussian:
+        """Return the noise with each scale divided by a power of two."""
+        return Gaussian(self.scale, self.dimension, products(self.weights, weights))
+
     def accounted_noise(self) -> Gaussian:
         """Return the noise itself: it costs privacy."""
         return self
@@ -423,6 +440,10 @@ class NoNoise:
     def covariance(self) -> FloatArray:
         """Return zeros, shape (d, d)."""
         return np.zeros((self.dimension, self.dimension))
+
+    def divided(self, weights: Sequence[float]) -> NoNoise:
+        """Return the same: there is nothing to divide."""
+        return self
 
     def accounted_noise(self) -> None:
         """Return None: there is no noise to account for."""

@@ -209,6 +209,12 @@ class CorrelatedGaussian:
         far = -float(ndtri(tail_of_one(p, self.dimension) / 2))
         return tuple(up(scale * far, 64) for scale in self.scales)
 
+    def divided(self, weights: Sequence[float]) -> CorrelatedGaussian:
+        """Return the noise of the answer once each coordinate, noise and all, is divided by a power of two."""
+        units = np.array(weights)
+        needed = np.array(self.needed) / units / units[:, None]
+        return CorrelatedGaussian(needed, (np.array(self.dithers) / units).tolist())
+
     def accounted_noise(self) -> Gaussian:
         """Return independent noise that is smaller in every direction: that of the last step."""
         return Gaussian(min(dither for dither in self.dithers if dither > 0), self.dimension)

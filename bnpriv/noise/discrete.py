@@ -14,7 +14,7 @@ from bnpriv.bound import Bound, FloatArray, down, up
 from bnpriv.errors import ParameterError
 from bnpriv.noise.continuous import Laplace
 from bnpriv.noise.lengths import norm_of
-from bnpriv.noise.weights import Weights, powers_of_two, sampled, scales_of, tail_of_one
+from bnpriv.noise.weights import Weights, powers_of_two, products, sampled, scales_of, tail_of_one
 
 if TYPE_CHECKING:
     from bnpriv.noise.sampling import Sampler
@@ -129,6 +129,10 @@ class DiscreteLaplace:
         """
         tail = tail_of_one(p, self.dimension)
         return tuple(_quantile(tail, scale) for scale in self.scales)
+
+    def divided(self, weights: Sequence[float]) -> DiscreteLaplace:
+        """Return the noise with each scale divided by a power of two; it is of whole numbers still."""
+        return DiscreteLaplace(self.scale, self.dimension, products(self.weights, weights))
 
     def accounted_noise(self) -> Laplace:
         """Return what an accountant charges for: as for continuous noise of the same scale."""

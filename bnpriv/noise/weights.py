@@ -51,6 +51,11 @@ def powers_of_two(weights: Iterable[object], dimension: int) -> Weights:
     return () if all(weight == 1 for weight in found) else found
 
 
+def products(first: Weights, second: Sequence[float]) -> Weights:
+    """Return weights times others."""
+    return tuple(a * b for a, b in zip(first or (1.0,) * len(second), second, strict=True))
+
+
 def scales_of(scale: float, weights: Weights, dimension: int) -> tuple[float, ...]:
     """Return the scale of each number: `scale` over its weight, which is exact.
 

@@ -27,12 +27,13 @@ from bnpriv.errors import ParameterError, QueryError, SchemaError, SizeError
 from bnpriv.queries.asked import as_query
 from bnpriv.queries.base import Indicator, Query
 from bnpriv.queries.cells import Leaf
-from bnpriv.queries.clusters import Cluster, Extent, clusters, combined
+from bnpriv.queries.clusters import Cluster, Extent, clusters, combined, sum_of
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.diameters import Norm
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.queries.records import Problem, problem, scale_of, tabulate
+from bnpriv.queries.weighted import Weighted
 from bnpriv.tables.schema import Column, Schema, require_schema
 
 EXACT_WITHIN = Fraction(1, 10**9)
@@ -192,7 +193,7 @@ class Prepared:
         return self._outer[output]
 
 
-_recent: deque[tuple[Query, Schema, tuple[Column, ...], Prepared]] = deque(maxlen=4)
+_recent: deque[tuple[Query, Schema, tuple[Column, ...], Prepared]] = deque(maxlen=6)
 
 
 def prepared(query: Query, schema: Schema) -> Prepared:
@@ -209,6 +210,21 @@ def prepared(query: Query, schema: Schema) -> Prepared:
     found = Prepared(form=form, whole=problem(form, frozenset(schema.columns)))
     _recent.appendleft((query, schema, columns, found))
     return found
+
+
+def sensitivity_of_numbers(query: Query, schema: Schema, places: Iterable[int]) -> float:
+    """Return how far some numbers of the exact answer can move together, in the 1-norm, by any change of the table.
+
+    Parameters
+    ----------
+    query : Query
+        A built-in query.
+    schema : Schema
+        What the columns may hold.
+    places : iterable of int
+        Where the numbers are in the answer.
+    """
+    return float(sum_of(clusters(prepared(query, schema).whole, list(places)), 1).upper)
 
 
 def _check_size(form: NormalForm) -> None:
@@ -301,6 +317,9 @@ def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDA
     >>> lower.tolist(), upper.tolist()
     ([-1.0, 0.0], [1.0, 1.0])
     """
+    if isinstance(query, Weighted):
+        lower, upper = answer_range(query.asked, schema)
+        return lower * np.array(query.weights), upper * np.array(query.weights)
     if isinstance(query, GivenAnswer):
         return np.full(query.size, -math.inf), np.full(query.size, math.inf)
     if isinstance(query, Custom):

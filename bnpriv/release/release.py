@@ -157,8 +157,8 @@ class Release(Shown):
         return visible(f"Release({shown})")
 
     def _intervals(self, level: float) -> tuple[IntervalEnds, ...]:
-        reach = self.calibration.noise.quantile(level)
-        halves = (reach + margin for margin in self.margins)
+        reaches = self.calibration.noise.quantiles(level)
+        halves = (reach + margin for reach, margin in zip(reaches, self.margins, strict=True))
         return tuple(
             (value, value)
             if half == 0

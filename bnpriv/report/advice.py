@@ -17,6 +17,7 @@ from bnpriv.mechanisms.inverse import least_epsilon
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import LIMITS
+from bnpriv.mechanisms.verdict import errors_text, is_weighted
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Stack
 from bnpriv.render.document import Code, Names, Text
@@ -87,7 +88,7 @@ def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> 
 
 def _enough(report: Analysis, made: Plan, best: Calibration) -> str:
     """Return from which epsilon on the answer would be useful."""
-    if report.curves is not None and made.calibrations:
+    if report.curves is not None and made.calibrations and not any(map(is_weighted, made.calibrations)):
         enough = useful_from(made, report.curves, best.scale * LIMIT / best.useful.share)
     else:
         enough = _first_useful(made, best.epsilon)
@@ -130,15 +131,15 @@ def least_noise(made: Plan, framework: Framework, query: Query, epsilon: float, 
     Where calibrations take long only the mechanisms that err little are.
     """
     found: list[Calibration] = []
-    most = MUCH * made.best.expected_error if is_costly(made) else math.inf
+    most = MUCH * made.best.ranked_error if is_costly(made) else math.inf
     for each in made.calibrations:
-        if each.expected_error > most:
+        if each.ranked_error > most:
             continue
         try:
             found.append(each.mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
         except BnprivError:
             continue
-    return min(found, key=lambda calibration: calibration.expected_error, default=None)
+    return min(found, key=lambda calibration: calibration.ranked_error, default=None)
 
 
 def is_costly(made: Plan) -> bool:
@@ -156,7 +157,7 @@ def _takes_long(calibration: Calibration) -> bool:
 def _gain(made: Plan, framework: Framework, query: Query, what: str, *, delta: float) -> Iterator[str]:
     """Yield how large the error would be under other conditions, where that is a gain."""
     found = least_noise(made, framework, query, made.best.epsilon, delta)
-    if found is not None and found.expected_error < GAIN * made.best.expected_error:
+    if found is not None and found.ranked_error < GAIN * made.best.ranked_error:
         yield f"{what} 19 of 20 releases would {_error_text(found)}."
 
 
@@ -171,7 +172,7 @@ def _error_text(calibration: Calibration) -> str:
     reach = calibration.quantile(0.95)
     if reach == 0:
         return "not err at all, as no noise is needed"
-    return f"err by at most {number_text(reach)} ({calibration.useful.verdict})"
+    return f"err by at most {errors_text(calibration)} ({calibration.useful.verdict})"
 
 
 def _closer(framework: Framework) -> tuple[str, Framework] | None:

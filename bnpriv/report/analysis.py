@@ -286,7 +286,7 @@ def _with_noise(row: RankedQuilt, subject: Subject, calibration: Calibration, de
         )
         return replace(row, noise=noise)
     near = _near(subject, row.quilt)
-    sensitivity = column_sensitivity(calibration.query, near, calibration.framework.schema, _norm(calibration))
+    sensitivity = column_sensitivity(calibration.weighted_query, near, calibration.framework.schema, _norm(calibration))
     scale = _scale(row, calibration, sensitivity.upper)
     return replace(row, noise=NoiseOfQuilt(queried_near=near, sensitivity=sensitivity, scale=scale, wins=False))
 

@@ -105,7 +105,9 @@
     if (place < 0) return null;
     const row = data.rows[place];
     const at = data.epsilons[place] === epsilon ? "" : ", as calibrated at epsilon " + general(data.epsilons[place], 6);
-    return { scale: row.scale, mean: row.mean, reach: row.reach, moved: "at most " + row.moved, reason: row.mechanism + at };
+    // numbers in different units: the noise is drawn where it is the largest share of a range
+    const drawn = data.width === null || row.share === null ? row.reach : row.share * data.width;
+    return { scale: row.scale, mean: row.mean, reach: row.reach, drawn, verdict: row.verdict, share: row.share, moved: "at most " + row.moved, reason: row.mechanism + at };
   };
 
   const update = (epsilon) => {
@@ -117,7 +119,7 @@
       return;
     }
     const reach = found.reach;
-    const [verdict, share] = verdictOf(reach);
+    const [verdict, share] = found.verdict === undefined ? verdictOf(reach) : [found.verdict, found.share];
     const words = data.words[verdict];
     show("scale", numberText(found.scale));
     show("reason", found.reason);
@@ -125,7 +127,7 @@
       + upperText(reach));
     show("belief", found.moved);
     show("verdict", words.length === 1 ? words[0] : words[0] + upperText(100 * share, 2) + " %" + words[1]);
-    drawBar(reach);
+    drawBar(found.drawn === undefined ? reach : found.drawn);
   };
   range.addEventListener("input", () => {
     const epsilon = data.epsilons[Number(range.value)];

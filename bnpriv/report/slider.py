@@ -8,6 +8,7 @@ from typing import final
 from bnpriv.errors import Refusal
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan
+from bnpriv.mechanisms.verdict import is_weighted
 from bnpriv.report.advice import is_costly, least_noise
 from bnpriv.report.analysis import quilt_calibration
 from bnpriv.report.curves import ScaleCurve
@@ -56,7 +57,8 @@ def slider_of(report: Analysis) -> Slider | Refusal | None:
     if report.plan is None or report.best is None:
         return None
     by_quilts = quilt_calibration(report.plan)
-    if report.curves is not None and by_quilts is report.best and by_quilts is not None:
+    weighted = is_weighted(report.best)  # other epsilons may have other weights
+    if report.curves is not None and by_quilts is report.best and by_quilts is not None and not weighted:
         return Slider(best=by_quilts, curves=report.curves)
     rows = _rows(report.plan, report.best)
     if len(rows) < 2:

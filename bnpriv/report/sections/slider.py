@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from importlib.resources import files
 
 from bnpriv.errors import Refusal
@@ -104,15 +105,17 @@ def slider_data(slider: Slider) -> Json:
         "quantile": unit.quantile(0.95),
         "mean": unit.error().upper,
         "limits": [[limit, verdict] for limit, verdict in LIMITS],
-        "words": {verdict: _sentence(verdict, dimension) for verdict in VERDICTS},
+        "words": {verdict: _sentence(verdict, best.useful) for verdict in VERDICTS},
         "curves": [_curve(curve) for curve in slider.curves],
         "rows": [_row(row) for row in slider.rows],
     }
 
 
-def _sentence(verdict: UsefulnessWord, outputs: int) -> list[str]:
+def _sentence(verdict: UsefulnessWord, useful: Usefulness) -> list[str]:
     """Return what comes before and after the share in the sentence of a verdict."""
-    return str(Usefulness(verdict, math.nan if verdict == "unknown" else 0.0, outputs)).split("0 %")
+    parts = tuple(replace(part, verdict="unknown") for part in useful.parts)
+    share = math.nan if verdict == "unknown" else 0.0
+    return str(Usefulness(verdict, share, useful.outputs, parts)).split("0 %")
 
 
 def _curve(curve: ScaleCurve) -> Json:
@@ -128,6 +131,8 @@ def _row(row: Calibration) -> Json:
         "scale": row.scale,
         "mean": row.expected_error,
         "reach": row.quantile(0.95),
+        "share": None if math.isnan(row.useful.share) else row.useful.share,
+        "verdict": row.useful.verdict,
         "moved": row.guarantee.moved_text(),
         "mechanism": str(row.mechanism),
     }
