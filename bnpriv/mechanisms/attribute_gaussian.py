@@ -67,6 +67,8 @@ class AttributeGaussianMechanism(Mechanism):
     approximations : sequence of (Normal, Normal)
         Which normal laws stand for the pairs, in their order; by default each law's own mean, with the mean of the two
         covariances.
+    weights : sequence of float, optional
+        Of the parts of the answer, powers of two; None takes the best of three public shapes, as in `Mechanism`.
 
     Raises
     ------

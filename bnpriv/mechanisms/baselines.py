@@ -41,6 +41,8 @@ class GroupPrivacyMechanism(Mechanism):
         Laplace noise for the 1-norm, or Gaussian noise for the 2-norm, which needs delta above 0.
     large_delta : bool
         Waive the refusal of a delta of one over the number of records or more.
+    weights : sequence of float, optional
+        Of the parts of the answer, powers of two; None takes the best of three public shapes, as in `Mechanism`.
 
     Raises
     ------
@@ -100,6 +102,8 @@ class RecordPrivacyMechanism(Mechanism):
         Laplace noise for the 1-norm, or Gaussian noise for the 2-norm, which needs delta above 0.
     large_delta : bool
         Waive the refusal of a delta of one over the number of records or more.
+    weights : sequence of float, optional
+        Of the parts of the answer, powers of two; None takes the best of three public shapes, as in `Mechanism`.
 
     Raises
     ------

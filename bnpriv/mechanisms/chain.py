@@ -35,6 +35,8 @@ class MarkovChainMechanism(Mechanism):
     influence : {"exact", "spectral", "published"}
         What distant steps tell about a step: exact, bounded by the spectrum of the transition matrix, or bounded as in
         the paper, which needs more noise.
+    weights : sequence of float, optional
+        Of the parts of the answer, powers of two; None takes the best of three public shapes, as in `Mechanism`.
 
     Raises
     ------

@@ -39,6 +39,8 @@ class ColumnMechanism(Mechanism):
         Laplace noise for the 1-norm and a pure guarantee, or Gaussian noise for the 2-norm, which needs delta > 0.
     large_delta : bool
         Waive the refusal of a delta of one over the number of records or more.
+    weights : sequence of float, optional
+        Of the parts of the answer, powers of two; None takes the best of three public shapes, as in `Mechanism`.
 
     Raises
     ------

@@ -56,6 +56,8 @@ class DirectionalMechanism(Mechanism):
         holds.
     large_delta : bool
         Waive the refusal of a delta of one over the number of records or more.
+    weights : sequence of float, optional
+        None: noise along directions has a shape of its own.
 
     Raises
     ------

@@ -35,6 +35,8 @@ class EigenvectorMechanism(Mechanism):
     relaxation : float, optional
         How much of epsilon may be given up on either side for normal laws whose covariances differ: others with their
         means and the mean of their covariances stand for them (docs/claims/normal_approximations.md).
+    weights : sequence of float, optional
+        Of the parts of the answer, powers of two; None takes the best of three public shapes, as in `Mechanism`.
 
     Raises
     ------

@@ -35,6 +35,8 @@ class ExpectedValueMechanism(Mechanism):
         holds.
     large_delta : bool
         Waive the refusal of a delta of one over the number of records or more.
+    weights : sequence of float, optional
+        Of the parts of the answer, powers of two; None takes the best of three public shapes, as in `Mechanism`.
 
     Raises
     ------

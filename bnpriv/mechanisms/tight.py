@@ -51,6 +51,8 @@ class TightMechanism(Mechanism):
         Gaussian noise needs delta above 0; discrete Laplace noise needs an answer of whole numbers, and stays pure.
     large_delta : bool
         Waive the refusal of a delta of one over the number of records or more.
+    weights : sequence of float, optional
+        Of the parts of the answer, powers of two; None takes the best of three public shapes, as in `Mechanism`.
 
     Raises
     ------
