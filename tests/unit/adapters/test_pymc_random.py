@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -218,13 +219,15 @@ def of_network(network: bp.DiscreteNetwork) -> NDArray[np.float64]:
     return joint
 
 
+@functools.cache
+def read(seed: int) -> tuple[Drawn, bp.DiscreteNetwork]:
+    drawn = Drawn.of(np.random.default_rng(seed))
+    return drawn, bp.from_pymc(drawn.in_pymc())
+
+
 @pytest.fixture(scope="module", params=range(0, 40, 10), ids=lambda k: f"models {k} to {k + 9}")
 def models(request: Any) -> list[tuple[int, Drawn, bp.DiscreteNetwork, Any, Any]]:
-    found = []
-    for seed in range(request.param, request.param + 10):
-        drawn = Drawn.of(np.random.default_rng(seed))
-        found.append((seed, drawn, bp.from_pymc(drawn.in_pymc()), *drawn.enumerated()))
-    return found
+    return [(seed, *read(seed), *read(seed)[0].enumerated()) for seed in range(request.param, request.param + 10)]
 
 
 def test_the_joint_law_is_the_enumerated_one(models) -> None:
@@ -289,8 +292,7 @@ def masses(law: Any, states: int) -> NDArray[np.float64]:
 
 def test_the_random_models_are_of_many_kinds() -> None:
     """Else the tests above would pass for nothing."""
-    drawn = [Drawn.of(np.random.default_rng(seed)) for seed in range(60)]
-    networks = [bp.from_pymc(each.in_pymc()) for each in drawn[::4]]
+    networks = [read(seed)[1] for seed in range(0, 40, 2)]
     assert sum(len(network.graph.edges) for network in networks) > 30
     above = [set(network.attributes) - set(names) for network in networks for names in network.reading.columns.values()]
     assert sum(map(bool, above)) > 5
