@@ -106,6 +106,26 @@ def test_no_attack_on_normal_answers_beats_the_guarantee(name: str, epsilon: flo
     assert attack.accuracy <= attack.bound == accuracy_bound(epsilon, calibration.guarantee.delta)
 
 
+def test_no_attack_on_normal_answers_with_two_covariances_beats_the_guarantee() -> None:
+    framework = bp.DistributionPrivacy([adult_study.laws("income", common=False)], source="1994 census")
+    for epsilon in (0.2, 1.0):
+        mechanism = bp.mechanisms.AttributeGaussianMechanism(relaxation=epsilon / 20)
+        attack = likelihood_ratio_attack(mechanism.calibrate(framework, epsilon=epsilon, delta=1e-3))
+        assert attack.answers > 0
+        assert attack.interval[1] <= attack.bound
+
+
+@pytest.mark.parametrize("name", ["ExpectedValueMechanism", "DirectionalMechanism", "WassersteinMechanism"])
+def test_no_attack_by_shadow_tables_on_laplace_noise_beats_the_guarantee(name: str) -> None:
+    mechanism = getattr(bp.mechanisms, name)()
+    calibration = adult_study.calibrated(mechanism, 0.2)
+    attack = shadow_attack(
+        adult_study.census(), adult_study.QUERY, adult_study.PROPERTIES["income"], adult_attacks.SHARES, 100,
+        schema=adult_study.schema(), shadow_tables=100, test_tables=500, defence=calibration,
+    )  # fmt: skip
+    assert attack.interval[0] <= attack.bound == accuracy_bound(0.2, calibration.guarantee.delta)
+
+
 def test_the_best_mechanism_beside_its_error() -> None:
     """The goal, 0.55 at half the error of DauM: how far noise alone is from it, and a shrunk answer."""
     normal, own = adult_study.laws("income"), adult_study.laws("income", common=False)

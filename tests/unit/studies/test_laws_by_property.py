@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bnpriv as bp
+from benchmarks import adult_study
 from bnpriv.errors import DataError, LawError, ParameterError
 from bnpriv.laws import Normal
 from tests.later import Later
 
 pd = Later("pandas")
-
-ADULT = Path(os.environ.get("BNPRIV_ADULT", Path(__file__).resolve().parents[4] / "shared" / "data" / "adult"))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -84,7 +81,7 @@ def test_what_cannot_be_is_refused() -> None:
         Normal(0.0, 1.0, kind="sure")  # type: ignore[arg-type]
 
 
-@pytest.mark.skipif(not (ADULT / "adult.data").is_file(), reason=f"no census income files in {ADULT}: set BNPRIV_ADULT")
+@pytest.mark.skipif(not adult_study.available(), reason=adult_study.NO_DATA)
 @pytest.mark.parametrize(
     ("condition", "gaps"),
     [
@@ -93,17 +90,9 @@ def test_what_cannot_be_is_refused() -> None:
     ],
 )
 def test_the_gaps_of_the_census_income_study(condition: bp.types.Predicate, gaps: tuple[float, float, float]) -> None:
-    names = [
-        *["age", "workclass", "weight", "education", "years", "marital", "occupation", "relationship", "race", "sex"],
-        *["gain", "loss", "hours", "country", "income"],
-    ]
-    files = [ADULT / "adult.data", ADULT / "adult.test"]
-    read = [pd.read_csv(file, names=names, skipinitialspace=True, na_values="?") for file in files]
-    table = pd.concat(read).dropna()
-    table["income"] = table["income"].str.rstrip(".")
+    table = adult_study.census()
     assert len(table) == 45_222
-    query = "stack(mean(age), mean(years), count(marital == 'Never-married'), count(sex == 'Female'), mean(hours))"
-    few, many = bp.laws_by_property(table, query, condition, (0.45, 0.55), records=100, covariance="mean")
+    few, many = bp.laws_by_property(table, adult_study.QUERY, condition, (0.45, 0.55), records=100, covariance="mean")
     gap = few.mean - many.mean
     far = np.sqrt(gap @ np.linalg.solve(few.covariance, gap))
     assert (np.abs(gap).sum(), np.linalg.norm(gap), far) == pytest.approx(gaps, rel=1e-4)
