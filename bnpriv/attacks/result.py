@@ -12,7 +12,7 @@ from bnpriv.errors import ParameterError
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, fact
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import full_text, number_text, percent_text
+from bnpriv.render.text import full_text, number_text, percent_text, rounded_up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,11 +127,11 @@ class Attack(Shown):
         allowed = "Nothing is guaranteed"
         if self.epsilon is not None:
             asked = f"epsilon {self.epsilon:g}" + (f" and delta {full_text(self.delta)}" if self.delta else "")
-            allowed = f"The guarantee, {asked}, allows {percent_text(self.bound)}"
+            allowed = f"The guarantee, {asked}, allows {rounded_up(100 * self.bound):g} %"
         return Document(
             kind="attack",
             kicker="bnpriv attack",
-            headline=("Attack on ", Code(self.query), f": right in {percent_text(self.accuracy)}"),
+            headline=("Attack on ", Code(self.query), f": right in {percent_text(self.accuracy)} of the cases"),
             lead=(
                 f"By {self.method} the attacker names the right one of two equally likely secrets in "
                 f"{percent_text(self.accuracy)} of the cases{counted}. {allowed}; a coin is right in 50 %."

@@ -25,7 +25,7 @@ def framework_document(
     names = tuple(secret.attribute for secret in secrets)
     facts = [protected_fact(secrets)]
     if network is not None:
-        facts.append(fact("Model", network_text(network)))
+        facts.append(fact("Model", f"{network_text(network)}."))
     facts.append(fact("Source of the model", source))
     if independent:
         facts.append(fact("Declared independent", (Names(tuple(independent)),)))

@@ -207,7 +207,7 @@ class Guarantee(HasCard):
         return Document(
             kind="guarantee",
             kicker="bnpriv guarantee",
-            headline=f"{budget} for {and_text([name_text(secret.attribute) for secret in self.secrets])}",
+            headline=f"Guarantee of {budget} for {and_text([name_text(secret.attribute) for secret in self.secrets])}",
             answer=(Quote(self.sentence),),
             facts=(
                 protected_fact(self.secrets),

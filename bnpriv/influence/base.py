@@ -20,7 +20,7 @@ from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.networks import State
 from bnpriv.networks.base import Network
 from bnpriv.render import Document, HasCard, number_text, plotting, set_text
-from bnpriv.render.document import Items, Names
+from bnpriv.render.document import Items
 from bnpriv.render.text import name_text, of_nats, some_text, upper_text, visible
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.pair import Pair
@@ -327,7 +327,7 @@ class Influence(HasCard):
         return Document(
             kind="influence",
             kicker=f"bnpriv influence, {self.kind}",
-            headline=(Names(tuple(self.columns), nothing="nothing"), f" {told_text(self)}"),
+            headline=plain_text(self)[:-1],
             lead=first,
             answer=(Items(tuple(lines)),) if lines else (),
             data={

@@ -45,7 +45,7 @@ def quilt_document(sides: Sides, graph: Graph | None) -> Document:
         kind="quilt",
         kicker="bnpriv Markov quilt",
         headline=_headline(sides),
-        lead="Whoever knows the quilt learns nothing more about it from the remote attributes.",
+        lead=_lead(sides),
         answer=(Figure(join(_drawn(sides, graph), legend), words=words),),
         data=_data(sides),
     )
@@ -79,6 +79,12 @@ def quilt_roles(sides: Sides) -> Mapping[str, str]:
     by_side = {"near": sides.near, "quilt": sides.quilt, "remote": sides.remote}
     roles = {member: role for role, side in by_side.items() for member in side}
     return roles | {sides.protected: "protected"}
+
+
+def _lead(sides: Sides) -> Text:
+    if not sides.quilt:
+        return "The remote attributes tell nothing about ", Name(sides.protected), "."
+    return "Whoever knows the quilt learns nothing more about ", Name(sides.protected), " from the remote attributes."
 
 
 def _headline(sides: Sides) -> Text:

@@ -151,7 +151,7 @@ class NetworkMethods(HasCard):
         return Document(
             kind="network",
             kicker="bnpriv network",
-            headline=kind[0].upper() + kind[1:],
+            headline=kind,
             lead=f"{size[0].upper()}{size[1:]}.",
             answer=drawn,
             facts=(fact("Attributes", (Names(self.attributes),)),) if not drawn else (),
@@ -167,7 +167,7 @@ def network_text(network: Network) -> str:
         f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
         for number, word in ((len(network.attributes), "attribute"), (len(network.graph.edges), "edge"))
     )
-    return f"{kind}: {attributes}, {edges}, {models}, level {network.level}"
+    return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
 
 
 def columns_identity(reading: Reading) -> bytes:

@@ -139,18 +139,21 @@ class Release(Shown):
         return release_document(self.calibration, self._shown(), self.missing_rule, self.to_dict())
 
     def _shown(self) -> list[ShownNumber]:
+        from bnpriv.queries.sensitivity import answer_range
+
         noisy = self.calibration.noise.accounted_noise() is not None
-        return [
-            ShownNumber(
-                label=label,
-                value=value,
-                interval=(low, high),
-                text=_shown(value, high - low),
-                low=_shown(low, high - low) if noisy else "",
-                high=_shown(high, high - low) if noisy else "",
+        ranges = zip(*answer_range(self.calibration.query, self.calibration.framework.schema), strict=True)
+        numbers = zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), ranges, strict=True)
+        found: list[ShownNumber] = []
+        for label, value, whole, (least, most) in numbers:
+            width = whole[1] - whole[0]
+            low, high = _common(whole, (float(least), float(most)))
+            ends = (_shown(low, width), _shown(high, width)) if noisy else ("", "")
+            shown = ShownNumber(
+                label=label, value=value, interval=(low, high), text=_shown(value, width), low=ends[0], high=ends[1]
             )
-            for label, value, (low, high) in zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), strict=True)
-        ]
+            found.append(shown)
+        return found
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
@@ -309,6 +312,12 @@ def _column_rule(column: Column) -> str:
         f"a missing value counts as {_shown(float(cast(float, column.missing)), 0)}, "
         f"one outside {_shown(float(column.lower), 0)} to {_shown(float(column.upper), 0)} as the nearest bound"
     )
+
+
+def _common(interval: IntervalEnds, ends: IntervalEnds) -> IntervalEnds:
+    """Return the part of an interval that lies in the range of the answer; all of it where none does."""
+    low, high = max(interval[0], ends[0]), min(interval[1], ends[1])
+    return (low, high) if low < high else interval
 
 
 def _shown(value: float, width: float) -> str:

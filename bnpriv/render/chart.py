@@ -59,5 +59,9 @@ def line_chart(
     return svg.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")
 
 
+RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+"""Digits of an exponent."""
+
+
 def _power(decade: int) -> str:
-    return "1" if decade == 0 else f"1e{decade}"
+    return f"{10.0**decade:g}" if -3 <= decade <= 0 else "10" + str(decade).translate(RAISED)

@@ -73,14 +73,17 @@ def graph_html(drawing: Drawing) -> Html:
     return scroller(picture, drawing.title)
 
 
-def quilt_legend(protected: str, *, quilt: frozenset[str], near: frozenset[str], remote: frozenset[str]) -> Html:
-    """Return the sides of a Markov quilt in the colours of a drawing."""
+def quilt_legend(
+    protected: str, *, quilt: frozenset[str], near: frozenset[str], remote: frozenset[str], path: bool = False
+) -> Html:
+    """Return the sides of a Markov quilt in the colours of a drawing, and the line of a path where one is drawn."""
     return legend(
         [
             ("protected", "protected (double border)", {protected}),
             ("quilt", "quilt (thick border), the shield", quilt),
             ("near", "near (thin border), not shielded", near - {protected}),
             ("remote", "remote (dashed border), behind the quilt", remote),
+            *([("path", "path of the leak (thick red line)", ())] if path else []),
         ]
     )
 
@@ -89,7 +92,9 @@ def legend(entries: Sequence[tuple[str, str, Collection[str]]]) -> Html:
     """Return what the roles mean: for every (role, meaning, nodes) a swatch, the meaning and the nodes."""
     rows = (
         element(
-            "li", element("span", class_=f"swatch {role}"), element("span", element("b", meaning), ": ", names(nodes))
+            "li",
+            element("span", class_=f"swatch {role}"),
+            element("span", element("b", meaning), *((": ", names(nodes)) if role != "path" else ())),
         )
         for role, meaning, nodes in entries
     )

@@ -198,7 +198,7 @@ class Leaks(Shown):
             caption=f"What {what}, the most first",
             header=("attribute", "nats", "10 % becomes", "reached at"),
             rows=[((Name(row.attribute),), _nats(row, longest), row.moved_text, row.reached) for row in self.rows],
-            numbers=(1, 2),
+            numbers=(2,),
         )
         return Document(
             kind="leaks",
@@ -222,7 +222,6 @@ class Leaks(Shown):
                 caption=f"What one column of one record tells about {self.single[0].protected}",
                 header=("column", "nats"),
                 rows=[((Name(_name(told)),), _cell(float(told), longest, _name(told))) for told in self.single],
-                numbers=(1,),
             ),
         )
 

@@ -77,6 +77,8 @@ class Tradeoff(Shown):
         verdicts = [_OTHERWISE.get(best.useful.verdict, "") for best in self.best]
         if self.useful_from is None and self.noiseless_from is None:
             return (self._sentence(None, "", [f"{verdict}, and needs noise" for verdict in verdicts]),)
+        if self.useful_from == self.noiseless_from:
+            return (self._sentence(self.noiseless_from, "the answer is released without noise", verdicts),)
         return (
             self._sentence(self.useful_from, "the answer is useful", verdicts),
             self._sentence(

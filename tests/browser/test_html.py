@@ -16,7 +16,7 @@ from bnpriv.networks import DiscreteNetwork
 from bnpriv.render.text import number_text, upper_text
 from bnpriv.report.slider import slider_of
 from tests import oracles
-from tests.kinds import dataset
+from tests.kinds import KINDS, dataset
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
@@ -289,6 +289,30 @@ def test_paper_shows_everything_but_the_slider(browser: Browser, pages) -> None:
     assert shown == "none"
     assert folded == []  # what is folded on a screen is open on paper
     assert len(browser.driver.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "laws", "chain"])
+def test_no_table_is_cut_off_on_paper(browser: Browser, kind: str) -> None:
+    browser.show(KINDS[kind]().report.to_html(), width=718)  # A4 without its margins
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    wider = browser.ask(
+        "const most = document.querySelector('main').getBoundingClientRect().right + 1;"
+        "document.querySelectorAll('details').forEach((part) => { part.open = true; });"
+        "return [...document.querySelectorAll('table')].filter((part) => part.getBoundingClientRect().right > most)"
+        ".map((part) => part.caption.textContent)"
+    )
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert wider == []
+
+
+@pytest.mark.parametrize("kind", ["discrete", "networks"])
+def test_a_wide_screen_shows_what_columns_tell_beside_the_answer(browser: Browser, kind: str) -> None:
+    page = KINDS[kind]().report.to_html()
+    script = "return [...document.querySelectorAll('.aside > .scroll')].map((part) => part.getBoundingClientRect().height > 0)"
+    for width, seen in ((360, False), (900, False), (1400, True)):
+        browser.show(page, width=width)
+        assert browser.ask(script) == [seen]
+    assert browser.ask("return document.querySelectorAll('.aside > .scroll svg.bar').length") >= 2
 
 
 @pytest.mark.parametrize(("theme", "system"), [("false", "light"), ("true", "dark")])

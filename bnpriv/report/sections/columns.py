@@ -80,7 +80,7 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
             header=("column", "nats", ""),
             rows=[(_with_alike(row, each), *_bar(each, longest)) for each in told],
             numbers=(1,),
-            more=f"{len(row.columns) - len(told)} more tell no more." if len(row.columns) > len(told) else "",
+            more=f"{len(row.columns) - len(told)} more, which tell no more." if len(row.columns) > len(told) else "",
         ),
     )
 

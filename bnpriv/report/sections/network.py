@@ -8,7 +8,7 @@ from bnpriv.influence.quilt_cards import quilt_roles
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilt
 from bnpriv.render.document import Block, Figure, Paragraph, Section
 from bnpriv.render.graph import Drawing, graph_html, quilt_legend
-from bnpriv.render.html import Html, element, join
+from bnpriv.render.html import Html, join
 from bnpriv.render.text import name_text, some_text, visible
 from bnpriv.report.values import Analysis, AttributeReport
 
@@ -131,9 +131,4 @@ def _description(edges: Sequence[tuple[str, str]], quilt: MarkovQuilt) -> str:
 
 def _legend(protected: str, sides: Sequence[Collection[str]], path: bool) -> Html:
     quilt, near, remote = map(frozenset, sides)
-    made = quilt_legend(protected, quilt=quilt, near=near, remote=remote)
-    if not path:
-        return element("div", made, class_="legends")
-    meaning = element("span", element("b", "path of the leak"), " (thick red line)")
-    line = element("li", element("span", class_="swatch path"), meaning)
-    return element("div", made, element("ul", line, class_="legend"), class_="legends")
+    return quilt_legend(protected, quilt=quilt, near=near, remote=remote, path=path)
