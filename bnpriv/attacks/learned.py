@@ -7,6 +7,8 @@ import numpy as np
 from bnpriv.attacks.guesser import TIE, KnownNoise, known_noise
 from bnpriv.bound import FloatArray
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
+from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
 
 AnswersOfBoth = tuple[FloatArray, FloatArray]
@@ -16,7 +18,11 @@ MOST_DENSITIES = 2**20
 """Densities that are held at once."""
 
 
-def learnable(noise: Noise) -> KnownNoise | DiscreteLaplace:
+ShapedNoise = CorrelatedGaussian | DirectionalLaplace
+"""Noise whose numbers depend on each other."""
+
+
+def learnable(noise: Noise) -> KnownNoise | DiscreteLaplace | ShapedNoise:
     """Return noise whose density, or probability, is known.
 
     Raises
@@ -24,10 +30,12 @@ def learnable(noise: Noise) -> KnownNoise | DiscreteLaplace:
     RefusedError
         If it is neither Laplace, continuous or whole, nor normal.
     """
-    return noise if isinstance(noise, DiscreteLaplace) else known_noise(noise)
+    return noise if isinstance(noise, (DiscreteLaplace, CorrelatedGaussian, DirectionalLaplace)) else known_noise(noise)
 
 
-def told_apart(released: AnswersOfBoth, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> float:
+def told_apart(
+    released: AnswersOfBoth, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace | ShapedNoise
+) -> float:
     """Return how often the likelihood ratio of the learned laws names the right secret.
 
     Parameters
@@ -36,7 +44,7 @@ def told_apart(released: AnswersOfBoth, learned: AnswersOfBoth, noise: KnownNois
         Answers with noise under the first and the second secret.
     learned : tuple of two ndarray of shape (other draws, outputs)
         Other answers, without noise.
-    noise : Laplace, Gaussian, DiscreteLaplace or NoNoise
+    noise : Laplace, Gaussian, DiscreteLaplace, CorrelatedGaussian, DirectionalLaplace or NoNoise
         What was added to `released`.
 
     Returns
@@ -47,7 +55,8 @@ def told_apart(released: AnswersOfBoth, learned: AnswersOfBoth, noise: KnownNois
     Notes
     -----
     The law of a released answer is taken as the mean of the densities of the noise around the learned answers. Without
-    noise these are smoothed by normal densities of the width 1.06 s n^(-1/5) (Silverman's rule). The fewer answers are
+    noise these are smoothed by normal densities of the width 1.06 s n^(-1/5) (Silverman's rule), and with noise whose
+    numbers depend on each other by these and normal ones of its covariance. The fewer answers are
     learned, the worse the guesser: it is never better than the best one, which the guarantee bounds.
 
     Examples
@@ -57,9 +66,20 @@ def told_apart(released: AnswersOfBoth, learned: AnswersOfBoth, noise: KnownNois
     >>> told_apart(far, far, Laplace(1.0))
     1.0
     """
+    if isinstance(noise, (CorrelatedGaussian, DirectionalLaplace)):
+        whiten = _whitening(learned, noise)
+        released, learned = (released[0] @ whiten, released[1] @ whiten), (learned[0] @ whiten, learned[1] @ whiten)
+        noise = Gaussian(1.0, noise.dimension)
     widths = _widths(learned, noise)
     rights = [_right(side, learned, noise, widths) for side in released]
     return (rights[0] + 1 - rights[1]) / 2
+
+
+def _whitening(learned: AnswersOfBoth, noise: ShapedNoise) -> FloatArray:
+    """Return the matrix that makes smoothing and noise independent and of deviation 1, for answers in rows."""
+    smooth = _widths(learned, NoNoise(noise.dimension))
+    factor = np.linalg.cholesky(noise.covariance + np.diag(np.square(smooth)))
+    return np.asarray(np.linalg.inv(factor).T, dtype=np.float64)
 
 
 def _widths(learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> FloatArray:

@@ -21,7 +21,7 @@ from bnpriv.errors import BnprivError, Refusal, RefusedError
 from bnpriv.evidence import LawPair, laws
 from bnpriv.laws import Atoms, ExactLaw, Normal
 from bnpriv.mechanisms import Calibration
-from bnpriv.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.noise import DirectionalLaplace, DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.noise.continuous import Noise
 
 CLOSED_FORM_ERROR = 1e-12
@@ -217,7 +217,9 @@ def _log_density(values: FloatArray, law: Atoms, noise: Laplace | Gaussian | Dis
 
 
 def _of_normals(noise: Noise, first: Normal, second: Normal, draws: int, random: np.random.Generator) -> Accuracy:
-    """Return the accuracy for normal laws: noise that is normal too, or of one number."""
+    """Return the accuracy for normal laws: noise that is normal too, or of one number or one direction."""
+    if isinstance(noise, DirectionalLaplace):
+        return _normal_with_direction(noise, first, second)
     if isinstance(noise, (Laplace, DiscreteLaplace)):
         if first.dimension > 1 or isinstance(noise, DiscreteLaplace):
             raise _unknown("a normal law of several numbers with Laplace noise")
@@ -232,6 +234,21 @@ def _of_normals(noise: Noise, first: Normal, second: Normal, draws: int, random:
         one, other = (_log_normal(values, *side) for side in sides)
         rights.append(float(np.mean(one > other if k == 0 else one <= other)))
     return Accuracy(value=float(np.mean(rights)), draws=draws)
+
+
+def _normal_with_direction(noise: DirectionalLaplace, first: Normal, second: Normal) -> Accuracy:
+    """Return the accuracy where gap and noise have one direction v: all lies in v' S^-1 w, the rest is the same.
+
+    The little noise across the direction is left out, without which the guess is no worse.
+    """
+    gap, rows = first.mean - second.mean, np.array(noise.directions)
+    along = float(rows[0] @ gap)
+    aside = float(np.linalg.norm(gap - along * rows[0])) > 1e-9 * float(np.linalg.norm(gap))
+    if len(rows) > 1 or aside or not np.array_equal(first.covariance, second.covariance):
+        raise _unknown("normal laws of several numbers with Laplace noise in several directions")
+    solved = np.asarray(np.linalg.solve(first.covariance, rows[0]), dtype=np.float64)
+    variance = 1 / float(rows[0] @ solved)
+    return _normal_with_laplace(noise.scale, Normal(along, variance), Normal(0.0, variance))
 
 
 def _one_covariance(gap: FloatArray, covariance: FloatArray) -> float:

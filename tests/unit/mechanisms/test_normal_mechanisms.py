@@ -294,3 +294,34 @@ def test_coarse_bounds_are_refused() -> None:
     asked = question(np.random.default_rng(10), level="records", wide=1.0)
     refusal = OptimalGaussianMechanism(large_delta=True).supports(asked.framework, asked.query, epsilon=0.5, delta=1e-3)
     assert "clamped" in refusal.required
+
+
+# --- attacks and rehearsals ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", [*(each() for each in FAMILY), DirectionalMechanism()])
+def test_no_guesser_beats_the_guarantee(mechanism: Mechanism) -> None:
+    framework = with_table(spread=9.0)
+    calibration = mechanism.calibrate(framework, framework.query, epsilon=0.4, delta=1e-3)
+    attack = bp.attacks.likelihood_ratio_attack(calibration)
+    assert 0.5 < attack.accuracy <= attack.bound
+    rehearsal = bp.rehearse(calibration, draws=400)
+    assert rehearsal.correct <= attack.accuracy + rehearsal.margin
+    assert rehearsal.correct >= attack.accuracy - 0.05 - rehearsal.margin
+
+
+def test_what_is_told_along_one_direction_is_that_of_made_up_answers() -> None:
+    """The closed form leaves out what does not tell: compare it with the rule that sees everything."""
+    from bnpriv.attacks.likelihood_ratio import accuracy
+
+    rng = np.random.default_rng(12)
+    first, second = Normal([0.0, 0.0], SPREAD), Normal([3.0, 4.0], SPREAD)
+    framework = bp.DistributionPrivacy([(first, second)], source="a textbook")
+    noise = DirectionalMechanism().calibrate(framework, epsilon=1.5).noise
+    inverse = np.linalg.inv(np.array(SPREAD))
+    way = np.array([0.6, 0.8]) @ inverse
+    draws = rng.multivariate_normal([0.0, 0.0], SPREAD, 200_000)
+    draws += np.outer(rng.laplace(scale=noise.scale, size=200_000), [0.6, 0.8])
+    # by symmetry the threshold of the only number that tells lies in the middle
+    right = float(np.mean(draws @ way < way @ [1.5, 2.0]))
+    assert accuracy(first, second, noise, 100, rng).value == pytest.approx(right, abs=0.005)
