@@ -19,6 +19,7 @@ from bnpriv.networks.base import Level, level_of
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.gaussian import GaussianNetwork
+from bnpriv.networks.model_class import state_key
 from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
@@ -317,8 +318,8 @@ def _aligned(family: _Family, axes: Sequence[str], states: Mapping[str, tuple[St
     """Return the values with `axes` in that order, and the states along each in the order of `states`."""
     values = np.transpose(family.values, [family.axes.index(axis) for axis in axes])
     for position, axis in enumerate(axes):
-        here = [_key(state) for state in family.states[axis]]
-        wanted = [_key(state) for state in states[axis]]
+        here = [state_key(state) for state in family.states[axis]]
+        wanted = [state_key(state) for state in states[axis]]
         if sorted(here) != sorted(wanted):
             raise NetworkError(
                 f"the states of {axis!r} must be the same in all its tables, {listing(states[axis])}",
@@ -327,11 +328,6 @@ def _aligned(family: _Family, axes: Sequence[str], states: Mapping[str, tuple[St
             )
         values = np.take(values, [here.index(key) for key in wanted], axis=position)
     return values
-
-
-def _key(state: State) -> tuple[str, str]:
-    """Tell 1, 1.0, True and "1" apart, which are equal or print alike."""
-    return type(state).__name__, repr(state)
 
 
 def _shared(values: Sequence[FloatArray]) -> FloatArray:

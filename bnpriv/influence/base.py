@@ -92,6 +92,15 @@ class Details(Protocol):
         ...
 
 
+class WithoutDistance:
+    """Details of kinds of networks whose laws are not normal with a mean that the secret moves."""
+
+    @property
+    def mu(self) -> None:
+        """None: no normal law is behind it."""
+        return None
+
+
 @final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Influence(HasCard):

@@ -11,7 +11,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, influence_of, plain_text, worst_place
 from bnpriv.influence.conditionals import two_conditionals
 from bnpriv.influence.elimination import joint_size
 from bnpriv.influence.explanation import explanation
@@ -27,7 +27,7 @@ from bnpriv.secrets.states import SecretPair
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FiniteDetails:
+class FiniteDetails(WithoutDistance):
     """What is known of an influence in a network of tables.
 
     Parameters
@@ -41,11 +41,6 @@ class FiniteDetails:
     network: DiscreteNetwork
     pairs: tuple[SecretPair, ...]
     tables: RatioTables | None
-
-    @property
-    def mu(self) -> None:
-        """None: no normal law is behind it."""
-        return None
 
     def losses(self, influence: Influence) -> Losses:
         """Return the privacy losses of every model and ordered pair.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, influence_of, plain_text, worst_place
 from bnpriv.influence.choices import Choices, IntervalPart, choices_of, loosened, points_of
 from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.kinds import assumptions_of
@@ -72,13 +72,8 @@ class IntervalBounds:
 
 @final
 @dataclass(frozen=True)
-class IntervalDetails:
+class IntervalDetails(WithoutDistance):
     """What is known of an influence over all networks within intervals: bounds of its largest value alone."""
-
-    @property
-    def mu(self) -> None:
-        """None: no normal law is behind it."""
-        return None
 
     def losses(self, influence: Influence) -> Refusal:
         """Return why there are no privacy losses: a bound of the largest one says nothing of how rare it is."""

@@ -117,7 +117,7 @@ def _check_same(first: DiscreteNetwork, other: DiscreteNetwork, known: str, labe
                 found=f"{_listed(there)} in {label}",
                 remedy=_REMEDY,
             )
-        if set(map(_key, first.states[name])) != set(map(_key, other.states[name])):
+        if set(map(state_key, first.states[name])) != set(map(state_key, other.states[name])):
             raise NetworkError(
                 f"{name!r} must have the same states in all networks, {listing(first.states[name])} as in {known}",
                 found=f"{listing(other.states[name])} in {label}",
@@ -138,12 +138,12 @@ def _aligned(network: DiscreteNetwork, axes: Sequence[str], first: DiscreteNetwo
     """Return the logs of the first axis's table for all models, axes and states in the order of `first`."""
     values = network.tables[axes[0]].aligned(axes)
     for position, axis in enumerate(axes):
-        here = [_key(state) for state in network.states[axis]]
-        values = np.take(values, [here.index(_key(state)) for state in first.states[axis]], axis=position + 1)
+        here = [state_key(state) for state in network.states[axis]]
+        values = np.take(values, [here.index(state_key(state)) for state in first.states[axis]], axis=position + 1)
     return np.broadcast_to(values, (network.models, *values.shape[1:]))
 
 
-def _key(state: State) -> tuple[str, str]:
+def state_key(state: State) -> tuple[str, str]:
     """Tell 1, 1.0, True and "1" apart, which are equal or print alike."""
     return type(state).__name__, repr(state)
 

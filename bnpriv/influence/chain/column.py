@@ -11,7 +11,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import subset
 from bnpriv.errors import NetworkError, Refusal
-from bnpriv.influence.base import Influence, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, WithoutDistance, influence_of, plain_text, worst_place
 from bnpriv.influence.chain.search import ExactInfluence, together
 from bnpriv.influence.chain.steps import Step
 from bnpriv.influence.kinds import frontier_of
@@ -63,7 +63,7 @@ class ChainContext:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ChainDetails:
+class ChainDetails(WithoutDistance):
     """What is known of the influence of the rest of a chain.
 
     Parameters
@@ -73,11 +73,6 @@ class ChainDetails:
     """
 
     place: ChainContext | None
-
-    @property
-    def mu(self) -> None:
-        """None: no normal law is behind it."""
-        return None
 
     def losses(self, influence: Influence) -> PureLosses:
         """Return what follows from the largest loss alone; how rare it is depends on the step."""

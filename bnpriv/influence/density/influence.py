@@ -16,7 +16,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import BnprivError, Refusal, SizeError
-from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text
+from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, influence_of, plain_text
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.density.conditional import conditional
 from bnpriv.influence.density.curve import LossCurve, curve_of
@@ -85,7 +85,7 @@ class DensityLosses:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DensityDetails:
+class DensityDetails(WithoutDistance):
     """What is known of an influence in a network of densities.
 
     Parameters
@@ -100,11 +100,6 @@ class DensityDetails:
     pairs: tuple[IntervalPair, ...]
     found: tuple[Settled, ...]
     lattices: tuple[Lattice, ...] = field(default=(), repr=False)
-
-    @property
-    def mu(self) -> None:
-        """None: no normal law is behind it."""
-        return None
 
     def losses(self, influence: Influence) -> DensityLosses:
         """Return the privacy losses of every pair.
