@@ -29,7 +29,7 @@ FARTHEST_TRIAL = 2.0**30
 MOST_RELAXED = 700.0
 """Epsilon from which on its exponential is counted as infinite."""
 
-RELAXED_RULE = "the gap of two normal laws that stand for those of the answer"
+RELAXED_RULE = "the two normal laws that stand for those of the answer"
 
 TOO_FAR = Refusal(
     required="delta must cover how far the laws of the answer are from the normal ones that stand for them",

@@ -25,7 +25,7 @@ from bnpriv.laws import Normal
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated, checked_relaxation
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.covariance_noise import spent_delta
+from bnpriv.mechanisms.covariance_noise import GAP_RULE, spent_delta
 from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
@@ -43,8 +43,6 @@ CLAMPED = Refusal(
 
 ROUNDING_SHARES = (2.0**-20, 2.0**-10, 2.0**-5, 0.125, 0.5, 0.875, 1 - 2.0**-5, 1 - 2.0**-10)
 """Shares of the variance of the noise that are tried for hiding that answers are rounded."""
-
-RULE = "the gap of the means, against the uncertainty of the answer"
 
 
 @final
@@ -268,7 +266,7 @@ def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
         protected=each.protected,
         pair=each.pair.pair,
         model=each.model,
-        rule=RULE,
+        rule=GAP_RULE,
         distance=Bound(float(np.max(np.abs(each.gap))), far, each.pair.kind),
         kind=each.pair.kind,
         scale=least_scale(length, ratio, up(guess)),

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 LAW_POINTS = 400
 """Points of a drawn density."""
 
+NORMAL_DRAWN = 4.0
+"""A normal law is drawn so many standard deviations to either side."""
+
+NORMAL_COLUMNS = 161
+"""Columns that draw a normal law."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,15 +110,15 @@ class LawDecision:
         Raises
         ------
         LawError
-            If the laws are not on the line with finitely many atoms.
+            If the laws are not of one number.
         MissingExtraError
             If matplotlib is not installed.
         """
-        first, second = self.first, self.second
-        if not (isinstance(first, Atoms) and isinstance(second, Atoms) and first.dimension == 1):
+        first, second = drawable(self.first), drawable(self.second)
+        if first is None or second is None:
             raise LawError(
-                "only laws of one number with finitely many atoms are drawn",
-                found=f"{type(first).__name__} in dimension {first.dimension}",
+                "only laws of one number are drawn",
+                found=f"{type(self.first).__name__} in dimension {self.first.dimension}",
                 remedy="Look at to_json() instead.",
             )
         drawn, known = axes(ax), "from draws" if self.draws else "exact"
@@ -150,6 +156,20 @@ def model_text(model: int, models: int) -> str:
     ('', ', model 2')
     """
     return f", model {model}" if models > 1 else ""
+
+
+def drawable(law: AnswerLaw) -> Atoms | None:
+    """Return the atoms that are drawn for a law, a normal one by its density on a grid; None for several numbers."""
+    if law.dimension > 1:
+        return None
+    if isinstance(law, Atoms):
+        return law
+    deviations = np.linspace(-NORMAL_DRAWN, NORMAL_DRAWN, NORMAL_COLUMNS)
+    spread = float(np.sqrt(law.covariance[0, 0]))
+    if spread == 0:
+        return Atoms(law.mean, [1.0])
+    masses = np.exp(-0.5 * deviations**2)
+    return Atoms(law.mean[0] + spread * deviations, masses / masses.sum())
 
 
 def _noisy_density(law: Atoms, scale: float, noise: str) -> tuple[FloatArray, FloatArray]:

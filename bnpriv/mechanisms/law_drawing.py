@@ -6,7 +6,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.laws import Atoms
-from bnpriv.mechanisms.law_decision import LawDecision, model_text
+from bnpriv.mechanisms.law_decision import LawDecision, drawable, model_text
 from bnpriv.render.document import Figure
 from bnpriv.render.text import number_text, visible
 from bnpriv.render.two_laws import TwoLaws, two_laws
@@ -22,9 +22,9 @@ UNSEEN = 1e-4
 
 
 def law_drawing(decision: LawDecision) -> Figure | None:
-    """Return the drawing, or None for laws that are not on the line with finitely many atoms."""
-    first, second = decision.first, decision.second
-    if not (isinstance(first, Atoms) and isinstance(second, Atoms) and first.dimension == 1):
+    """Return the drawing, or None for laws of several numbers."""
+    first, second = drawable(decision.first), drawable(decision.second)
+    if first is None or second is None:
         return None
     spans = [_span(first), _span(second)]
     low, high = min(a for a, _ in spans), max(b for _, b in spans)

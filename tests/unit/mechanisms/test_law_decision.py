@@ -38,6 +38,21 @@ def test_draws_both_laws_and_both_noisy_densities(mechanism: bp.types.Mechanism,
         assert ((y[1:] + y[:-1]) / 2 * (x[1:] - x[:-1])).sum() == pytest.approx(1, abs=0.07)
 
 
+def test_draws_normal_laws_too() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    pair = bp.laws.Normal(0.0, 4.0), bp.laws.Normal(3.0, 4.0)
+    framework = bp.DistributionPrivacy([pair], source="a fixture")
+    calibration = bp.mechanisms.AttributeGaussianMechanism().calibrate(framework, epsilon=1.0, delta=1e-3)
+    drawn = calibration.certificate.decisions[0].plot()
+    for line in drawn.lines:
+        x, y = line.get_xdata(), line.get_ydata()
+        assert ((y[1:] + y[:-1]) / 2 * (x[1:] - x[:-1])).sum() == pytest.approx(1, abs=0.07)
+    assert "The two laws that decided the noise" in calibration.to_html()
+    fixed = bp.mechanisms.law_decision.drawable(bp.laws.Normal(2.0, 0.0))
+    assert fixed is not None
+    assert fixed.support.tolist() == [2.0]
+
+
 def test_laws_in_space_are_not_drawn() -> None:
     pair = (bp.laws.Atoms([[0, 0], [1, 0]], [0.5, 0.5]), bp.laws.Atoms([[0, 0], [1, 0]], [0.4, 0.6]))
     calibration = bp.WassersteinMechanism().calibrate(bp.DistributionPrivacy([pair], source="a fixture"), epsilon=1.0)
