@@ -24,7 +24,7 @@ LAW_POINTS = 400
 NORMAL_DRAWN = 4.0
 """A normal law is drawn so many standard deviations to either side."""
 
-NORMAL_COLUMNS = 161
+DRAWN_COLUMNS = 161
 """Columns that draw a normal law."""
 
 
@@ -164,7 +164,7 @@ def drawable(law: AnswerLaw) -> Atoms | None:
         return None
     if isinstance(law, Atoms):
         return law
-    deviations = np.linspace(-NORMAL_DRAWN, NORMAL_DRAWN, NORMAL_COLUMNS)
+    deviations = np.linspace(-NORMAL_DRAWN, NORMAL_DRAWN, DRAWN_COLUMNS)
     spread = float(np.sqrt(law.covariance[0, 0]))
     if spread == 0:
         return Atoms(law.mean, [1.0])
