@@ -36,7 +36,7 @@ from bnpriv.studies.records import (
     state_values,
     step_laws,
 )
-from bnpriv.tables.column_laws import NumberLaw
+from bnpriv.tables.column_laws import ColumnLaw, NumberLaw
 from bnpriv.tables.schema import Categorical, Column, Integer, Schema
 
 MadeUpColumns = Mapping[str, NDArray[Any]]
@@ -135,14 +135,18 @@ def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, asked
     model_index(framework.models, asked.model)
     centres, share = normal_parameters(network, asked.secret, asked.model, asked.random)
     # a column about a parameter has the law of its distance from it, which is not clamped
-    spread = {name: dict(cast(NumberLaw, framework.column_laws[name][0]).parameters)["scale"] for name in centres}
+    laws = {name: framework.column_laws[name][0] for name in schema.columns}
     columns = {
-        name: _held(column, centres[name] + spread[name] * asked.random.standard_normal(asked.records))
+        name: _held(column, centres[name] + _deviation(laws[name]) * asked.random.standard_normal(asked.records))
         if name in centres
-        else framework.column_laws[name][0].sample(asked.records, asked.random)
+        else laws[name].sample(asked.records, asked.random)
         for name, column in schema.columns.items()
     }
     return MadeUp(columns=columns, probability=share)
+
+
+def _deviation(law: ColumnLaw) -> float:
+    return dict(cast(NumberLaw, law).parameters)["scale"]
 
 
 @of_parameters.register

@@ -14,7 +14,9 @@ stats = Later("scipy.stats")
 
 def parameters() -> bp.DistributionalAttributePrivacy:
     network = bp.GaussianNetwork.linear(
-        {"income": 100.0, "sat": 640.0}, {"income": 5.0, "sat": 50.0}, {"sat": {"income": 1.0}}
+        {"income": 100.0, "school": 100.0, "sat": 540.0},
+        {"income": 5.0, "school": 1.0, "sat": 50.0},
+        {"sat": {"income": 1.0, "school": 1.0}},
     )
     given = {"income": stats.norm(0, 10), "sat": stats.norm(0, 90)}
     return bp.DistributionalAttributePrivacy(
