@@ -55,6 +55,8 @@ def question(random: np.random.Generator, *, level: str = "records", wide: float
     size = int(random.integers(2, 5))
     names, records = NAMES[:size], int(random.integers(1, 6))
     mean, matrix = random.normal(size=size) * 100, covariance(random, size)
+    if random.random() < 0.3:  # far from 0 doubles are coarse
+        mean = mean + 2.0**36
     deviations = np.sqrt(np.diag(matrix))
     own = None if level == "records" else deviations * random.uniform(0.1, 3, size)
     spread = deviations if own is None else np.hypot(deviations, own)

@@ -113,16 +113,24 @@ class NormalSecret:
         """Return the pair whose values are the farthest apart."""
         return max(self.pairs, key=lambda pair: pair.farthest)
 
-    def ranges(self, law: Translation) -> list[tuple[float, float]]:
-        """Return ranges that hold all values of the secrets that count under a model."""
-        found: list[tuple[float, float]] = []
+    def reach(self, law: Translation) -> list[float]:
+        """Return how far from its mean the number may be under the secrets that count under a model, at the ends."""
+        found: list[float] = []
         for pair in self.pairs:
             if isinstance(pair, ValuesApart):
-                far, centre = REACH * law.deviation + pair.farthest, law.centre + self.constant
-                found.append((centre - far, centre + far))
+                far = REACH * law.deviation + pair.farthest
+                found += [-far, far]
             else:
-                found += [value_range(side) for side in (pair.first, pair.second)]
+                ends = (end for side in (pair.first, pair.second) for end in value_range(side))
+                found += [end - law.centre - self.constant for end in ends]
         return found
+
+    def offsets(self, law: Translation) -> tuple[float, float]:
+        """Return how far from its mean the two values are that are farthest apart."""
+        pair, at = self.farthest, law.centre + self.constant
+        # far from 0 a mean of the two values would lose their distance
+        first, second = farthest_values(pair, 0.0 if isinstance(pair, ValuesApart) else at)
+        return (first, second) if isinstance(pair, ValuesApart) else (first - at, second - at)
 
 
 @final
@@ -197,9 +205,9 @@ class NormalLaws:
     def _pair(self, secret: NormalSecret, model: int) -> LawPair:
         """Return the laws of the answer under the two secrets that are the farthest apart."""
         law, pair = self._law(secret, model), secret.farthest
-        matrix, at = self.linear.matrix, law.centre + secret.constant
+        matrix = self.linear.matrix
         base = matrix @ law.mean + np.array([float(shift) for shift in self.linear.constant])
-        centres = [base + matrix @ law.slope * (value - at) for value in farthest_values(pair, at)]
+        centres = [base + matrix @ law.slope * offset for offset in secret.offsets(law)]
         covariance = self._covariance(law, secret, model)
         if self._independent(secret):
             law_of_both = Normal(base, covariance)
@@ -214,7 +222,7 @@ class NormalLaws:
             rounding=up(self.rounding + unsure),
             kind="certified",
             departure=Departure(
-                mass=self._clamped(secret, law),
+                mass=self._clamped(secret, law, model),
                 moves=moves * (1 + 16 * len(self.linear.columns) * UNIT_ROUNDOFF),
             ),
         )
@@ -246,18 +254,20 @@ class NormalLaws:
         """Return the variance of a record about the parameter of its column, for every queried column."""
         return np.array([0.0 if self.own is None else self.own[name] for name in self.linear.columns])
 
-    def _clamped(self, secret: NormalSecret, law: Translation) -> float:
+    def _clamped(self, secret: NormalSecret, law: Translation, model: int) -> float:
         """Return the largest probability, under a secret, that any record is clamped in any queried column."""
         from scipy.special import ndtr
 
-        total, at = 0.0, law.centre + secret.constant
+        total, means = 0.0, dict(zip(self.network.attributes, self.network.mean[model].tolist(), strict=True))
+        # the terms of the secret's mean may cancel what they carry
+        at = abs(secret.constant) + sum(abs(float(weight) * means[name]) for name, weight in secret.weights.items())
         spread = np.sqrt(law.spread**2 + self._own) * (1 + 8 * UNIT_ROUNDOFF)
-        ends = [end for ends in secret.ranges(law) for end in ends]
         for k, name in enumerate(self.linear.columns):
             column, worst = numeric(name, self.form.schema), 0.0
-            for value in ends:
-                centre = law.mean[k] + law.slope[k] * (value - at)
-                off = abs(value - at) * law.slope_error[k] + 8 * UNIT_ROUNDOFF * (abs(centre) + abs(value))
+            for offset in secret.reach(law):
+                centre = law.mean[k] + law.slope[k] * offset
+                lost = 64 * len(self.network.attributes) * UNIT_ROUNDOFF * (at + abs(offset))
+                off = abs(offset) * law.slope_error[k] + abs(law.slope[k]) * lost + 8 * UNIT_ROUNDOFF * abs(centre)
                 gaps = np.array([column.upper - centre - off, centre - column.lower - off]) / spread[k]
                 tails = cast(FloatArray, ndtr(-gaps))
                 worst = max(worst, 1.0 if gaps.min() <= 0 else float(tails.sum()))
