@@ -118,35 +118,8 @@ def checked_relaxation(value: object) -> float:
     return found
 
 
-def relaxed_guarantee(epsilon: float, delta: float, level: float, closeness: float) -> tuple[float, float]:
-    """Return the guarantee for laws that are close to others, for which (epsilon, delta) holds.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The guarantee for the laws that stand for the others.
-    level, closeness : float
-        After the noise, each law and the one that stands for it are (level, closeness)-close, in both directions.
-
-    Returns
-    -------
-    tuple of two float
-
-    Notes
-    -----
-    docs/claims/normal_approximations.md. Chen, Ohrimenko (AISTATS 2023), theorem 4.6.
-
-    Examples
-    --------
-    >>> epsilon, delta = relaxed_guarantee(1.0, 1e-3, 0.0, 0.01)
-    >>> epsilon, round(delta, 4)
-    (1.0, 0.0382)
-    """
-    return epsilon + 2 * level, (1 + math.exp(epsilon + level)) * closeness + math.exp(level) * delta
-
-
 def delta_left(epsilon: float, delta: float, level: float, closeness: float) -> float:
-    """Return the delta that is left for the laws that stand for others: `relaxed_guarantee` the other way round.
+    """Return the delta that is left for laws that stand for others, once it is paid for that they are not the same.
 
     Parameters
     ----------
@@ -158,6 +131,16 @@ def delta_left(epsilon: float, delta: float, level: float, closeness: float) -> 
     -------
     float
         Rounded down; not above 0 if nothing is left.
+
+    Notes
+    -----
+    docs/claims/normal_approximations.md. Chen, Ohrimenko (AISTATS 2023), theorem 4.6: with delta' for the laws that
+    stand for the others the guarantee needs ``(1 + exp(epsilon - level)) closeness + exp(level) delta'``.
+
+    Examples
+    --------
+    >>> round(delta_left(1.0, 0.0382, 0.0, 0.01), 4)
+    0.001
     """
     factor = math.exp(epsilon - level) if epsilon < MOST_RELAXED else math.inf
     spent = (1 + factor) * closeness * (1 + 1e-12) if closeness else 0.0

@@ -77,7 +77,7 @@ class NormalPair(NamedTuple):
         return covariance_departure(self.first, self.second) / 2
 
 
-def normal_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
+def nearly_normal_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
     """Return all pairs of laws, or why they are not normal laws with one covariance in each pair.
 
     Parameters
@@ -88,22 +88,8 @@ def normal_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
     Returns
     -------
     list of NormalPair, or Refusal
-        Over all protected attributes and models.
-    """
-    found = law_pairs(evidence)
-    if isinstance(found, Refusal):
-        return found
-    for each in found:
-        refusal = normal_refusal(each)
-        if refusal is not None:
-            return refusal
-    return found
-
-
-def nearly_normal_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
-    """Return all pairs as `normal_pairs` does, and also those of tables whose answers are normal but for a departure.
-
-    Whoever asks pays for the departure: docs/claims/normal_records.md.
+        Over all protected attributes and models; also those of tables, whose answers are normal but for a departure
+        that whoever asks pays for: docs/claims/normal_records.md.
     """
     found = law_pairs(evidence)
     if isinstance(found, Refusal):

@@ -15,7 +15,7 @@ import bnpriv.mechanisms.approximations as approximations
 from bnpriv.divergences.approximation import NormalMixture, mixture_excess, normal_excess_bound
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.laws import Atoms, Normal
-from bnpriv.mechanisms.approximations import relaxed_guarantee
+from bnpriv.mechanisms.approximations import delta_left
 
 Mechanism = bp.mechanisms.AttributeGaussianMechanism
 Law = Atoms | Normal
@@ -67,9 +67,11 @@ def test_the_published_theorem_is_false_and_this_one_holds() -> None:
     # moving a tail of mass eta is closeness (0, eta) in both directions
     published = epsilon, delta + eta
     assert under_first > math.exp(published[0]) * under_second + published[1]
-    ours = relaxed_guarantee(epsilon, delta, 0.0, eta)
-    assert ours == (1.0, pytest.approx(0.0382, abs=5e-5))
-    assert under_first <= math.exp(ours[0]) * under_second + ours[1]
+    ours = (1 + math.exp(epsilon)) * eta + delta
+    assert ours == pytest.approx(0.0382, abs=5e-5)
+    assert delta_left(epsilon, ours, 0.0, eta) == pytest.approx(delta, rel=1e-9)
+    assert delta_left(epsilon, delta + eta, 0.0, eta) < 0  # what the published theorem allows is not enough
+    assert under_first <= math.exp(epsilon) * under_second + ours
 
 
 def moved_tail() -> tuple[list[tuple[Atoms, Atoms]], list[tuple[Normal, Normal]]]:
