@@ -87,8 +87,8 @@ def _plausible(secrets: tuple[NormalSecret, ...]) -> tuple[str, ...]:
     if not any(isinstance(pair, ValuesApart) for secret in secrets for pair in secret.pairs):
         return ()
     return (
-        f"Of two values at most so far apart one lies within {REACH:g} deviations of what the model expects. Others, "
-        "whose probability is below 1e-13, are hidden only by noise that is for the distance alone.",
+        f"One of the two values of a protected pair lies within {REACH:g} deviations of what the model expects. Pairs "
+        "further away, with a probability below 1 in 10 trillion, are hidden only by noise for the distance alone.",
     )
 
 

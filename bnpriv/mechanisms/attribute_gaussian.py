@@ -34,6 +34,7 @@ from bnpriv.mechanisms.search import found_scale, least_scale
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.queries.base import Query
+from bnpriv.render.text import upper_chance
 
 CLAMPED = Refusal(
     required="delta must be above what clamped records may tell",
@@ -221,7 +222,7 @@ class AttributeGaussianMechanism(Mechanism):
             claim="normal_approximations.md",
         )
         closeness = max(outcome.closeness for outcome in outcomes)
-        note = f"Normal laws stand for those of the answer: with the noise they are ({level:g}, {closeness:.3g})-close."
+        note = f"Normal laws stand for those of the answer: with the noise they are ({level:g}, {upper_chance(closeness)})-close."
         certificate = replace(certificate, notes=(*certificate.notes, note))
         return _noise(scale, evidence), certificate, max(outcome.delta for outcome in outcomes)
 

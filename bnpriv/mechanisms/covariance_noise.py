@@ -28,6 +28,7 @@ from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import answer_range
+from bnpriv.render.text import upper_chance
 from bnpriv.tables.schema import Schema
 
 TAIL_SHARE = 2.0**-40
@@ -162,14 +163,14 @@ class NormalQuestion:
         if not delta > 0:
             return Refusal(
                 required="delta must cover how far the laws of the answer are from normal ones with one covariance",
-                found=f"laws that are ({level:g}, {closeness:.3g})-close to such",
+                found=f"laws that are ({level:g}, {upper_chance(closeness)})-close to such",
                 remedy="Choose a larger relaxation, or use AttributeGaussianMechanism(relaxation=...).",
             )
         stand = [
             each.laws._replace(pair=replace(each.laws.pair, first=each.normals[0], second=each.normals[1]))
             for each in found
         ]
-        note = f"Normal laws stand for those of the answer, to which they are ({level:g}, {closeness:.3g})-close."
+        note = f"Normal laws stand for those of the answer, to which they are ({level:g}, {upper_chance(closeness)})-close."
         budget = self._for(evidence, stand, epsilon, delta)
         return budget if isinstance(budget, Refusal) else budget._replace(notes=(note,))
 

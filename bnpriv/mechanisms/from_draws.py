@@ -12,6 +12,7 @@ from bnpriv.laws.draws import draws_needed, missed
 from bnpriv.networks import Sampling
 from bnpriv.networks.density import MOST_DRAWS
 from bnpriv.render import number_text
+from bnpriv.render.text import full_text, rough_text
 
 CALIBRATIONS = 3
 """Calibrations of one question that share draws: TightMechanism with two laws of noise, and WassersteinMechanism.
@@ -83,7 +84,7 @@ def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal
         return None
     return Refusal(
         required=f"what {sampling.draws:,} draws may miss with confidence {100 * sampling.confidence:g} % must be "
-        f"below delta, {delta:.3g}",
+        f"below delta, {full_text(delta)}",
         found=_found(error, evidence),
         remedy=_more_draws(draws_needed(delta / (1 + DELTA_MARGIN), share, ratio)),
     )
@@ -93,14 +94,20 @@ def _found(error: float, evidence: Laws) -> str:
     plain = plain_laws(evidence)
     assert isinstance(plain, SampledLaws)
     records = plain.forward.form.schema.records
-    above = f", which passes one over the number of records, {1 / records:.3g}, too" if error >= 1 / records else ""
+    above = (
+        f", which passes one over the number of records, {number_text(1 / records)}, too"
+        if error >= 1 / records
+        else ""
+    )
     return f"{number_text(error)}{above}"
 
 
 def _more_draws(needed: int) -> str:
     instead = "Or leave out the confidence, for an estimate."
     if needed > MOST_DRAWS:
-        return f"It takes {needed:.3g} draws, above the limit of {MOST_DRAWS:,}: ask for a larger delta. {instead}"
+        return (
+            f"It takes {rough_text(needed)} draws, above the limit of {MOST_DRAWS:,}: ask for a larger delta. {instead}"
+        )
     return f"Take at least {needed:,} draws, better four times as many: network.with_sampling(draws=...). {instead}"
 
 

@@ -13,6 +13,7 @@ from bnpriv.divergences import GaussianConstant, gaussian_ratio
 from bnpriv.errors import Refusal
 from bnpriv.evidence import LawPair, Laws
 from bnpriv.laws import Normal
+from bnpriv.render.text import full_text, number_text
 
 SAME_COVARIANCE = 1e-12
 """How far two covariances may be apart, relative to themselves, and still be called one; what it costs is paid."""
@@ -231,7 +232,7 @@ def normal_ratio(
         return gaussian_ratio(epsilon, left, constant)
     return Refusal(
         required="delta must cover that the covariances of a pair differ by rounding",
-        found=f"delta {delta:g} for a difference of {departure:.3g} in total variation",
+        found=f"delta {full_text(delta)} for a difference of {number_text(departure, 3)} in total variation",
         remedy="Declare one covariance for both laws of a pair, or ask for a larger delta.",
     )
 

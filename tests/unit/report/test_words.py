@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import bnpriv as bp
 from bnpriv.frameworks.guarantee import belief_fact
 from bnpriv.mechanisms.verdict import arithmetic_text
+from bnpriv.networks.reading import NodeReading, Reading
 from bnpriv.render.bars import cut_text
-from bnpriv.render.text import number_text, upper_text
+from bnpriv.render.document import Block, Paragraph, Section
+from bnpriv.render.text import number_text, upper_chance, upper_text
+from bnpriv.report.sections.reading import MOST_VARIABLES, reading_section
 from tests import kinds
 
 NAMES = tuple(kinds.KINDS)
@@ -124,3 +130,71 @@ def test_reached_at_heads_no_empty_column() -> None:
 def test_a_tradeoff_says_never_once() -> None:
     said = str(BUILT["gaussian"].tradeoff)
     assert said.count("Even at epsilon") == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_are_written_as_people_write_them_and_answers_are_sentences(name: str) -> None:
+    said = texts(name) + str(bp.influence_report(BUILT[name].framework))
+    assert not re.search(r"\de[-+]?\d", said)
+    assert ".;" not in said
+    for riddle in ("infinite nats", "the two declared ones", "excess", "change inf"):
+        assert riddle not in said
+    for row in (*BUILT[name].report.document.facts, *BUILT[name].plan.best.document.facts):
+        for line in row.lines:
+            if isinstance(line, str) and row.question != "Source of the model":
+                assert line[0].isupper(), line
+                assert line.endswith("."), line
+    for paragraph in paragraphs(BUILT[name].report.document.sections):
+        assert not paragraph.startswith(("what ", "the ")), paragraph
+
+
+def paragraphs(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the paragraphs of a document that hold no names apart."""
+    for block in blocks:
+        if isinstance(block, Section):
+            yield from paragraphs(block.blocks)
+        elif isinstance(block, Paragraph) and isinstance(block.text, str):
+            yield block.text
+
+
+def test_a_small_probability_is_said_as_one_in_so_many_and_never_too_small() -> None:
+    scales = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
+    random = np.random.default_rng(5)
+    for chance in (*10.0 ** random.uniform(-12, -3, 300), 1e-3, 9.99999e-4, 1e-6, 2.5e-4, 1e-9):
+        said = upper_chance(float(chance))
+        if said.startswith("1 in "):
+            number, *word = said.removeprefix("1 in ").replace(",", "").split()
+            share = 1 / (float(number) * (scales[word[0]] if word else 1))
+        else:
+            share = float(said)
+        assert chance * (1 - 1e-9) <= share <= chance * 1.02
+    assert upper_chance(1e-300) == "under 1 in a trillion"
+    assert (upper_chance(0.0), upper_chance(1.0), upper_chance(1e-6)) == ("0", "1", "1 in 1 million")
+
+
+def test_what_was_asked_is_spelled_out() -> None:
+    guarantee = bp.plan(BUILT["gaussian"].framework, BUILT["gaussian"].query, 1.0, 1e-6).best.guarantee
+    assert guarantee.document.headline == "Guarantee of epsilon 1, delta 0.000001 for income"
+    assert "2.72 p + 0.000001 under the other" in guarantee.sentence
+    assert belief_fact(guarantee).lines == (
+        "Even odds between the two secrets of a pair become at most 5.44 to 1, that is 84.5 % for one of them, except "
+        "with probability at most 1 in 500,000.",
+    )
+
+
+def test_which_models_an_observer_may_hold_is_assumed_once() -> None:
+    report = BUILT["interval"].report
+    assert sum("within the declared intervals" in line for line in report.assumptions) == 1
+    assert any("within the declared intervals" in line for line in BUILT["interval"].plan.best.certificate.assumptions)
+
+
+def test_a_long_table_of_variables_is_cut_and_the_rest_counted() -> None:
+    nodes = tuple(
+        NodeReading(name=f"x{k}", law="Normal", role="parameter", treatment="quadrature", reason="declared")
+        for k in range(MOST_VARIABLES + 3)
+    )
+    network = replace(BUILT["density"].framework.network, reading=Reading(nodes=nodes))
+    section = reading_section(bp.influence_report(network, protect={"income": bp.pairs((0, 1))}))
+    assert section is not None
+    (table,) = section.blocks
+    assert (len(table.rows), table.more) == (MOST_VARIABLES, "3 more variables.")
