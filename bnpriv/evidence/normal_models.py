@@ -87,7 +87,7 @@ def _plausible(secrets: tuple[NormalSecret, ...]) -> tuple[str, ...]:
     if not any(isinstance(pair, ValuesApart) for secret in secrets for pair in secret.pairs):
         return ()
     return (
-        f"One of the two values of a protected pair lies within {REACH:g} deviations of what the model expects. Pairs "
+        f"At least one value of a protected pair lies within {REACH:g} deviations of what the model expects. Pairs "
         "further away, with a probability below 1 in 10 trillion, are hidden only by noise for the distance alone.",
     )
 

@@ -222,7 +222,8 @@ class AttributeGaussianMechanism(Mechanism):
             claim="normal_approximations.md",
         )
         closeness = max(outcome.closeness for outcome in outcomes)
-        note = f"Normal laws stand for those of the answer: with the noise they are ({level:g}, {upper_chance(closeness)})-close."
+        close = f"({level:g}, {upper_chance(closeness)})-close"
+        note = f"Normal laws stand for those of the answer: with the noise they are {close}."
         certificate = replace(certificate, notes=(*certificate.notes, note))
         return _noise(scale, evidence), certificate, max(outcome.delta for outcome in outcomes)
 

@@ -170,7 +170,8 @@ class NormalQuestion:
             each.laws._replace(pair=replace(each.laws.pair, first=each.normals[0], second=each.normals[1]))
             for each in found
         ]
-        note = f"Normal laws stand for those of the answer, to which they are ({level:g}, {upper_chance(closeness)})-close."
+        close = f"({level:g}, {upper_chance(closeness)})-close"
+        note = f"Normal laws stand for those of the answer, to which they are {close}."
         budget = self._for(evidence, stand, epsilon, delta)
         return budget if isinstance(budget, Refusal) else budget._replace(notes=(note,))
 
