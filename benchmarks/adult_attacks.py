@@ -20,6 +20,9 @@ INFORMED = 500
 STEPS = np.array([0.01, 0.01, 1.0, 1.0, 0.01])
 """Every part of the answer is a whole number of these: means of 100 whole numbers, and counts."""
 
+MOST_COUNTED = 100
+"""Records of a table."""
+
 Name = TypeVar("Name", bound=Hashable)
 
 Answers = tuple[FloatArray, FloatArray]
@@ -87,28 +90,29 @@ def as_published(answers: Answers, covariances: Mapping[Name, FloatArray]) -> di
     return {name: float(np.mean(each)) for name, each in right.items()}
 
 
-def whole_steps(answers: Answers, laws: Sequence[Normal], covariance: FloatArray) -> float:
-    """Return how often an attacker is right who knows that answers are whole numbers of steps.
+def whole_steps(answers: Answers, laws: Sequence[Normal], covariance: FloatArray) -> tuple[float, float]:
+    """Return how often an attacker is right who knows of whole numbers of steps, and how often he finds the answer.
 
     For noise in nearly one direction: along it only some answers are whole, and these are weighed by both laws.
     """
     random = np.random.default_rng(SEED)
-    right: list[float] = []
+    right, found = list[bool](), list[bool]()
     for place, exact in enumerate(answers):
         seen = exact[:INFORMED] + random.standard_normal((INFORMED, len(covariance))) @ root(covariance)
-        for value in seen:
+        for value, truth in zip(seen, exact, strict=False):
             possible = _whole_near(value, np.linalg.eigh(covariance)[1][:, -1])
             near = log_density(value - possible, np.zeros(len(value)), covariance)
-            one, other = (np.logaddexp.reduce(near + log_density(possible, law.mean, law.covariance)) for law in laws)
-            right.append(float((one > other) == (place == 0)))
-    return float(np.mean(right))
+            one, other = (near + log_density(possible, law.mean, law.covariance) for law in laws)
+            right.append((np.logaddexp.reduce(one) > np.logaddexp.reduce(other)) == (place == 0))
+            likeliest = possible[np.argmax(np.logaddexp(one, other))]
+            found.append(bool(np.all(np.abs(likeliest - truth) < STEPS / 2)))
+    return float(np.mean(right)), float(np.mean(found))
 
 
-def _whole_near(value: FloatArray, direction: FloatArray, reach: int = 40, around: int = 1) -> FloatArray:
+def _whole_near(value: FloatArray, direction: FloatArray, around: int = 1) -> FloatArray:
     """Return whole answers near the line through a released one, shape (answers, parts)."""
     lead = int(np.argmax(np.abs(direction) / STEPS * (STEPS == 1)))
-    counts = np.round(value[lead]) + np.arange(-reach, reach + 1)
-    counts = counts[counts >= 0]
+    counts = np.arange(MOST_COUNTED + 1)
     line = value + np.outer((counts - value[lead]) / direction[lead], direction)
     sides = [np.zeros(1) if k == lead else np.arange(-around, around + 1) for k in range(len(value))]
     moves = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(value))

@@ -41,15 +41,16 @@ Key = tuple[float, float]
 
 M = bp.mechanisms
 TEXTBOOK: Mapping[str, Any] = {"constant": "textbook", "beyond_proof": True}
+EQUAL: Mapping[str, Any] = {"weights": (1.0,) * 5}
 PUBLISHED: Mapping[str, Mechanism] = {
-    "ExpM (L)": M.ExpectedValueMechanism(),
-    "ExpM (G)": M.ExpectedValueMechanism(noise="gaussian", **TEXTBOOK),
+    "ExpM (L)": M.ExpectedValueMechanism(**EQUAL),
+    "ExpM (G)": M.ExpectedValueMechanism(noise="gaussian", **TEXTBOOK, **EQUAL),
     "EigM (G)": M.EigenvectorMechanism(**TEXTBOOK),
     "DauM (G)": M.DirectionalUncertaintyMechanism(**TEXTBOOK),
 }
 HERE: Mapping[str, Mechanism] = {
-    "ExpM (G), analytic": M.ExpectedValueMechanism(noise="gaussian"),
-    "AttributeGaussian, analytic": M.AttributeGaussianMechanism(),
+    "ExpM (G), analytic": M.ExpectedValueMechanism(noise="gaussian", **EQUAL),
+    "AttributeGaussian, analytic": M.AttributeGaussianMechanism(**EQUAL),
     "EigM (G), analytic": M.EigenvectorMechanism(),
     "DirM (G), analytic": M.DirectionalMechanism(noise="gaussian"),
     "DauM (G), analytic": M.DirectionalUncertaintyMechanism(),
@@ -132,7 +133,7 @@ def group_error(epsilon: float) -> float:
     """Return the mean 2-norm error of group privacy, with the analytic constant."""
     query = bp.parse_query(QUERY)
     framework = bp.DistributionPrivacy([laws("income")], query=query, schema=schema(), source="1994 census")
-    mechanism = M.GroupPrivacyMechanism(noise="gaussian")
+    mechanism = M.GroupPrivacyMechanism(noise="gaussian", **EQUAL)
     return mechanism.calibrate(framework, epsilon=epsilon, delta=DELTA).expected_error
 
 
