@@ -56,6 +56,9 @@ class DirectionalMechanism(Mechanism):
         holds.
     large_delta : bool
         Waive the refusal of a delta of one over the number of records or more.
+    nearly : bool
+        Also serve laws of finitely many answers that are translations only nearly: noise in all directions hides how
+        far mass must move from one to the other, moved by the gap of the means.
     weights : sequence of float, optional
         None: noise along directions has a shape of its own.
 
@@ -66,7 +69,7 @@ class DirectionalMechanism(Mechanism):
 
     Notes
     -----
-    docs/claims/directional.md. Theorem 4.3 of Chen, Ohrimenko, "Protecting Global Properties of Datasets with
+    docs/claims/directional.md. Theorems 4.3 and 4.7 of Chen, Ohrimenko, "Protecting Global Properties of Datasets with
     Distribution Privacy Mechanisms" (AISTATS 2023).
 
     Examples
@@ -84,6 +87,7 @@ class DirectionalMechanism(Mechanism):
     constant: GaussianConstant = "analytic"
     beyond_proof: bool = False
     large_delta: bool = False
+    nearly: bool = False
     claim: ClassVar[str] = "directional.md"
     fixed_shape: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian"), "constant": CONSTANTS}
@@ -125,6 +129,7 @@ class DirectionalMechanism(Mechanism):
             delta=delta,
             noise=self.noise,
             constant=self.constant,
+            nearly=self.nearly,
         )
 
 
@@ -176,7 +181,7 @@ class _Shape:
     def laplace_scale(self, each: MovedLaw, share: float = LEAST_SHARE) -> float:
         """Return the scale that a pair needs along the directions if a share is kept for the last step, rounded up."""
         along = np.abs(self.rows @ each.gap) + np.abs(self.rows) @ each.aside
-        rounding = len(self.rows) * (each.pair.rounding + 8 * UNIT_ROUNDOFF * float(np.abs(each.gap).sum()))
+        rounding = len(self.rows) * (each.rounding + 8 * UNIT_ROUNDOFF * float(np.abs(each.gap).sum()))
         return scale_for(float(along.sum()) + rounding, self.ratio * (1 - share))
 
     def gaussian_scale(self, each: MovedLaw) -> float:
@@ -188,7 +193,7 @@ class _Shape:
         sizes, along = np.abs(self.rows), np.abs(self.rows @ each.gap)
         across = np.abs(each.gap - self.rows.T @ (self.rows @ each.gap))
         across += 16 * UNIT_ROUNDOFF * (np.abs(each.gap) + sizes.T @ along)
-        return across + each.aside + sizes.T @ (sizes @ each.aside) + (1 + len(sizes)) * each.pair.rounding
+        return across + each.aside + sizes.T @ (sizes @ each.aside) + (1 + len(sizes)) * each.rounding
 
     def laplace(self) -> Noise:
         """Return Laplace noise along the directions, with the best of several shares for the last step."""
@@ -211,29 +216,33 @@ class _Shape:
         )
 
     def gaussian(self, log_tail: float) -> Noise:
-        """Return Gaussian noise along the directions."""
+        """Return Gaussian noise along the directions, with the best of several shares for the last step."""
         size = self.rows.shape[1]
         if len(self.rows) == size:
             far = max(each.farthest(2) + each.pair.rounding for each in self.moved)
             return Gaussian(scale_for(far, self.ratio), size)
+        shares = (LAST_SHARE * 4**k for k in range(5))
+        return min((self._gaussian(log_tail, share) for share in shares), key=lambda noise: noise.error().upper)
+
+    def _gaussian(self, log_tail: float, share: float) -> CorrelatedGaussian:
         needed = max(map(self.gaussian_scale, self.moved)) ** 2 * self.rows.T @ self.rows
         needed = (needed + needed.T) / 2
-        dithers = self._dithers(needed, log_tail)
+        dithers = self._dithers(needed, log_tail, share)
         # half of the variance that is drawn last hides what gaps have across the directions, half of it rounding
         places = np.flatnonzero(dithers > 0)
         spread = np.diag(np.square(dithers[places]) / 2)
         gaps = [Gap(each.gap[places], spread) for each in self.moved]
         inner = np.ix_(places, places)
         larger = needed.copy()
-        larger[inner] = repaired(needed[inner], gaps, self.ratio * kept(LAST_SHARE))
-        return CorrelatedGaussian(larger, np.maximum(dithers, self._dithers(larger, log_tail)).tolist())
+        larger[inner] = repaired(needed[inner], gaps, self.ratio * kept(share))
+        return CorrelatedGaussian(larger, np.maximum(dithers, self._dithers(larger, log_tail, share)).tolist())
 
-    def _dithers(self, needed: FloatArray, log_tail: float) -> FloatArray:
+    def _dithers(self, needed: FloatArray, log_tail: float, share: float) -> FloatArray:
         """Return the deviations of what is drawn last."""
         plain = CorrelatedGaussian(needed)
-        moved = np.max([each.aside + each.pair.rounding for each in self.moved], axis=0)
+        moved = np.max([each.aside + each.rounding for each in self.moved], axis=0)
         moved = moved + 2 * plain.moved(self.reach.tolist(), log_tail)
         # numbers that no direction moves, and no gap, need no noise
         moved[(np.diag(needed) == 0) & (moved == 0)] = 0.0
-        per_move = math.sqrt(2 * len(moved)) / (LAST_SHARE * self.ratio) * (1 + 16 * UNIT_ROUNDOFF)
+        per_move = math.sqrt(2 * len(moved)) / (share * self.ratio) * (1 + 16 * UNIT_ROUNDOFF)
         return np.maximum(plain.dithers, moved * per_move)

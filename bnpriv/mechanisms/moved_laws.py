@@ -39,6 +39,8 @@ class MovedQuestion:
     noise : {"laplace", "gaussian"}
     constant : {"analytic", "textbook", "lecture"}
         Of Gaussian noise.
+    nearly : bool
+        Whether laws are served, too, that are translations but for a distance.
     """
 
     framework: Framework
@@ -47,6 +49,7 @@ class MovedQuestion:
     delta: float
     noise: TranslationNoise
     constant: GaussianConstant
+    nearly: bool = False
 
     @property
     def norm(self) -> int:
@@ -69,7 +72,7 @@ class MovedQuestion:
         evidence = laws(self.framework, self.query)
         if isinstance(evidence, Refusal):
             return evidence
-        moved = translations(evidence)
+        moved = translations(evidence, nearly=self.nearly)
         return moved if isinstance(moved, Refusal) else (evidence, moved)
 
     def answered(self) -> tuple[Laws, list[MovedLaw], float]:
@@ -106,7 +109,7 @@ class MovedQuestion:
     def free(self, moved: Sequence[MovedLaw]) -> bool:
         """Return whether all laws of a pair are the same, and rounding costs nothing without noise."""
         same = all(each.farthest(2) == 0 and each.masses + each.uneven == 0 for each in moved)
-        exact = declares_normal_laws(self.framework) or all(each.pair.rounding == 0 for each in moved)
+        exact = declares_normal_laws(self.framework) or all(each.rounding == 0 for each in moved)
         return same and exact
 
     def spent(self, moved: Sequence[MovedLaw], scale: float) -> float:

@@ -9,10 +9,11 @@ from typing import final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.errors import Refusal
+from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import LawPair, Laws
 from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, normal_refusal
+from bnpriv.transport import check_pairs, tolerance, w_infinity
 
 SHIFT_ROUNDING = 2.0**-50
 """By how much atoms may leave a translation, relative to their size: as much as rounding them may do."""
@@ -40,6 +41,8 @@ class MovedLaw:
         most, whatever is clamped.
     masses : float
         By how much the logs of the masses may differ.
+    away : float
+        By how much, in the 1-norm, some pairing of the two laws leaves the shift; 0 for translations.
     uneven : float
         How far apart the two normal laws may be in total variation because their covariances differ by rounding.
     """
@@ -50,6 +53,7 @@ class MovedLaw:
     shifts: FloatArray
     masses: float
     uneven: float
+    away: float = 0.0
 
     @property
     def gap(self) -> FloatArray:
@@ -62,19 +66,26 @@ class MovedLaw:
         off = np.abs(self.shifts - self.gap).max(axis=0)
         return (off + 2 * UNIT_ROUNDOFF * np.abs(self.shifts).max(axis=0)) * (1 + 8 * UNIT_ROUNDOFF)
 
+    @property
+    def rounding(self) -> float:
+        """How far apart, in the 1-norm, two answers may be besides the shift."""
+        return self.pair.rounding + self.away
+
     def farthest(self, norm: int) -> float:
         """Return how far any mass moves, rounded up."""
-        far = float(np.linalg.norm(self.shifts, norm, axis=1).max())
+        far = float(np.linalg.norm(self.shifts, norm, axis=1).max()) + self.away
         return far * (1 + 4 * (self.shifts.shape[1] + 2) * UNIT_ROUNDOFF)
 
 
-def translations(evidence: Laws) -> list[MovedLaw] | Refusal:
+def translations(evidence: Laws, *, nearly: bool = False) -> list[MovedLaw] | Refusal:
     """Return all pairs as translations, or by how much a pair fails to be one.
 
     Parameters
     ----------
     evidence : Laws
         As `bnpriv.evidence.laws` returns them.
+    nearly : bool
+        Whether atoms are taken, too, that are translations but for a distance.
 
     Returns
     -------
@@ -86,6 +97,8 @@ def translations(evidence: Laws) -> list[MovedLaw] | Refusal:
     moved: list[MovedLaw] = []
     for each in found:
         one = _of_normal(each) if isinstance(each.pair.first, Normal) else _of_atoms(each)
+        if isinstance(one, Refusal) and nearly and isinstance(each.pair.first, Atoms) and each.pair.sampled is None:
+            one = _nearly(each)
         if isinstance(one, Refusal):
             return one
         moved.append(one)
@@ -134,6 +147,31 @@ def _of_atoms(each: NormalPair) -> MovedLaw | Refusal:
         shifts=shifts,
         masses=math.nextafter(masses + first.error + second.error, math.inf),
         uneven=0.0,
+    )
+
+
+def _nearly(each: NormalPair) -> MovedLaw | Refusal:
+    """Return the gap of the means, and how far mass must move from one law to the other moved by it: Thm 4.7."""
+    first, second = each.pair.first, each.pair.second
+    assert isinstance(first, Atoms)
+    assert isinstance(second, Atoms)
+    gap = first.mean - second.mean
+    points = second.points + gap
+    try:
+        moved = Atoms.from_logs(points, second.logs, second.error)
+        check_pairs(first, moved)
+    except SizeError as error:
+        return Refusal.of(error)
+    sizes = np.abs(second.points).max(axis=0) + np.abs(gap)
+    slack = tolerance(first, moved)
+    return MovedLaw(
+        pair=each.pair,
+        protected=each.protected,
+        model=each.model,
+        shifts=gap[None, :],
+        masses=math.inf if slack >= 1 else -math.log1p(-slack) * (1 + 2.0**-40),
+        uneven=0.0,
+        away=w_infinity(first, moved, 1).upper + float(sizes.sum()) * 2 * UNIT_ROUNDOFF,
     )
 
 

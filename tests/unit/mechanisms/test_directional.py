@@ -176,6 +176,43 @@ def test_random_gaps_are_private(seed: int) -> None:
         assert max(squared_length(gap, half, main) for gap in gaps) <= ratio
 
 
+# --- laws that are translations only nearly ---------------------------------------------------------------------------
+
+
+def test_what_leaves_a_translation_is_hidden_in_all_directions() -> None:
+    """Two atoms that are off the gap by .05; the loss of the exact densities on a grid of outputs, by plain sums."""
+    first = Atoms([[0.0, 0.0], [1.0, 2.0]], [0.5, 0.5])
+    second = Atoms([[3.0, 4.05], [4.05, 6.0]], [0.5, 0.5])
+    framework = bp.DistributionPrivacy([(first, second)], source="a textbook")
+    assert "leave it by" in LAPLACE.supports(framework, epsilon=1.0).found
+    noise = DirectionalMechanism(nearly=True).calibrate(framework, epsilon=1.0).noise
+    assert isinstance(noise, DirectionalLaplace)
+    assert min(noise.dithers) > 0.05
+    assert 5 < noise.scale < 8
+    direction, worst = np.array(noise.directions[0]), 0.0
+    steps = np.linspace(-40 * noise.scale, 40 * noise.scale, 40_001)
+    for output in np.random.default_rng(5).normal(size=(150, 2)) * 10 + [2, 3]:
+        logs = []
+        for law in (first, second):
+            density = 0.0
+            for point in law.points:
+                left = output - point - steps[:, None] * direction
+                inner = np.abs(left / np.array(noise.dithers)).sum(axis=1) + np.abs(steps) / noise.scale
+                density += math.exp(-inner.min()) * float(np.exp(inner.min() - inner).sum())
+            logs.append(math.log(density))
+        worst = max(worst, abs(logs[0] - logs[1]))
+    assert 0.3 < worst <= 1.0
+    gaussian = DirectionalMechanism(noise="gaussian", nearly=True).calibrate(framework, epsilon=1.0, delta=1e-3).noise
+    assert isinstance(gaussian, CorrelatedGaussian)
+    assert min(gaussian.dithers) > 0.1 * math.sqrt(2) / gaussian_mu(1.0, 1e-3)
+
+
+def test_normal_laws_are_never_nearly_translations() -> None:
+    """Their tails are infinitely far from each other."""
+    framework = bp.DistributionPrivacy([(Normal(0, 4), Normal(0, 1))], source="a textbook")
+    assert DirectionalMechanism(nearly=True).supports(framework, epsilon=1.0) is not None
+
+
 # --- the noise -------------------------------------------------------------------------------------------------------
 
 
