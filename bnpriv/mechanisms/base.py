@@ -87,11 +87,14 @@ class Mechanism(ABC):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """What options that are names may be; all others but the weights are True or False."""
 
+    checked_apart: ClassVar[frozenset[str]] = frozenset()
+    """Options that a mechanism checks itself."""
+
     def __post_init__(self) -> None:
         if self.weights is not None:
             object.__setattr__(self, "weights", tuple(_weight(weight) for weight in self.weights))
         for name, value in self.options().items():
-            if name == "weights":
+            if name == "weights" or name in self.checked_apart:
                 continue
             if name in self.choices:
                 checks.member(name, cast(str, value), self.choices[name], error=ParameterError)

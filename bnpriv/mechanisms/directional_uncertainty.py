@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from bnpriv import checks
 from bnpriv.divergences import CONSTANTS, GaussianConstant
-from bnpriv.errors import ParameterError, Refusal
+from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.added_covariance import along_direction
 from bnpriv.mechanisms.approximations import checked_relaxation
@@ -66,11 +66,11 @@ class DirectionalUncertaintyMechanism(Mechanism):
     large_delta: bool = False
     relaxation: float | None = None
     claim: ClassVar[str] = "directional_uncertainty.md"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
+    checked_apart: ClassVar[frozenset[str]] = frozenset({"relaxation"})
 
     def __post_init__(self) -> None:
-        checks.member("constant", self.constant, CONSTANTS, error=ParameterError)
-        checks.flag("beyond_proof", self.beyond_proof)
-        checks.flag("large_delta", self.large_delta)
+        super().__post_init__()
         if self.relaxation is not None:
             object.__setattr__(self, "relaxation", checked_relaxation(self.relaxation))
 

@@ -94,8 +94,9 @@ def test_refusals(mechanism: type[Mechanism]) -> None:
     table = with_table()
     assert "number of records" in mechanism().supports(table, epsilon=1.0, delta=0.1).required
     assert mechanism(large_delta=True).supports(table, epsilon=1.0, delta=0.1) is None
-    with pytest.raises(ParameterError):
-        mechanism(constant="exact")
+    for wrong in ({"constant": "exact"}, {"weights": (0.0, 1.0)}, {"relaxation": -1.0}, {"large_delta": 1}):
+        with pytest.raises(ParameterError):
+            mechanism(**wrong)
     with pytest.raises(bp.errors.LawError):
         Normal([0, math.nan], SPREAD)
     with pytest.raises(bp.errors.LawError):
@@ -266,7 +267,8 @@ def test_answers_of_tables_pay_for_grids_and_clamping(level: str) -> None:
         asked = question(rng, level=level)
         [constraint] = asked.laws.constraints()
         [pair] = constraint.pairs
-        mechanism = OptimalGaussianMechanism(large_delta=True)
+        # equal weights: the bound on what a grid moves is for all numbers together
+        mechanism = OptimalGaussianMechanism(large_delta=True, weights=(1.0, 1.0))
         if mechanism.supports(asked.framework, asked.query, epsilon=0.5, delta=1e-3) is not None:
             continue
         noise = mechanism.calibrate(asked.framework, asked.query, epsilon=0.5, delta=1e-3).noise
