@@ -42,6 +42,9 @@ MOST_LINES = 6
 MOST_BARS = 6
 """Columns whose influence is drawn beside the answer."""
 
+MOST_WITH_BARS = 8
+"""Attributes of a network whose drawing leaves room for bars."""
+
 CURVE_EPSILONS = (0.1, 0.5, 1.0, 2.0)
 """Where curves are tabulated."""
 
@@ -67,10 +70,14 @@ def columns_section(report: Analysis) -> Section | None:
 
 
 def column_bars(report: Analysis) -> tuple[Table, ...]:
-    """Return what the most telling columns tell about the worst protected attribute, as bars for a wide screen."""
+    """Return what the most telling columns tell about the worst protected attribute, as bars for a wide screen.
+
+    Nothing where the drawing above them fills the place.
+    """
     row = report.worst
     told = () if row is None else row.columns[:MOST_BARS]
-    if row is None or len(told) < 2 or float(told[0]) == 0:
+    small = report.network is not None and len(report.network.attributes) <= MOST_WITH_BARS
+    if row is None or not small or len(told) < 2 or float(told[0]) == 0:
         return ()
     longest = max((float(each) for each in told if math.isfinite(float(each))), default=0.0)
     whose = name_text(row.protected)
