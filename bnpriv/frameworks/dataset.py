@@ -67,7 +67,7 @@ class DatasetAttributePrivacy(HasCard):
     Examples
     --------
     >>> import bnpriv as bp
-    >>> network = DiscreteNetwork.from_tables(
+    >>> network = bp.DiscreteNetwork.from_tables(
     ...     {"ill": [0.9, 0.1], "smokes": [[0.8, 0.4], [0.2, 0.6]]},
     ...     states={"ill": ["no", "yes"], "smokes": ["no", "yes"]},
     ...     parents={"smokes": ["ill"]},
