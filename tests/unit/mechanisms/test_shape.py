@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 
 import bnpriv as bp
 import bnpriv.mechanisms.shape as shape_module
-from bnpriv.laws import Atoms
+from bnpriv.divergences import gaussian_mu
+from bnpriv.evidence import laws
+from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.usefulness import usefulness
 from bnpriv.noise import Laplace
 from bnpriv.queries.sensitivity import column_sensitivity
@@ -202,6 +205,37 @@ def test_declared_laws_of_a_vector_take_weights_and_stay_equal_without_ranges() 
     # all mass of the second atom moves from (1, 100) to (2, 300) at the least, in weighted units 128 + 200
     assert weighted.noise.scales[1] == 128 * weighted.noise.scales[0]
     assert weighted.noise.scales[1] >= 328
+
+
+def test_laws_of_weighted_answers_are_the_laws_scaled_without_an_error() -> None:
+    plain, weights = laws(HOSPITAL, STAY), (2.0**20, 1.0)
+    scaled = laws(HOSPITAL, Weighted(asked=STAY, weights=weights))
+    assert not isinstance(plain, bp.errors.Refusal)
+    assert not isinstance(scaled, bp.errors.Refusal)
+    for one, other in zip(plain.constraints(), scaled.constraints(), strict=True):
+        assert one.record is not None
+        assert other.record is not None
+        assert np.array_equal(one.record.first.points * weights, other.record.first.points)
+        assert np.array_equal(one.record.second.logs, other.record.second.logs)
+    assert plain.rounding <= scaled.rounding <= 2.0**20 * plain.rounding
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (1, 64), (1024, 1)])
+def test_noise_with_a_covariance_hides_the_gap_whatever_the_weights(weights) -> None:
+    covariance, gap = np.array([[22.0, -6.0], [-6.0, 13.0]]), np.array([3.0, -80.0])
+    framework = bp.DistributionPrivacy([(Normal(gap, covariance), Normal([0, 0], covariance))], source="a test")
+    for mechanism in (bp.mechanisms.OptimalGaussianMechanism, bp.mechanisms.AttributeGaussianMechanism):
+        noise = mechanism(weights=weights).calibrate(framework, epsilon=1.0, delta=1e-3).noise
+        far = math.sqrt(gap @ np.linalg.solve(covariance + noise.covariance, gap))
+        assert 0.9 * gaussian_mu(1.0, 1e-3) <= far <= gaussian_mu(1.0, 1e-3) * (1 + 1e-9), (mechanism, weights)
+
+
+def test_noise_along_directions_takes_no_weights() -> None:
+    covariance = np.eye(2)
+    framework = bp.DistributionPrivacy([(Normal([1, 2], covariance), Normal([0, 0], covariance))], source="a test")
+    refusal = bp.mechanisms.DirectionalMechanism(weights=(1, 2)).supports(framework, epsilon=1.0)
+    assert refusal is not None
+    assert "shape of its own" in refusal.required
 
 
 def test_plans_rank_stacks_of_different_units_by_shares_of_their_ranges() -> None:
