@@ -204,13 +204,15 @@ class Trial:
 
     def outcome(self, each: Approximated, scale: float) -> Relaxed:
         """Return what noise of one scale costs a pair."""
+        if not math.isfinite(scale * scale):
+            return Relaxed(math.inf, 1.0, 1.0)
         inner = down(self.epsilon - 2 * self.level)
         closeness = self._closeness(each, scale)
         left = delta_left(self.epsilon, self.delta, self.level, closeness)
         if not (inner > 0 and left > 0):
             return Relaxed(math.inf, 1.0, closeness)
         ratio = gaussian_ratio(inner, left, self.constant)
-        covariance = each.normals[0].covariance + scale**2 * (1 - 2.0**-50) * np.eye(len(each.gap))
+        covariance = each.normals[0].covariance + scale * scale * (1 - 2.0**-50) * np.eye(len(each.gap))
         length = mahalanobis(each.gap, covariance) / ratio
         more = max(0.0, gaussian_delta(ratio, inner) - left) * math.exp(self.level)
         return Relaxed(up(length), self.delta + up(more), closeness)
@@ -271,7 +273,7 @@ def _unfit(each: NormalPair, normals: tuple[Normal, Normal]) -> Refusal | None:
 
 
 def _closeness(law: AnswerLaw, normal: Normal, level: float, scale: float) -> float:
-    noise = scale**2
+    noise = scale * scale
     if isinstance(law, Atoms):
         if noise == 0:
             return 1.0

@@ -259,7 +259,7 @@ def _free(framework: Framework) -> bool:
 
 def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
     """Return what one pair needs: the least deviation at which its gap is at most `ratio` standard deviations long."""
-    far = float(np.linalg.norm(each.gap)) * (1 + 4 * (len(each.gap) + 2) * UNIT_ROUNDOFF)
+    far = up(math.hypot(*each.gap.tolist()), 2 * len(each.gap) + 8)
     # what is declared of the exact answer holds for its rounding too as long as no noise is added to the rounded one
     free = declared or each.pair.rounding == 0
     length = gap_length(each, far, free=free)

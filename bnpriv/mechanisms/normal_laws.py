@@ -196,15 +196,19 @@ def mahalanobis(gap: FloatArray, covariance: FloatArray) -> float:
     d = len(gap)
     if not np.any(gap):
         return 0.0
-    smaller = covariance - np.diag(np.diag(covariance)) * (8 * d * (d + 2) * UNIT_ROUNDOFF)
-    try:
-        factor = np.linalg.cholesky(smaller)
-    except np.linalg.LinAlgError:
-        return math.inf
-    solved = np.zeros(d)
-    for k in range(d):
-        solved[k] = (gap[k] - factor[k, :k] @ solved[:k]) / factor[k, k]
-    length = float(np.linalg.norm(solved)) * (1 + 4 * (d + 4) * UNIT_ROUNDOFF)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        # powers of two, which change no bit, bring all deviations near 1: subnormal numbers have few digits
+        units = np.ldexp(1.0, -np.frexp(np.sqrt(np.diag(covariance)))[1])
+        scaled = covariance * units * units[:, None]
+        smaller = scaled - np.diag(np.diag(scaled)) * (8 * d * (d + 2) * UNIT_ROUNDOFF)
+        try:
+            factor = np.linalg.cholesky(smaller)
+        except np.linalg.LinAlgError:
+            return math.inf
+        solved = np.zeros(d)
+        for k in range(d):
+            solved[k] = (gap[k] * units[k] - factor[k, :k] @ solved[:k]) / factor[k, k]
+        length = float(np.linalg.norm(solved)) * (1 + 4 * (d + 4) * UNIT_ROUNDOFF)
     return length if math.isfinite(length) else math.inf
 
 

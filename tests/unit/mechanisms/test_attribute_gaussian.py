@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -167,6 +168,33 @@ def test_secrets_that_are_sets_need_the_gap_between_members() -> None:
 
     assert excess(0.0) > 9e-4
     assert excess(scale) <= 1e-5
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("mechanism", [Mechanism(), Mechanism(relaxation=1e-3)], ids=str)
+def test_numbers_of_hostile_size(mechanism: bp.types.Mechanism) -> None:
+    """Row 42: a scale that holds, or a refusal of ours, for the smallest and the largest numbers there are."""
+    sizes = (5e-324, 1e-300, 1.0, 2.0**500)
+    asked = ((1e-8, 1e-3), (1.0, 5e-324), (100.0, 1e-3), (50.0, 0.5), (1.0, 0.999))
+    served = 0
+    for variance, gap in itertools.product(sizes, (0.0, *sizes)):
+        pair = Normal(0.0, variance), Normal(gap, variance)
+        for epsilon, delta in asked:
+            try:
+                scale = mechanism.calibrate(declared([pair]), epsilon=epsilon, delta=delta).scale
+            except bp.BnprivError:
+                continue
+            served += 1
+            ratio = Fraction(gaussian_ratio(epsilon, delta))
+            assert Fraction(gap) ** 2 <= ratio**2 * (Fraction(variance) + Fraction(scale) ** 2)
+    assert served >= (70 if mechanism.options()["relaxation"] is None else 20)
+
+
+def test_variances_of_few_digits() -> None:
+    covariance = np.diag([1e-320, 1e10])
+    pair = Normal([0.0, 0.0], covariance), Normal([1.0, 1e-5], covariance)
+    scale = Mechanism().calibrate(declared([pair]), epsilon=1.0, delta=1e-3).scale
+    assert scale == pytest.approx(2.57466, rel=1e-5)
 
 
 def test_rounding_of_the_answer_is_paid_for_where_noise_is_added() -> None:

