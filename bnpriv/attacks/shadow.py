@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.attacks.made_up import NumpySampler, noisy
 from bnpriv.attacks.result import Attack, share_interval
-from bnpriv.attacks.strata import strata
+from bnpriv.attacks.strata import strata, values_of
 from bnpriv.bound import FloatArray
 from bnpriv.errors import MissingExtraError, ParameterError
 from bnpriv.mechanisms import Calibration
@@ -108,10 +108,12 @@ def shadow_attack(
     >>> attack.accuracy
     1.0
     """
-    if len(values) != 2:
+    two = values_of(values)
+    if len(two) != 2:
         raise ParameterError(
-            "two values of the property are told apart", found=f"{len(values)}", remedy="Pass for example (0.45, 0.55)."
+            "two values of the property are told apart", found=f"{len(two)}", remedy="Pass for example (0.45, 0.55)."
         )
+    model = _usual() if classifier is None else _classifier(classifier)
     split = strata(public_table, query, property, records, schema)
     learned, tried = (
         checks.whole(name, count, least=LEAST_TABLES)
@@ -120,10 +122,9 @@ def shadow_attack(
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
     noise = _noise(defence, len(split.form.rows))
     labels = np.arange(2)
-    answers = [noisy(noise, split.drawn(value, learned + tried, random), NumpySampler(random)) for value in values]
-    model = _usual() if classifier is None else classifier
+    answers = [noisy(noise, split.drawn(value, learned + tried, random), NumpySampler(random)) for value in two]
     model.fit(np.concatenate([each[:learned] for each in answers]), np.repeat(labels, learned))
-    guessed: NDArray[Any] = model.predict(np.concatenate([each[learned:] for each in answers]))
+    guessed = _guessed(model, np.concatenate([each[learned:] for each in answers]))
     accuracy = float(np.count_nonzero(guessed == np.repeat(labels, tried))) / (2 * tried)
     guarantee = defence.guarantee if isinstance(defence, Calibration) else None
     return Attack(
@@ -144,6 +145,12 @@ def _noise(defence: Calibration | Noise | None, dimension: int) -> Noise:
     if defence is None:
         return NoNoise(dimension)
     noise = defence.noise if isinstance(defence, Calibration) else defence
+    if not isinstance(cast(object, getattr(noise, "dimension", None)), int):
+        raise ParameterError(
+            "the defence must be a calibration or noise",
+            found=checks.type_text(defence),
+            remedy="Pass what a mechanism's calibrate returns, or for example bnpriv.noise.Laplace(2.0).",
+        )
     if noise.dimension != dimension:
         raise ParameterError(
             f"the defence must add noise to the {dimension} numbers of the answer",
@@ -157,6 +164,27 @@ def _named(defence: Calibration | Noise | None) -> str:
     if defence is None:
         return "no defence"
     return str(defence.mechanism) if isinstance(defence, Calibration) else str(defence)
+
+
+def _classifier(given: object) -> BinaryClassifier:
+    if isinstance(given, type) or not all(callable(getattr(given, name, None)) for name in ("fit", "predict")):
+        raise ParameterError(
+            "a classifier must have the methods fit and predict",
+            found=checks.type_text(given),
+            remedy="Pass one of scikit-learn, for example RandomForestClassifier().",
+        )
+    return cast(BinaryClassifier, given)
+
+
+def _guessed(model: BinaryClassifier, answers: FloatArray) -> NDArray[Any]:
+    guessed = np.asarray(model.predict(answers))
+    if guessed.shape != (len(answers),):
+        raise ParameterError(
+            "a classifier must predict one label for each row",
+            found=f"labels of shape {guessed.shape} for {len(answers):,} rows",
+            remedy="Return an array with a 0 or a 1 for every row.",
+        )
+    return guessed
 
 
 def _usual() -> BinaryClassifier:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.errors import DataError, ParameterError, QueryError
+from bnpriv.errors import DataError, ParameterError, QueryError, SizeError
 from bnpriv.queries import Predicate, Query
 from bnpriv.queries.arrays import answers, term_sums
 from bnpriv.queries.asked import as_query
 from bnpriv.queries.builtin import Count, Proportion
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import NormalForm, normal_form
+from bnpriv.queries.sensitivity import answer_range
 from bnpriv.release.evaluate import canonical_table
 from bnpriv.tables.inferred import inferred_schema
-from bnpriv.tables.schema import Schema
+from bnpriv.tables.schema import Schema, require_schema
+
+MOST_DRAWN = 2**27
+"""Records of all tables that are drawn for one value of the property."""
 
 MOST_SHARE_ERROR = 1e-9
 """How far a share times the number of records may be from a whole number."""
@@ -92,8 +96,19 @@ class Strata:
             The value of the property in each of them.
         tables : int
         random : numpy.random.Generator
+
+        Raises
+        ------
+        SizeError
+            If so many records would take too much memory.
         """
         count = self.count(value)
+        if tables * self.records > MOST_DRAWN:
+            raise SizeError(
+                f"at most {MOST_DRAWN:,} records are drawn for one value of the property",
+                found=checks.shown(tables * self.records),
+                remedy="Ask for fewer tables.",
+            )
         places = np.array(
             [
                 np.concatenate(
@@ -128,6 +143,30 @@ class Strata:
                 spread = np.atleast_2d(np.cov(terms, rowvar=False))
                 covariance += drawn * (1 - drawn / size) * spread
         return mean, covariance
+
+
+def values_of(values: object) -> tuple[object, ...]:
+    """Return the values of a property that were passed, in their order.
+
+    Raises
+    ------
+    ParameterError
+        If they are no list, or there are none.
+
+    Examples
+    --------
+    >>> values_of([0.45, 0.55])
+    (0.45, 0.55)
+    """
+    listed = isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, (str, bytes))
+    found = tuple(cast("Sequence[object]", values)) if listed else ()
+    if not found:
+        raise ParameterError(
+            "values of the property must be given in a list",
+            found="an empty one" if listed else checks.type_text(values),
+            remedy="Pass for example (0.45, 0.55).",
+        )
+    return found
 
 
 def strata(
@@ -175,6 +214,8 @@ def strata(
         )
     names = sorted(query.columns | hidden.columns)
     records = checks.whole("records", records)
+    if schema is not None:
+        require_schema(schema)
     declared = schema if schema is not None else inferred_schema(public_table, names, records)
     table = canonical_table({name: declared[name] for name in names}, public_table)
     columns = {name: table[name].to_numpy() for name in names}
@@ -182,5 +223,7 @@ def strata(
         raise DataError("the public table must have records", found="none", remedy="Pass the whole public table.")
     each = {name: columns[name][:, np.newaxis] for name in hidden.columns}
     members = answers(normal_form(Count(predicate=hidden.predicate), replace(declared, records=1)), each) > 0
-    form = normal_form(query, replace(declared, records=records))
+    drawn = replace(declared, records=records)
+    answer_range(query, drawn)  # refuses answers that no double holds
+    form = normal_form(query, drawn)
     return Strata(form=form, reads=tuple(sorted(query.columns)), columns=columns, members=members, hidden=hidden)

@@ -33,7 +33,10 @@ def refused(required: str, found: str, remedy: str = "Correct the law.") -> LawE
 
 def numbers(what: str, values: ArrayLike, *, lowest: float = -LARGEST) -> FloatArray:
     """Return `values` as an array of doubles between `lowest` and LARGEST; no strings, booleans or NaN."""
-    raw = np.asarray(values)
+    try:
+        raw = np.asarray(values)
+    except ValueError:
+        raise refused(f"{what} must be real numbers", "rows of different lengths") from None
     if raw.dtype.kind not in "iufO":
         raise refused(f"{what} must be real numbers", f"an array of type {raw.dtype}")
     try:

@@ -92,7 +92,7 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         if self.weights is not None:
-            object.__setattr__(self, "weights", tuple(_weight(weight) for weight in self.weights))
+            object.__setattr__(self, "weights", _weights(self.weights))
         for name, value in self.options().items():
             if name == "weights" or name in self.checked_apart:
                 continue
@@ -259,8 +259,11 @@ class Mechanism(ABC):
         return f"{type(self).__name__}({', '.join(named)})"
 
 
-def _weight(weight: object) -> float:
-    return checks.positive("a weight", weight, remedy="Pass one positive number for each part of the answer.")
+def _weights(given: object) -> tuple[float, ...]:
+    remedy = "Pass one positive number for each part of the answer."
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)) or not np.ndim(given):
+        raise ParameterError("weights must be a list of numbers", found=checks.type_text(given), remedy=remedy)
+    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in given)
 
 
 def _question(

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.attacks.strata import strata
+from bnpriv.attacks.strata import strata, values_of
 from bnpriv.errors import ParameterError
 from bnpriv.laws import Normal
 from bnpriv.queries import Predicate, Query
@@ -87,13 +87,14 @@ def laws_by_property(
     ([43.0], [47.0])
     """
     checks.member("covariance", covariance, ("own", "mean"), error=ParameterError)
+    asked = values_of(values)
     split = strata(public_table, query, property, records, schema)
     if resamples is None:
-        found = [split.moments(value) for value in values]
+        found = [split.moments(value) for value in asked]
     else:
         draws = checks.whole("resamples", resamples, least=LEAST_RESAMPLES)
         random = np.random.default_rng(checks.whole("seed", seed, least=0))
-        tables = [split.drawn(value, draws, random) for value in values]
+        tables = [split.drawn(value, draws, random) for value in asked]
         found = [(each.mean(axis=0), np.atleast_2d(np.cov(each, rowvar=False))) for each in tables]
     if covariance == "mean":
         common = np.mean([spread for _, spread in found], axis=0)

@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from bnpriv.checks import listing, type_text
 from bnpriv.errors import DataError
+from bnpriv.tables.readings import number
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
 MOST_CATEGORIES = 1000
@@ -53,10 +55,17 @@ def _column(name: str, held: Sequence[Any]) -> Column:
             remedy="Declare the schema.",
         )
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
-    if numbers and all(math.isfinite(value) for value in values):
+    if numbers and all(math.isfinite(number(value)) for value in values):
         if all(float(value).is_integer() for value in values):
             return Integer(int(min(values)), int(max(values)))
         return Real(float(min(values)), float(max(values)))
+    kinds = {type(value) for value in values}
+    if not kinds <= {str, bool, int, float}:
+        raise DataError(
+            f"the column {name!r} of the public table must hold numbers, texts or truth values",
+            found=listing(sorted(type_text(kind) for kind in kinds)),
+            remedy="Turn its values into one of these, or leave the column out.",
+        )
     categories = sorted(set(values), key=_by_type)
     if len(categories) > MOST_CATEGORIES:
         raise DataError(

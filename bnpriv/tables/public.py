@@ -16,7 +16,7 @@ from bnpriv.errors import DataError
 from bnpriv.tables.expressions import Frame, numeric
 from bnpriv.tables.files import is_csv
 from bnpriv.tables.reader import chosen, collected, source
-from bnpriv.tables.readings import NUMBER, ColumnValues
+from bnpriv.tables.readings import NUMBER, ColumnValues, number
 
 NO_NUMBER = "^ *([nN][aA][nN])? *$"
 """What a field looks like that is missing in a CSV column of numbers."""
@@ -120,11 +120,11 @@ def public_columns(data: object, names: Sequence[str]) -> dict[str, ColumnValues
 
 def _values(series: nw.Series[Any]) -> ColumnValues:
     held = zip(series.to_list(), series.is_null().to_list(), strict=True)
-    # NaN differs from itself
-    return [None if missing or value != value else _plain(value) for value, missing in held]
+    # NaN differs from itself; of a decimal that is none the comparison would raise
+    return [None if missing or (found := _plain(value)) != found else found for value, missing in held]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
-        return float(value)
+        return number(value)
     return cast(Any, value).item() if isinstance(value, np.generic) else value
