@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import ClassVar, NamedTuple, cast, final, overload
 
+import numpy as np
+
 from bnpriv import checks
 from bnpriv.bound import Bound
 from bnpriv.errors import CertificateError, ParameterError, QueryError, Refusal
@@ -261,9 +263,10 @@ class Mechanism(ABC):
 
 def _weights(given: object) -> tuple[float, ...]:
     remedy = "Pass one positive number for each part of the answer."
-    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)) or not np.ndim(given):
+    listed = isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim == 1)
+    if isinstance(given, (str, bytes)) or not listed:
         raise ParameterError("weights must be a list of numbers", found=checks.type_text(given), remedy=remedy)
-    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in given)
+    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in cast("Sequence[object]", given))
 
 
 def _question(

@@ -59,7 +59,7 @@ def _column(name: str, held: Sequence[Any]) -> Column:
         if all(float(value).is_integer() for value in values):
             return Integer(int(min(values)), int(max(values)))
         return Real(float(min(values)), float(max(values)))
-    kinds = {type(value) for value in values}
+    kinds: set[type] = {type(value) for value in values}
     if not kinds <= {str, bool, int, float}:
         raise DataError(
             f"the column {name!r} of the public table must hold numbers, texts or truth values",
