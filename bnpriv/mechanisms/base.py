@@ -263,10 +263,13 @@ class Mechanism(ABC):
 
 def _weights(given: object) -> tuple[float, ...]:
     remedy = "Pass one positive number for each part of the answer."
-    listed = isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim == 1)
-    if isinstance(given, (str, bytes)) or not listed:
-        raise ParameterError("weights must be a list of numbers", found=checks.type_text(given), remedy=remedy)
-    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in cast("Sequence[object]", given))
+    listed: object = cast(object, given.tolist()) if isinstance(given, np.ndarray) else given
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence):
+        raise ParameterError(
+            "weights must be a list of numbers", found=checks.type_text(cast(object, given)), remedy=remedy
+        )
+    weights = cast("Sequence[object]", listed)
+    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in weights)
 
 
 def _question(
