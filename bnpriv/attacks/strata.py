@@ -23,7 +23,7 @@ from bnpriv.release.evaluate import canonical_table
 from bnpriv.tables.inferred import inferred_schema
 from bnpriv.tables.schema import Schema, require_schema
 
-MOST_DRAWN = 2**27
+MOST_DRAWN_RECORDS = 2**27
 """Records of all tables that are drawn for one value of the property."""
 
 MOST_SHARE_ERROR = 1e-9
@@ -103,9 +103,9 @@ class Strata:
             If so many records would take too much memory.
         """
         count = self.count(value)
-        if tables * self.records > MOST_DRAWN:
+        if tables * self.records > MOST_DRAWN_RECORDS:
             raise SizeError(
-                f"at most {MOST_DRAWN:,} records are drawn for one value of the property",
+                f"at most {MOST_DRAWN_RECORDS:,} records are drawn for one value of the property",
                 found=checks.shown(tables * self.records),
                 remedy="Ask for fewer tables.",
             )
