@@ -78,7 +78,7 @@ def test_scale_equals_the_least_over_all_sets(seed: int) -> None:
         framework = bp.DistributionalAttributePrivacy(network, schema, protect, source="a random draw")
         query = query_of(rng, rng.choice(names, size=int(rng.integers(2, min(6, nodes) + 1)), replace=False))
         epsilon, common = float(rng.uniform(0.1, 5)), bool(rng.random() < 0.3)
-        mechanism = bp.MarkovQuiltMechanism(common_quilt=common)
+        mechanism = bp.MarkovQuiltMechanism(common_quilt=common, weights=(1.0,) * query.dimension(schema))
         if mechanism.supports(framework, query, epsilon=epsilon) is not None:
             continue  # some secrets are impossible under every model
         found = mechanism.calibrate(framework, query, epsilon=epsilon)

@@ -35,7 +35,7 @@ def shell(monkeypatch, capsys):
 def test_report_names_what_a_query_talks_about(shell) -> None:
     code, out, err = shell("report", STUDENT, "--query", "both", "--epsilon", "1")
     assert (code, err) == (0, "")
-    for part in ("income", "{height, sat}", "quilt", "13,039", "belief of 10 %", "invented for illustration"):
+    for part in ("income", "height and sat", "quilt", "13,039", "belief of 10 %", "invented for illustration"):
         assert part in out
 
 

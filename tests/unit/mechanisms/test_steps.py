@@ -24,8 +24,9 @@ def declared(query: bp.types.Query | None, gap: tuple[float, ...] = (3.0, 4.0)) 
     centre = np.full(len(gap), 50.0)
     spread = SPREAD if len(gap) == 2 else [[16.0]]
     pair = (Normal(centre, spread), Normal(centre + gap, spread))
-    schema = None if query is None else SCHEMA
-    return bp.DistributionPrivacy([pair], query=query, schema=schema, source="invented")
+    if query is None:
+        return bp.DistributionPrivacy([pair], source="invented")
+    return bp.DistributionPrivacy([pair], query=query, schema=SCHEMA, source="invented")
 
 
 def exactly_found(covariance: np.ndarray, direction: np.ndarray, draws: int = 400) -> float:
