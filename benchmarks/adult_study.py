@@ -33,9 +33,6 @@ QUERY = "stack(mean(age), mean(years), count(marital == 'Never-married'), count(
 PROPERTIES = {"income": bp.col("income") == ">50K", "work class": bp.col("workclass") == "Private"}
 RECORDS, DELTA = 100, 1e-3
 EPSILONS = (0.2, 1.0, 5.0)
-STEP_NOISE = 0.75
-"""Normal noise of this share of a step, in every part, hides that answers are whole numbers of steps."""
-
 Key = tuple[float, float]
 """Epsilon and delta."""
 
@@ -129,12 +126,16 @@ def independent_error(moved: float, epsilon: float, delta: float = DELTA) -> flo
     return scale * math.sqrt(2) * math.gamma(3) / math.gamma(2.5)
 
 
-def group_error(epsilon: float) -> float:
-    """Return the mean 2-norm error of group privacy, with the analytic constant."""
+def released(mechanism: Mechanism, epsilon: float) -> Calibration:
+    """Calibrate a mechanism for the answer itself, not for its laws alone: steps are then hidden too."""
     query = bp.parse_query(QUERY)
     framework = bp.DistributionPrivacy([laws("income")], query=query, schema=schema(), source="1994 census")
-    mechanism = M.GroupPrivacyMechanism(noise="gaussian", **EQUAL)
-    return mechanism.calibrate(framework, epsilon=epsilon, delta=DELTA).expected_error
+    return mechanism.calibrate(framework, epsilon=epsilon, delta=DELTA)
+
+
+def group_error(epsilon: float) -> float:
+    """Return the mean 2-norm error of group privacy, with the analytic constant."""
+    return released(M.GroupPrivacyMechanism(noise="gaussian", **EQUAL), epsilon).expected_error
 
 
 def spent(gap: FloatArray, spread: FloatArray, epsilon: float) -> float:
@@ -146,8 +147,8 @@ def spent(gap: FloatArray, spread: FloatArray, epsilon: float) -> float:
 
 
 def with_steps(noise: FloatArray) -> FloatArray:
-    """Return the covariance of noise with independent noise against steps."""
-    return noise + np.diag((STEP_NOISE * attacks.STEPS) ** 2)
+    """Return the covariance of noise with independent noise of a step on every part."""
+    return noise + np.diag(attacks.STEPS**2)
 
 
 def likelier_along() -> float:

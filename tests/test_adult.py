@@ -139,6 +139,15 @@ def test_the_best_mechanism_beside_its_error() -> None:
     assert adult_attacks.without_data(adult.answers()) < half
 
 
+@pytest.mark.parametrize(
+    "mechanism", [adult.M.OptimalGaussianMechanism(), adult.M.DirectionalUncertaintyMechanism()], ids=str
+)
+def test_a_released_answer_gets_noise_of_a_step(mechanism: bp.types.Mechanism) -> None:
+    alone, found = adult.calibrated(mechanism, 1.0), adult.released(mechanism, 1.0)
+    assert np.all(np.linalg.eigvalsh(found.noise.covariance - np.diag(adult_attacks.STEPS**2)) >= -1e-9)
+    assert alone.expected_error < found.expected_error < 1.03 * alone.expected_error
+
+
 @pytest.mark.slow
 def test_noise_in_one_direction_does_not_hide_whole_numbers() -> None:
     """Why the page adds noise against steps: at epsilon 0.2 the attack is above what (epsilon, delta) would allow."""

@@ -31,7 +31,7 @@ from bnpriv.mechanisms.posterior_draws import posterior_of, with_draws
 from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.sections import calibration_document
 from bnpriv.mechanisms.shape import Shape, relative_error, shaped, weights_refusal, with_shape
-from bnpriv.mechanisms.steps import steps_refusal
+from bnpriv.mechanisms.steps import STEPS_NOTE, with_steps_covered
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise.continuous import Noise
@@ -209,9 +209,9 @@ class Mechanism(ABC):
             fixed=self.fixed_shape,
         )
         noise, certificate, spent = found
-        uncovered = steps_refusal(framework, asked, noise) if self.needs_model else None
-        if uncovered is not None:
-            raise uncovered.error()
+        covering = with_steps_covered(framework, asked, noise) if self.needs_model else noise
+        if covering is not noise:
+            certificate = replace(certificate, notes=(*certificate.notes, STEPS_NOTE))
         drawn = posterior_of(framework)
         promise = self._promise(framework, shape.weighted(asked) if shape else asked, noise, epsilon, spent)
         guarantee = Guarantee(
@@ -234,7 +234,7 @@ class Mechanism(ABC):
             query=asked,
             epsilon=epsilon,
             delta=delta,
-            noise=noise,
+            noise=covering,
             guarantee=guarantee,
             certificate=with_draws(framework, asked, with_shape(certificate, shape)),
             shape=shape,

@@ -5,23 +5,32 @@ docs/claims/steps.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from bnpriv.bound import FloatArray
-from bnpriv.errors import Refusal
+from bnpriv.bound import FloatArray, up
 from bnpriv.frameworks import DistributionPrivacy, Framework
 from bnpriv.laws import Normal
-from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
+
+Covering = Laplace | Gaussian | CorrelatedGaussian | DirectionalLaplace
 
 LAPLACE_STEPS = 2.0
 """Scales of Laplace noise for a step; its law is pointed, and smooths less than a normal one of one deviation."""
 
+STEPS_NOTE = (
+    "Independent noise of a step of the answer is part of the noise: the declared normal laws do not say that sums "
+    "over records move in steps, and less noise would let single values show."
+)
 
-def steps_refusal(framework: Framework, query: Query, noise: Noise) -> Refusal | None:
-    """Return why noise is too little for an answer that has a normal law by declaration, or None if it is enough.
+
+def with_steps_covered(framework: Framework, query: Query, noise: Noise) -> Noise:
+    """Return noise that hides the steps of an answer whose law is normal by declaration: the same one if it does.
 
     Parameters
     ----------
@@ -30,25 +39,27 @@ def steps_refusal(framework: Framework, query: Query, noise: Noise) -> Refusal |
     noise : Noise
         In the answer's units.
     """
-    if not (isinstance(framework, DistributionPrivacy) and isinstance(framework.pairs[0][0], Normal)):
-        return None
-    if framework.query is None or isinstance(noise, NoNoise) or _covers(noise, _steps(query, framework)):
-        return None
-    return Refusal(
-        required="noise must cover a step of every sum of records, in every direction, where normal laws are declared",
-        found=f"{type(noise).__name__} noise through which whole numbers would show",
-        remedy="Use AttributeGaussianMechanism or ExpectedValueMechanism, ask for a smaller epsilon, or declare "
-        "the exact laws (Atoms).",
-    )
-
-
-def _steps(query: Query, framework: DistributionPrivacy) -> FloatArray:
-    """Return by how much each number changes where a sum of records changes by one, shape (outputs, sums)."""
+    if not isinstance(framework, DistributionPrivacy) or not isinstance(framework.pairs[0][0], Normal):
+        return noise
+    if framework.query is None or not isinstance(noise, (Laplace, Gaussian, CorrelatedGaussian, DirectionalLaplace)):
+        return noise
     matrix = normal_form(query, framework.schema).matrix
-    return np.array([[float(weight) for weight in row] for row in matrix])
+    steps = _covered_steps(np.array([[float(weight) for weight in row] for row in matrix]), noise)
+    return noise if _covers(noise, steps) else _larger(noise, steps)
 
 
-def _covers(noise: Noise, steps: FloatArray) -> bool:
+def _covered_steps(steps: FloatArray, noise: Covering) -> FloatArray:
+    """Return the steps, shape (numbers, sums), of the sums that some noisy number is made of; others stay exact."""
+    noisy = np.diag(noise.covariance) > 0
+    while True:
+        sums = np.any(steps[noisy] != 0, axis=0)
+        reached = noisy | np.any(steps[:, sums] != 0, axis=1)
+        if np.array_equal(reached, noisy):
+            return np.where(sums, steps, 0.0)
+        noisy = reached
+
+
+def _covers(noise: Covering, steps: FloatArray) -> bool:
     """Return whether noise is what independent noise of one step on every sum would be, with more on top."""
     covariance = noise.covariance
     if not isinstance(noise, (Gaussian, CorrelatedGaussian)):
@@ -60,3 +71,17 @@ def _covers(noise: Noise, steps: FloatArray) -> bool:
     units = np.where(units > 0, units, 1.0)
     more = (covariance - steps @ steps.T) / np.outer(units, units)
     return bool(np.linalg.eigvalsh(more)[0] >= 0)
+
+
+def _larger(noise: Covering, steps: FloatArray) -> Covering:
+    """Return the noise with as much independent noise on every number as its steps take, rounded up."""
+    # a matrix is at most the diagonal of the sums of its rows' sizes
+    deviations = [up(value, 64) for value in np.sqrt(np.abs(steps @ steps.T).sum(axis=1))]
+    if isinstance(noise, CorrelatedGaussian):
+        return CorrelatedGaussian(noise.needed, np.maximum(noise.dithers, deviations).tolist())
+    scales = [LAPLACE_STEPS * deviation for deviation in deviations]
+    if isinstance(noise, DirectionalLaplace):
+        return replace(noise, dithers=tuple(np.maximum(noise.dithers, scales).tolist()))
+    least = deviations if isinstance(noise, Gaussian) else scales
+    larger = max(need / scale for need, scale in zip(least, noise.scales, strict=True))
+    return replace(noise, scale=up(noise.scale * larger, 64))

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.errors import RefusedError
 from bnpriv.laws import Normal
-from bnpriv.mechanisms.steps import steps_refusal
+from bnpriv.mechanisms.steps import STEPS_NOTE, with_steps_covered
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
+from bnpriv.queries.normal_form import normal_form
 
 M = bp.mechanisms
 SCHEMA = bp.Schema(records=100, columns={"sick": bp.Integer(0, 1), "old": bp.Integer(0, 1), "age": bp.Integer(0, 100)})
@@ -52,26 +53,33 @@ def test_noise_in_one_direction_lets_whole_numbers_through_and_covered_steps_do_
     assert exactly_found(line + np.eye(2), direction) < 0.35
 
 
+def covered(covariance: np.ndarray, steps: np.ndarray, factor: float = 1.0) -> bool:
+    return bool(np.linalg.eigvalsh(covariance / factor - steps @ steps.T)[0] >= -1e-12)
+
+
 @pytest.mark.parametrize(
     "mechanism",
-    [M.DirectionalMechanism(), M.DirectionalMechanism(noise="gaussian"), M.DirectionalUncertaintyMechanism()],
+    [
+        M.DirectionalMechanism(),
+        M.DirectionalMechanism(noise="gaussian"),
+        M.DirectionalUncertaintyMechanism(),
+        M.OptimalGaussianMechanism(),
+    ],
     ids=str,
 )
-def test_noise_in_one_direction_is_refused_for_counts_alone(mechanism: bp.types.Mechanism) -> None:
-    with pytest.raises(RefusedError, match="cover a step"):
-        mechanism.calibrate(declared(COUNTS), epsilon=0.5, delta=1e-3)
+def test_noise_in_one_direction_gets_a_step_of_every_sum(mechanism: bp.types.Mechanism) -> None:
+    alone = mechanism.calibrate(declared(None), epsilon=0.5, delta=1e-3)
+    found = mechanism.calibrate(declared(COUNTS), epsilon=0.5, delta=1e-3)
+    factor = 1.0 if isinstance(found.noise, CorrelatedGaussian) else 8.0
     # laws alone are analysed, not released
-    assert mechanism.calibrate(declared(None), epsilon=0.5, delta=1e-3).expected_error > 0
-
-
-def test_a_plan_goes_on_with_what_covers_steps() -> None:
-    plan = bp.plan(declared(COUNTS), None, 0.5, 1e-3)
-    refused = {str(mechanism): str(reason) for mechanism, reason in plan.refusals}
-    assert "cover a step" in refused["DirectionalUncertaintyMechanism()"]
-    for calibration in plan.calibrations:
-        if calibration.mechanism.needs_model:
-            assert steps_refusal(calibration.framework, COUNTS, calibration.noise) is None
-    assert plan.calibrations
+    assert not covered(alone.noise.covariance, np.eye(2), factor)
+    assert covered(found.noise.covariance, np.eye(2), factor)
+    # and no less noise than what was calibrated
+    assert np.linalg.eigvalsh(found.noise.covariance - alone.noise.covariance)[0] >= -1e-9
+    assert STEPS_NOTE in found.certificate.notes
+    assert STEPS_NOTE not in alone.certificate.notes
+    again = bp.types.Calibration.from_json(found.to_json(), declared(COUNTS))
+    assert again.noise == found.noise
 
 
 @pytest.mark.parametrize(
@@ -83,12 +91,20 @@ def test_a_plan_goes_on_with_what_covers_steps() -> None:
         (Laplace(2.0, 2), True),
         (Laplace(1.9, 2), False),
         (CorrelatedGaussian([[2.0, 0.9], [0.9, 2.0]]), True),
+        (DirectionalLaplace(scale=9.0, directions=((0.6, 0.8),), limits=(400.0,), dithers=(1e-6, 1e-6)), False),
+        (DirectionalLaplace(scale=9.0, directions=((0.6, 0.8),), limits=(400.0,), dithers=(2.0, 2.0)), True),
         (CorrelatedGaussian([[2.0, 1.1], [1.1, 2.0]]), False),
         (NoNoise(2), True),
     ],
 )
-def test_a_step_of_every_sum_must_be_covered(noise: bp.noise.Noise, enough: bool) -> None:
-    assert (steps_refusal(declared(COUNTS), COUNTS, noise) is None) == enough
+def test_a_step_of_every_sum_must_be_covered(noise: bp.types.Noise, enough: bool) -> None:
+    found = with_steps_covered(declared(COUNTS), COUNTS, noise)
+    assert (found is noise) == enough
+    if enough:
+        return
+    assert type(found) is type(noise)
+    assert covered(found.covariance, np.eye(2), 8.0 if isinstance(noise, (Laplace, DirectionalLaplace)) else 1.0)
+    assert np.linalg.eigvalsh(found.covariance - noise.covariance)[0] >= -1e-12
 
 
 def test_steps_are_those_of_sums_not_of_numbers() -> None:
@@ -100,13 +116,28 @@ def test_steps_are_those_of_sums_not_of_numbers() -> None:
     pair = (Normal(np.zeros(3), np.eye(3)), Normal(np.ones(3), np.eye(3)))
     framework = bp.DistributionPrivacy([pair], query=query, schema=SCHEMA, source="invented")
     fine = Gaussian(1.0, 3, (1.0, 512.0, 1.0))
-    assert steps_refusal(framework, query, fine) is not None
-    assert steps_refusal(framework, query, Gaussian(1.5, 3)) is None
+    found = with_steps_covered(framework, query, fine)
+    steps = np.array([[float(entry) for entry in row] for row in normal_form(query, SCHEMA).matrix])
+    assert found is not fine
+    assert covered(found.covariance, steps)
+    enough = Gaussian(1.5, 3)
+    assert with_steps_covered(framework, query, enough) is enough
+
+
+def test_numbers_whose_sums_no_noise_touches_stay_exact() -> None:
+    moved = DirectionalLaplace(scale=9.0, directions=((1.0, 0.0),), limits=(400.0,), dithers=(1e-6, 0.0))
+    found = with_steps_covered(declared(COUNTS), COUNTS, moved)
+    assert found is moved  # the noise of the first number alone is more than a step of it
+    query = bp.stack(bp.count(bp.col("sick") == 1), bp.proportion(bp.col("sick") == 1))
+    both = with_steps_covered(declared(query), query, moved)
+    assert covered(both.covariance, np.array([[1.0], [0.01]]), 8.0)
 
 
 def test_means_have_small_steps_and_laws_of_other_kinds_none() -> None:
     mean = bp.mean("age")
-    assert steps_refusal(declared(mean, (3.0,)), mean, Gaussian(0.0101)) is None
-    assert steps_refusal(declared(mean, (3.0,)), mean, Gaussian(0.0099)) is not None
-    assert steps_refusal(bp.example("student"), bp.mean("height"), Gaussian(1e-9)) is None
+    enough = Gaussian(0.0101)
+    assert with_steps_covered(declared(mean, (3.0,)), mean, enough) is enough
+    assert with_steps_covered(declared(mean, (3.0,)), mean, Gaussian(0.0099)).scale == pytest.approx(0.01)
+    little = Gaussian(1e-9)
+    assert with_steps_covered(bp.example("student"), bp.mean("height"), little) is little
     assert M.AttributeGaussianMechanism().calibrate(declared(mean, (9.0,)), epsilon=0.5, delta=1e-3).scale > 1
