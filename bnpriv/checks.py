@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from fractions import Fraction
 from numbers import Integral, Real
+from typing import Any, cast
 
 from bnpriv.errors import BnprivError, DeclarationError, ParameterError
 
@@ -48,6 +49,14 @@ def positive(
     return result
 
 
+def not_negative(what: str, value: object, *, remedy: str = "Pass a number of at least 0, such as 0.05.") -> float:
+    """Return `value` as a finite float of at least zero."""
+    result = number(what, value, remedy=remedy)
+    if not result >= 0:
+        raise ParameterError(f"{what} must be at least 0", found=f"{result:g}", remedy=remedy)
+    return abs(result)
+
+
 def whole(
     what: str,
     value: object,
@@ -62,6 +71,21 @@ def whole(
     if not int(value) >= least:
         raise error(f"{what} must be at least {least}", found=shown(int(value)), remedy=remedy)
     return int(value)
+
+
+def listed(value: object) -> tuple[object, ...] | None:
+    """Return the members of a list, a tuple, a range or an array; None for texts and what has no order or no end.
+
+    Examples
+    --------
+    >>> listed([1, 2]), listed("12"), listed({1, 2})
+    ((1, 2), None, None)
+    """
+    # an array of one number lists nothing
+    found: object = cast(Any, value).tolist() if hasattr(value, "tolist") else value
+    if isinstance(found, (str, bytes)) or not isinstance(found, Sequence):
+        return None
+    return tuple(cast("Sequence[object]", found))
 
 
 def flag(what: str, value: object) -> bool:
@@ -105,7 +129,7 @@ def member(what: str, value: str, allowed: Iterable[str], *, error: type[BnprivE
         named = isinstance(value, str)
         raise error(
             f"{what} must be one of {listing(choices)}",
-            found=repr(value) if named else type_text(value),
+            found=cut(value) if named else type_text(value),
             remedy=spelling(value, choices) if named else "Pass a name.",
         )
     return value
@@ -171,6 +195,17 @@ def type_text(value: object) -> str:
 def shown(value: int) -> str:
     """Write a whole number for a message; Python refuses to print one of more than 4,300 digits."""
     return str(value) if abs(value) < 10**20 else "a number of more than 20 digits"
+
+
+def cut(value: str) -> str:
+    """Write a text in quotes for a message, of a long one the beginning.
+
+    Examples
+    --------
+    >>> cut("textbok")
+    "'textbok'"
+    """
+    return repr(value) if len(value) <= MOST_COMPARED_LETTERS else f"{value[:MOST_COMPARED_LETTERS]!r} and so on"
 
 
 def listing(names: Iterable[object], most: int = 12) -> str:

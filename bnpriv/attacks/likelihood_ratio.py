@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import pairwise
-from typing import final
+from typing import cast, final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from bnpriv.attacks.result import Attack, share_interval
 from bnpriv.bound import FloatArray
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
-from bnpriv.errors import BnprivError, Refusal, RefusedError
+from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
 from bnpriv.evidence import LawPair, laws
 from bnpriv.laws import Atoms, ExactLaw, Normal
 from bnpriv.mechanisms import Calibration
@@ -110,6 +110,12 @@ def likelihood_ratio_attack(calibration: Calibration, *, draws: int = 20_000, se
 
 
 def _pairs(calibration: Calibration) -> list[tuple[LawPair, str]]:
+    if not isinstance(cast(object, calibration), Calibration):
+        raise ParameterError(
+            "a calibration is attacked",
+            found=checks.type_text(calibration),
+            remedy="Pass what a mechanism's calibrate returns, for example plan(framework, query, epsilon).best.",
+        )
     evidence = laws(calibration.framework, calibration.query)
     if isinstance(evidence, Refusal):
         raise evidence.error()

@@ -123,6 +123,12 @@ def shadow_attack(
     noise = _noise(defence, len(split.form.rows))
     labels = np.arange(2)
     answers = [noisy(noise, split.drawn(value, learned + tried, random), NumpySampler(random)) for value in two]
+    if not all(bool(np.all(np.isfinite(each))) for each in answers):
+        raise ParameterError(
+            "the answers with the noise of the defence must be finite",
+            found="noise that leads beyond the doubles",
+            remedy="Choose a smaller scale.",
+        )
     model.fit(np.concatenate([each[:learned] for each in answers]), np.repeat(labels, learned))
     guessed = _guessed(model, np.concatenate([each[learned:] for each in answers]))
     accuracy = float(np.count_nonzero(guessed == np.repeat(labels, tried))) / (2 * tried)
@@ -145,7 +151,7 @@ def _noise(defence: Calibration | Noise | None, dimension: int) -> Noise:
     if defence is None:
         return NoNoise(dimension)
     noise = defence.noise if isinstance(defence, Calibration) else defence
-    if not isinstance(cast(object, getattr(noise, "dimension", None)), int):
+    if not callable(getattr(noise, "sample", None)) or not isinstance(getattr(noise, "dimension", None), int):
         raise ParameterError(
             "the defence must be a calibration or noise",
             found=checks.type_text(defence),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,12 +158,11 @@ def values_of(values: object) -> tuple[object, ...]:
     >>> values_of([0.45, 0.55])
     (0.45, 0.55)
     """
-    listed = isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, (str, bytes))
-    found = tuple(cast("Sequence[object]", values)) if listed else ()
+    found = checks.listed(values)
     if not found:
         raise ParameterError(
             "values of the property must be given in a list",
-            found="an empty one" if listed else checks.type_text(values),
+            found=checks.type_text(values) if found is None else "an empty one",
             remedy="Pass for example (0.45, 0.55).",
         )
     return found

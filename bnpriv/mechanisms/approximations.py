@@ -9,11 +9,10 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from bnpriv import checks
 from bnpriv.bound import FloatArray, down, up, weakest
 from bnpriv.divergences import GaussianConstant, gaussian_delta, gaussian_ratio
 from bnpriv.divergences.approximation import NormalMixture, mixture_excess, normal_excess_bound
-from bnpriv.errors import ParameterError, Refusal, SizeError
+from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import AnswerLaw
 from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.law_decision import LawDecision
@@ -108,14 +107,6 @@ class Relaxed(NamedTuple):
     length: float
     delta: float
     closeness: float
-
-
-def checked_relaxation(value: object) -> float:
-    """Return a relaxation, a number of at least 0; raise ParameterError for anything else."""
-    found = checks.number("relaxation", value, remedy="Pass a number such as 0.05.")
-    if found < 0:
-        raise ParameterError("relaxation must be at least 0", found=f"{found:g}", remedy="Pass a number such as 0.05.")
-    return found
 
 
 def delta_left(epsilon: float, delta: float, level: float, closeness: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast, final
 
@@ -22,7 +22,7 @@ from bnpriv.frameworks import (
 )
 from bnpriv.frameworks.distributional import centred
 from bnpriv.laws import Normal
-from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated, checked_relaxation
+from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.covariance_noise import GAP_RULE, spent_delta
@@ -44,6 +44,33 @@ CLAMPED = Refusal(
 
 ROUNDING_SHARES = (2.0**-20, 2.0**-10, 2.0**-5, 0.125, 0.5, 0.875, 1 - 2.0**-5, 1 - 2.0**-10)
 """Shares of the variance of the noise that are tried for hiding that answers are rounded."""
+
+
+def _approximations(name: str, given: object) -> tuple[tuple[Normal, Normal], ...]:
+    """Return pairs of normal laws that were given, or stored as means and covariances."""
+    return tuple(_normals(name, two) for two in cast("Sequence[object]", given if _listed(given) else (given,)))
+
+
+def _normals(name: str, two: object) -> tuple[Normal, Normal]:
+    found = [_normal(side) for side in cast("Sequence[object]", two)] if _listed(two) else []
+    first, second = found if len(found) == 2 else (None, None)
+    if first is None or second is None:
+        raise ParameterError(
+            f"{name} must be pairs of normal laws",
+            found=checks.type_text(two),
+            remedy="Write approximations=[(Normal(0.0, 4.0), Normal(1.0, 4.0))].",
+        )
+    return first, second
+
+
+def _listed(given: object) -> bool:
+    return isinstance(given, (list, tuple))
+
+
+def _normal(side: object) -> Normal | None:
+    if isinstance(side, dict) and side.keys() == {"mean", "covariance"}:
+        return Normal(**cast("dict[str, Any]", side))
+    return side if isinstance(side, Normal) else None
 
 
 @final
@@ -99,15 +126,15 @@ class AttributeGaussianMechanism(Mechanism):
     relaxation: float | None = None
     approximations: Sequence[tuple[Normal, Normal]] = ()
     claim: ClassVar[str] = "attribute_gaussian.md"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
+    checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {
+        "relaxation": checks.not_negative,
+        "approximations": _approximations,
+    }
 
     def __post_init__(self) -> None:
-        checks.member("constant", self.constant, CONSTANTS, error=ParameterError)
-        checks.flag("beyond_proof", self.beyond_proof)
-        checks.flag("large_delta", self.large_delta)
-        object.__setattr__(self, "approximations", tuple(map(_normals, self.approximations)))
-        if self.relaxation is not None:
-            object.__setattr__(self, "relaxation", checked_relaxation(self.relaxation))
-        elif self.approximations:
+        super().__post_init__()
+        if self.relaxation is None and self.approximations:
             raise ParameterError(
                 "normal laws that stand for others need a relaxation", found="none", remedy="Pass relaxation=0.05."
             )
@@ -118,13 +145,7 @@ class AttributeGaussianMechanism(Mechanism):
             [{"mean": law.mean.tolist(), "covariance": law.covariance.tolist()} for law in two]
             for two in self.approximations
         ]
-        return {
-            "constant": self.constant,
-            "beyond_proof": self.beyond_proof,
-            "large_delta": self.large_delta,
-            "relaxation": self.relaxation,
-            "approximations": plain,
-        }
+        return {**super().options(), "approximations": plain}
 
     def concerns(self, framework: Framework) -> bool:
         """Return whether answers may have normal laws: declared ones, or those of records or parameters that do."""
@@ -230,20 +251,6 @@ class AttributeGaussianMechanism(Mechanism):
 
 def _noise(scale: float, evidence: Laws) -> Noise:
     return Gaussian(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
-
-
-def _normals(two: object) -> tuple[Normal, Normal]:
-    """Return two normal laws that were given, or stored as mean and covariance."""
-    sides = list(cast("Iterable[object]", two)) if isinstance(two, (list, tuple)) else []
-    found = [Normal(**cast("dict[str, Any]", side)) if isinstance(side, dict) else side for side in sides]
-    first, second = found if len(found) == 2 else (None, None)
-    if not (isinstance(first, Normal) and isinstance(second, Normal)):
-        raise ParameterError(
-            "approximations are pairs of normal laws",
-            found=checks.type_text(cast(object, two)),
-            remedy="Write approximations=[(Normal(0.0, 4.0), Normal(1.0, 4.0))].",
-        )
-    return first, second
 
 
 def _left(pairs: Sequence[NormalPair], epsilon: float, delta: float) -> float:

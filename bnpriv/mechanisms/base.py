@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import ClassVar, NamedTuple, cast, final, overload
-
-import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import Bound
@@ -88,21 +86,24 @@ class Mechanism(ABC):
     """Whether the noise has a shape of its own, so that parts take no weights."""
 
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """What options that are names may be; all others but the weights are True or False."""
+    """What options that are names may be."""
 
-    checked_apart: ClassVar[frozenset[str]] = frozenset()
-    """Options that a mechanism checks itself."""
+    checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {}
+    """How other options are checked; those that are in neither mapping are True or False."""
 
     def __post_init__(self) -> None:
-        if self.weights is not None:
-            object.__setattr__(self, "weights", _weights(self.weights))
-        for name, value in self.options().items():
-            if name == "weights" or name in self.checked_apart:
-                continue
-            if name in self.choices:
-                checks.member(name, cast(str, value), self.choices[name], error=ParameterError)
-            else:
-                checks.flag(name, value)
+        for option in fields(self):
+            value: object = getattr(self, option.name)
+            if value is not None or option.default is not None:
+                object.__setattr__(self, option.name, self._checked(option.name, value))
+
+    def _checked(self, name: str, value: object) -> object:
+        """Return an option as it is kept; raise ParameterError if it is none."""
+        if name == "weights":
+            return _weights(value)
+        if name in self.choices:
+            return checks.member(name, cast(str, value), self.choices[name], error=ParameterError)
+        return self.checked.get(name, checks.flag)(name, value)
 
     def concerns(self, framework: Framework) -> bool:
         """Return whether the mechanism is about frameworks of this kind, so that a refusal would tell something."""
@@ -267,13 +268,10 @@ class Mechanism(ABC):
 
 def _weights(given: object) -> tuple[float, ...]:
     remedy = "Pass one positive number for each part of the answer."
-    listed: object = cast(object, given.tolist()) if isinstance(given, np.ndarray) else given
-    if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence):
-        raise ParameterError(
-            "weights must be a list of numbers", found=checks.type_text(cast(object, given)), remedy=remedy
-        )
-    weights = cast("Sequence[object]", listed)
-    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in weights)
+    listed = checks.listed(given)
+    if listed is None:
+        raise ParameterError("weights must be a list of numbers", found=checks.type_text(given), remedy=remedy)
+    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in listed)
 
 
 def _question(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, up
 from bnpriv.divergences import gaussian_mu
-from bnpriv.errors import ParameterError, Refusal
+from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism, Promise
 from bnpriv.mechanisms.certificate import Certificate
@@ -68,11 +69,8 @@ class GroupPrivacyMechanism(Mechanism):
     claim: ClassVar[str] = "baselines.md"
     needs_model: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
-        checks.flag("large_delta", self.large_delta)
-        if self.size is not None:
-            checks.whole("size", self.size)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
+    checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"size": checks.whole}
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         return _refusal(self.noise, framework, query, delta, large_delta=self.large_delta)
@@ -128,9 +126,7 @@ class RecordPrivacyMechanism(Mechanism):
     claim: ClassVar[str] = "baselines.md"
     needs_model: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        checks.member("noise", self.noise, ("laplace", "gaussian"), error=ParameterError)
-        checks.flag("large_delta", self.large_delta)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         return _refusal(self.noise, framework, query, delta, large_delta=self.large_delta)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from bnpriv import checks
 from bnpriv.divergences import CONSTANTS, GaussianConstant
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.added_covariance import along_eigenvectors
-from bnpriv.mechanisms.approximations import checked_relaxation
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.covariance_noise import NormalQuestion, has_normal_laws
@@ -67,12 +67,7 @@ class EigenvectorMechanism(Mechanism):
     relaxation: float | None = None
     claim: ClassVar[str] = "eigenvector.md"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
-    checked_apart: ClassVar[frozenset[str]] = frozenset({"relaxation"})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.relaxation is not None:
-            object.__setattr__(self, "relaxation", checked_relaxation(self.relaxation))
+    checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"relaxation": checks.not_negative}
 
     def concerns(self, framework: Framework) -> bool:
         """Return whether answers may have normal laws."""

@@ -6,7 +6,7 @@ Imported only when data are at hand: narwhals stays out of ``import bnpriv``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
 import narwhals as nw
@@ -119,8 +119,15 @@ def public_columns(data: object, names: Sequence[str]) -> dict[str, ColumnValues
 
 
 def _values(series: nw.Series[Any]) -> ColumnValues:
-    held = zip(series.to_list(), series.is_null().to_list(), strict=True)
-    # NaN differs from itself; of a decimal that is none the comparison would raise
+    try:
+        held = zip(series.to_list(), series.is_null().to_list(), strict=True)
+    except InvalidOperation as error:
+        raise DataError(
+            f"the column {series.name!r} of the public table must hold values that may be compared",
+            found="a decimal that signals that it is no number",
+            remedy="Leave missing values empty.",
+        ) from error
+    # NaN differs from itself
     return [None if missing or (found := _plain(value)) != found else found for value, missing in held]
 
 

@@ -1,0 +1,258 @@
+"""Hostile arguments of the mechanisms for normal laws, of the attacks and of what reads public tables.
+
+Each gives a result or a refusal in words; no foreign exception, no warning (rows 14, 39, 42 and 46).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv import mechanisms
+from bnpriv.attacks import likelihood_ratio_attack, shadow_attack
+from bnpriv.laws import Normal
+from bnpriv.noise import Laplace
+from tests.later import Later
+
+pd = Later("pandas")
+
+ANY = cast(Any, mechanisms)
+FAMILY: list[Any] = [
+    mechanisms.AttributeGaussianMechanism,
+    mechanisms.ExpectedValueMechanism,
+    mechanisms.DirectionalMechanism,
+    mechanisms.EigenvectorMechanism,
+    mechanisms.DirectionalUncertaintyMechanism,
+    mechanisms.OptimalGaussianMechanism,
+    mechanisms.GroupPrivacyMechanism,
+    mechanisms.RecordPrivacyMechanism,
+    bp.ColumnMechanism,
+    bp.WassersteinMechanism,
+    bp.TightMechanism,
+    bp.MarkovQuiltMechanism,
+]
+NUMBERS: list[Any] = [math.nan, math.inf, -math.inf, -1, 0, -0.0, 5e-324, 1e308, 10**400, True, 1j, Decimal("nan")]
+OTHERS: list[Any] = ["x", "", "a" * 10_000, b"x", None, [], {}, (), set(), range(3), iter([1]), [1, [2]], len, int]
+ARRAYS: list[Any] = [np.array([1.0]), np.array(1.0), np.array([]), np.float32(1), np.datetime64("2020-01-01")]
+HOSTILE = [*NUMBERS, *OTHERS, *ARRAYS, Fraction(1, 3), object()]
+
+TWO = Normal([100, 101], [[22, -6], [-6, 13]]), Normal([99, 102], [[22, -6], [-6, 13]])
+OF_LAWS = bp.DistributionPrivacy([TWO], source="a test")
+ONE_NUMBER = bp.DistributionPrivacy([(Normal(0.0, 9.0), Normal(5.0, 9.0))], source="a test")
+HOSPITAL = bp.example("hospital")
+STAY = bp.stack(bp.mean("days"), bp.count(bp.col("smoker") == "yes"))
+
+
+def refused(call: Callable[[], object]) -> bool:
+    """Return whether a call was refused, in words and not too many; any other exception is a failure."""
+    found: bp.BnprivError | None = None
+    try:
+        call()
+    except bp.BnprivError as error:
+        found = error
+    assert found is None or (found.required and found.found and found.remedy and len(str(found)) < 600)
+    return found is not None
+
+
+@pytest.mark.parametrize("mechanism", FAMILY, ids=lambda each: each.__name__)
+def test_options_of_any_type_are_taken_or_refused(mechanism: Any) -> None:
+    for option in mechanism().options() | {"weights": None}:
+        taken = [value for value in HOSTILE if not refused(lambda o=option, v=value: mechanism(**{o: v}))]
+        for value in taken:  # what is taken can be printed, stored and compared
+            made = mechanism(**{option: value})
+            assert str(made)
+            assert made == made
+            json.dumps(made.options(), allow_nan=False)
+        assert not any(isinstance(value, (complex, str, bytes, Decimal)) for value in taken)
+        assert not any(isinstance(value, float) and not math.isfinite(value) for value in taken)
+
+
+BAD_WEIGHTS: list[Any] = [(0, 1), (-1, 1), (math.nan, 1), (math.inf, 1), ("1", 1), (True, 1), [[1, 2]], 5, "ab", b"ab"]
+BAD_WEIGHTS += [(10**400, 1), {1: 2}, np.array([[1.0, 2.0]]), np.array(3.0), iter([1, 2]), {1, 2}]
+
+
+@pytest.mark.parametrize("mechanism", FAMILY, ids=lambda each: each.__name__)
+def test_every_mechanism_checks_its_weights(mechanism: Any) -> None:
+    for weights in BAD_WEIGHTS:
+        assert refused(lambda w=weights: mechanism(weights=w))
+    for weights in ((64, 1), [64, 1], np.array([64.0, 1.0]), range(1, 3)):
+        assert mechanism(weights=weights).weights == tuple(map(float, weights))
+
+
+@pytest.mark.parametrize("mechanism", FAMILY, ids=lambda each: each.__name__)
+def test_extreme_weights_are_calibrated_or_refused(mechanism: Any) -> None:
+    for weights in ((1e-300, 1e300), (5e-324, 1), (1e308, 1e-308), (1e200, 1), (2.0**-60, 2.0**60), (1,), (1, 1, 1)):
+        for framework, query in ((OF_LAWS, None), (HOSPITAL, STAY)):
+            made = mechanism(weights=weights)
+            refused(lambda m=made, f=framework, q=query: str(m.calibrate(f, q, epsilon=1.0, delta=1e-6)))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        mechanisms.AttributeGaussianMechanism(weights=(64, 1), constant="textbook"),
+        mechanisms.GroupPrivacyMechanism(weights=(64, 1), size=3),
+        mechanisms.RecordPrivacyMechanism(weights=(64, 1)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_calibration_with_chosen_weights_is_stored_with_them(mechanism: bp.types.Mechanism) -> None:
+    of_laws = isinstance(mechanism, mechanisms.AttributeGaussianMechanism)
+    framework, query, delta = (OF_LAWS, None, 1e-3) if of_laws else (HOSPITAL, STAY, 0.0)
+    calibration = mechanism.calibrate(framework, query, epsilon=1.0, delta=delta)
+    again = bp.types.Calibration.from_json(calibration.to_json(), framework)
+    assert again.mechanism == mechanism
+    assert again.noise.scales == calibration.noise.scales
+    assert calibration.noise.scales[1] == 64 * calibration.noise.scales[0]
+    assert "weights=(64.0, 1.0)" in str(mechanism)
+
+
+LAW = Normal(0.0, 1.0)
+BAD_APPROXIMATIONS: list[Any] = [
+    *HOSTILE,
+    LAW,
+    [1],
+    [(1, 2)],
+    [(LAW,)],
+    [(LAW, LAW, LAW)],
+    [None],
+    [{1: 2}],
+    [({}, {})],
+]
+BAD_APPROXIMATIONS += [[({"mean": 1}, {"mean": 2})], [({"mean": 0, "covariance": 1, "bogus": 3},) * 2], (LAW, LAW)]
+BAD_APPROXIMATIONS += [[({"mean": "x", "covariance": 1},) * 2]]
+
+
+def test_approximations_of_any_type_are_taken_or_refused() -> None:
+    for given in BAD_APPROXIMATIONS:
+        empty = isinstance(given, (list, tuple)) and not given
+        assert refused(lambda a=given: ANY.AttributeGaussianMechanism(relaxation=0.05, approximations=a)) != empty
+    far = [(Normal(1e150, 1.0), Normal(-1e150, 1.0))], [(Normal(0.0, 5e-324),) * 2], [(Normal([0, 0], np.eye(2)),) * 2]
+    for given in far:
+        made = mechanisms.AttributeGaussianMechanism(relaxation=0.05, approximations=given)
+        refused(lambda m=made: m.calibrate(ONE_NUMBER, epsilon=1.0, delta=1e-3))
+
+
+@pytest.mark.parametrize("mechanism", FAMILY, ids=lambda each: each.__name__)
+def test_frameworks_queries_and_parameters_of_any_type(mechanism: Any) -> None:
+    for value in HOSTILE:
+        assert refused(lambda v=value: mechanism().calibrate(v, STAY, epsilon=1.0, delta=1e-6))
+        assert refused(lambda v=value: mechanism().calibrate(HOSPITAL, v, epsilon=1.0, delta=1e-6))
+        refused(lambda v=value: mechanism().calibrate(OF_LAWS, epsilon=v, delta=1e-3))
+        refused(lambda v=value: mechanism().calibrate(OF_LAWS, epsilon=1.0, delta=v))
+
+
+def table(**columns: Any) -> Any:
+    """Return a public table of 200 people, with other columns."""
+    return pd.DataFrame({"age": [30, 40, 50, 60] * 50, "rich": [0, 0, 1, 1] * 50} | columns)
+
+
+RICH = bp.col("rich") == 1
+USUAL: dict[str, Any] = {"query": bp.mean("age"), "property": RICH, "values": (0.4, 0.6), "records": 20}
+
+
+def both(data: Any, **changed: Any) -> tuple[bool, bool]:
+    """Return whether either road from a public table refuses."""
+    given = USUAL | changed
+    tables = {"shadow_tables": 10, "test_tables": 10}
+    return (
+        refused(lambda: bp.laws_by_property(data, **given)),
+        refused(lambda: shadow_attack(data, **given, classifier=Guess(0), **tables)),
+    )
+
+
+class Guess:
+    """Says always the same."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def fit(self, X: Any, y: Any) -> None:
+        """Learn nothing."""
+
+    def predict(self, X: Any) -> Any:
+        """Return what was given, for every row if it is a number."""
+        return np.full(len(X), self.answer) if isinstance(self.answer, (int, float, str)) else self.answer
+
+
+ODD_VALUES: list[Any] = [
+    (),
+    (0.4,),
+    (math.nan, 0.4),
+    (1.1, 0.4),
+    ("x", 0.4),
+    (None, 0.4),
+    (10**400, 1),
+    {0.4: 1, 0.6: 2},
+]
+ODD_VALUES += [{0.4, 0.6}, iter([0.4, 0.6]), np.array([[0.4, 0.6]]), "46", (0.4 + 0j, 0.6), (True, False)]
+
+
+@pytest.mark.parametrize("name", ["values", "records", "query", "property"])
+def test_what_is_asked_of_public_tables(name: str) -> None:
+    odd = {"values": ODD_VALUES, "records": [1, 200, 201, 10**9, 10**30, 2.0, "20"], "query": [], "property": []}
+    odd["query"] = ["mean(age", bp.linear({"age": 1e308}), bp.linear({"age": 5e-324}), bp.moments(["age"]), RICH]
+    for value in (*HOSTILE, *odd[name]):
+        both(table(), **{name: value})
+    for value in odd["values"] if name == "values" else ():
+        assert both(table(), values=value)[1]
+
+
+@pytest.mark.parametrize("name", ["schema", "covariance", "resamples", "seed"])
+def test_options_of_laws_by_property(name: str) -> None:
+    for value in (*HOSTILE, 99, 10**12):
+        refused(lambda v=value: bp.laws_by_property(table(), **USUAL, **{name: v}))
+
+
+@pytest.mark.parametrize("name", ["defence", "shadow_tables", "test_tables", "classifier", "schema", "seed"])
+def test_options_of_shadow_attacks(name: str) -> None:
+    given = USUAL | {"shadow_tables": 10, "test_tables": 10, "classifier": Guess(0)}
+    classes: list[Any] = [Guess, ONE_NUMBER, bp.ColumnMechanism(), 10**12, Laplace(1e308)]
+    classes += [Guess(None), Guess([0]), Guess(np.zeros((20, 1)))]
+    for value in (*HOSTILE, *classes):
+        if name != "classifier" or value is not None:
+            refused(lambda v=value: shadow_attack(table(), **(given | {name: v})))
+    for answer in (math.nan, "a"):
+        assert shadow_attack(table(), **(given | {"classifier": Guess(answer)})).accuracy == 0
+    for bad in (Guess, Guess(None), Guess([0]), Guess(np.zeros((20, 1)))):
+        assert refused(lambda c=bad: shadow_attack(table(), **(given | {"classifier": c})))
+    for bad in (ONE_NUMBER, bp.ColumnMechanism(), bp.ColumnMechanism, 5, "x", Laplace(1e308)):
+        assert refused(lambda d=bad: shadow_attack(table(), **(given | {"defence": d})))
+
+
+def test_likelihood_ratio_attacks() -> None:
+    calibration = mechanisms.AttributeGaussianMechanism().calibrate(ONE_NUMBER, epsilon=1.0, delta=1e-3)
+    for value in HOSTILE:
+        assert refused(lambda v=value: likelihood_ratio_attack(v))
+        refused(lambda v=value: likelihood_ratio_attack(calibration, draws=v))
+        refused(lambda v=value: likelihood_ratio_attack(calibration, seed=v))
+
+
+AGES: list[Any] = [None, math.nan, 1j, 10**400, 0, -0.0, [1, "x", None, 2.5] * 50, [math.nan, 1, 2, math.inf] * 50]
+AGES += [[[1]] * 200, [{}] * 200, [(1, 2)] * 200, [b"x"] * 200, [object() for _ in range(200)], [1e308, -1e308] * 100]
+AGES += [[5e-324, 0] * 100, [10**30] * 200, [math.nan] * 199 + [3.0], [float(10**k) for k in range(200)]]
+AGES += [[Decimal("1.5"), Decimal("NaN")] * 100, [Decimal("sNaN")] * 200]
+
+
+@pytest.mark.parametrize("place", range(len(AGES)))
+def test_rows_1_and_39_columns_of_public_tables_of_any_type(place: int) -> None:
+    both(table(age=AGES[place]))
+    both(table(rich=AGES[place]))
+
+
+def test_row_39_public_tables_of_any_kind() -> None:
+    odd: list[Any] = [pd.DataFrame(), pd.DataFrame({"age": []}), table().iloc[:1], table().astype("category")]
+    odd += [table().astype(str), table().rename(columns={"age": 5}), table().set_index(["age", "rich"]), table()["age"]]
+    odd += [pd.concat([table(), table()], axis=1), table().to_dict("records"), {"age": [1], "rich": [0, 1]}]
+    odd += [table(age=pd.NaT), table(age=pd.Timestamp("2020-01-01")), table(age=pd.array([1, None] * 100, "Int64"))]
+    odd += [table(age=pd.period_range("2020", periods=200, freq="D")), np.zeros((3, 2)), [[1, 2]], "", ".", "x\0y.csv"]
+    for data in (*HOSTILE, *odd):
+        both(data)
