@@ -12,6 +12,7 @@ from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
 from bnpriv.evidence.sums import record_pair, released, rounding_of, too_large
 from bnpriv.frameworks import DistributionPrivacy
+from bnpriv.frameworks.pairs import DISTRIBUTION
 from bnpriv.laws import Atoms, Normal, WholeLaw, summed
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Query
@@ -57,7 +58,7 @@ def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws
         # declared atoms of fractions need not be the very doubles that are released
         kind = weakest(side.kind for side in (first, second) if isinstance(side, Normal))
         pair = LawPair(pair=_label(framework, k), first=first, second=second, rounding=rounding, kind=kind)
-        found.append(Constraint(protected="the distribution", model=k, record=None, pairs=(pair,)))
+        found.append(Constraint(protected=DISTRIBUTION, model=k, record=None, pairs=(pair,)))
     return GivenLaws(tuple(found), dimension, rounding, ("The declared laws are those of the answer.",))
 
 
@@ -85,7 +86,7 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
         label = _label(framework, k)
         record = record_pair(form, label, (laws[0], laws[1]), (framework.schema.records,), "exact")
         exact = _exact(label, laws, form)
-        found.append(Constraint(protected="the distribution", model=k, record=record, pairs=exact))
+        found.append(Constraint(protected=DISTRIBUTION, model=k, record=record, pairs=exact))
     return GivenLaws(tuple(found), len(form.rows), rounding_of(form), (RECORDS_FROM_MODEL,))
 
 

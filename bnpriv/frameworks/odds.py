@@ -17,6 +17,9 @@ PRIORS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
 
 DIGITS = 3
 
+SPELLED = 30
+"""Odds that move by more nats are powers of ten in print."""
+
 
 def belief(prior: float, nats: float) -> float:
     """Return the largest belief that `prior` can become when its odds rise by at most a factor exp(nats).
@@ -55,7 +58,9 @@ def factor_text(nats: float) -> str:
     """
     if math.isinf(nats):
         return "infinite"
-    return number_text(rounded_up(math.exp(nats)), DIGITS) if nats <= 30 else f"10^{math.ceil(nats / math.log(10))}"
+    return (
+        number_text(rounded_up(math.exp(nats)), DIGITS) if nats <= SPELLED else f"10^{math.ceil(nats / math.log(10))}"
+    )
 
 
 def multiplied_text(nats: float) -> str:
@@ -80,6 +85,8 @@ def even_text(nats: float) -> str:
     between = "Even odds between the two secrets of a pair"
     if math.isinf(nats):
         return f"{between} can become certainty"
+    if nats > SPELLED:
+        return f"{between} can become as good as certainty, {factor_text(nats)} to 1"
     return f"{between} become at most {factor_text(nats)} to 1, that is {belief_text(0.5, nats)} for one of them"
 
 

@@ -21,6 +21,9 @@ from bnpriv.render import Document, HasCard
 from bnpriv.secrets.pair import Pair
 from bnpriv.tables.schema import Categorical, Schema, require_schema
 
+DISTRIBUTION = "the distribution"
+"""What is protected, as an attribute."""
+
 PairLaw = Atoms | Normal | DiscreteNetwork
 
 NO_TABLE = Schema(records=1, columns={"answer": Categorical(["known by its laws alone"])})
@@ -147,7 +150,7 @@ class DistributionPrivacy(HasCard):
     @property
     def protected(self) -> tuple[str, ...]:
         """Return what is protected, in words."""
-        return ("the distribution",)
+        return (DISTRIBUTION,)
 
     @cached_property
     def secrets(self) -> Mapping[str, tuple[Pair, ...]]:

@@ -7,7 +7,10 @@ import math
 from bnpriv.frameworks.guarantee import belief_fact, observer_fact, protected_fact
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
-from bnpriv.mechanisms.verdict import LEVEL, TONES, brief_text, is_weighted, verdict_text
+from bnpriv.mechanisms.noise_words import parts_differ
+from bnpriv.mechanisms.verdict import LEVEL, TONES, brief_text, verdict_text
+from bnpriv.queries.base import Query
+from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Json
 from bnpriv.render.bars import bar_legend, cut_text, noise_bar
@@ -18,8 +21,19 @@ from bnpriv.render.text import number_text, upper_percent, upper_text
 
 def headline(calibration: Calibrated) -> Text:
     """Return the verdict as a sentence that begins with the query."""
-    baseline = " (a baseline, which hides records)" if calibration.guarantee.baseline_text else ""
-    return Code(str(calibration.query)), f" {verdict_text(calibration)}{baseline}"
+    verdict = verdict_text(calibration)
+    if calibration.guarantee.baseline_text:
+        budget = f"epsilon {calibration.epsilon:g}"
+        verdict = f"at {budget} for records: a baseline, to be compared with what protects the secrets"
+    return opened_text(calibration.query, verdict)
+
+
+def opened_text(query: Query, verdict: str) -> Text:
+    """Return a sentence that begins with a query, or with declared laws."""
+    if isinstance(query, GivenAnswer):
+        text = str(query)
+        return f"{text[0].upper()}{text[1:]} {verdict}"
+    return Code(str(query)), f" {verdict}"
 
 
 def verdict_badge(calibration: Calibrated) -> Badge:
@@ -65,7 +79,7 @@ def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
     ranges = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True) if 0 < high - low < math.inf]
     if not ranges:
         return None
-    if is_weighted(calibration) and calibration.shape is not None:
+    if parts_differ(calibration) and calibration.shape is not None:
         place = calibration.useful.place
         (part,) = (part for part in calibration.shape.parts if place in part.places)
         return float(lower[place]), float(upper[place]), part.label

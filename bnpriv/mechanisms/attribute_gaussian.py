@@ -25,9 +25,9 @@ from bnpriv.laws import Normal
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.covariance_noise import GAP_RULE, spent_delta
+from bnpriv.mechanisms.covariance_noise import spent_delta
 from bnpriv.mechanisms.departures import clamped_of
-from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, mahalanobis, nearly_normal_pairs, normal_ratio
 from bnpriv.mechanisms.search import found_scale, least_scale

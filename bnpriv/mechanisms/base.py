@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -28,7 +27,7 @@ from bnpriv.mechanisms.misspecified import Misspecified, misspecified
 from bnpriv.mechanisms.posterior_draws import posterior_of, with_draws
 from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.sections import calibration_document
-from bnpriv.mechanisms.shape import Shape, relative_error, shaped, weights_refusal, with_shape
+from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
 from bnpriv.mechanisms.steps import STEPS_NOTE, with_steps_covered
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
@@ -375,9 +374,7 @@ class Calibration(Shown):
         Where parts have different ranges it is the mean error of each as a share of its range, summed.
         """
         shape = self.shape
-        if shape is None or len({width for width in shape.ranges if 0 < width < math.inf}) < 2:
-            return self.expected_error
-        return relative_error(self.noise, shape.parts, shape.ranges)
+        return self.expected_error if shape is None or not shape.by_share else shape.relative_error(self.noise)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean error in the 1-norm, 2-norm or largest coordinate (``math.inf``)."""

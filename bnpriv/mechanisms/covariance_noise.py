@@ -19,7 +19,7 @@ from bnpriv.mechanisms.added_covariance import Gap, hidden
 from bnpriv.mechanisms.approximations import approximated, delta_left
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.departures import clamped_of
-from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, nearly_normal_pairs, normal_ratio
 from bnpriv.mechanisms.tight import noise_refusal
@@ -37,7 +37,6 @@ TAIL_SHARE = 2.0**-40
 LAST_SHARE = 2.0**-10
 """Rounding may take at least so much of the ratio in the noise that is drawn last."""
 
-GAP_RULE = "the two normal laws of the answer"
 
 Needed = Callable[[Sequence[Gap], float], FloatArray | Refusal]
 """From the gaps and the ratio that they may be long to the covariance of the noise."""

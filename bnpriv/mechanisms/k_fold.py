@@ -29,10 +29,10 @@ from bnpriv.transport import check_pairs, tolerance, w_infinity
 SUMS_RULE = "the sums of the records that change"
 """Names the rule for laws of sums, in decisions."""
 
-COUPLED_RULE = "one record, times how many records differ"
+COUPLED_RULE = "what one record adds, once for every record that differs"
 """Names the rule for how many of the records that change differ, in decisions."""
 
-BOUNDED_RULE = "one record, composed over the records that change"
+BOUNDED_RULE = "what one record adds, composed over the records that change"
 """Names the rule for the curve of all records that change, in decisions."""
 
 MOST_SUMS = 2**16

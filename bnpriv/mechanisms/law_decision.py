@@ -10,10 +10,12 @@ import numpy as np
 from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import LawError
 from bnpriv.evidence import AnswerLaw
+from bnpriv.frameworks.pairs import DISTRIBUTION
 from bnpriv.laws import Atoms
+from bnpriv.noise.words import unit_name
 from bnpriv.render import Json, number_text
 from bnpriv.render.plotting import axes
-from bnpriv.render.text import upper_text
+from bnpriv.render.text import name_text, upper_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +25,12 @@ LAW_POINTS = 400
 
 NORMAL_DRAWN = 4.0
 """A normal law is drawn so many standard deviations to either side."""
+
+GAP_RULE = "the two normal laws of the answer"
+"""What noise keeps alike that covers the gap of two means, for normal laws."""
+
+MOVED_RULE = "the two laws of the answer"
+"""The same for laws that are translations of one another."""
 
 DRAWN_COLUMNS = 161
 """Columns that draw a normal law."""
@@ -73,12 +81,23 @@ class LawDecision:
     @property
     def why(self) -> str:
         """Return in a sentence which laws the noise must keep alike."""
-        return f"It keeps {self.rule} alike under the two secrets of {self.which}{self._learned}."
+        return f"It keeps {self._kept} alike under {self.secrets}{self._learned}."
+
+    @property
+    def secrets(self) -> str:
+        """Return the two secrets that decided it, in words."""
+        return self.which if self.protected == DISTRIBUTION else f"the two secrets of {self.which}"
 
     @property
     def which(self) -> str:
-        """Return whose secrets they are, which ones, and under which model."""
-        return f"{self.protected} ({self.pair}{model_text(self.model, self.models)})"
+        """Return whose secrets they are, which ones, and under which model; every pair of laws is a model."""
+        if self.protected == DISTRIBUTION:
+            return f"distributions {self.pair.replace(' against ', ' and ')}"
+        return f"{name_text(self.protected)} ({self.pair}{model_text(self.model, self.models)})"
+
+    @property
+    def _kept(self) -> str:
+        return f"{self.rule}," if "," in self.rule else self.rule
 
     @property
     def _learned(self) -> str:
@@ -87,13 +106,21 @@ class LawDecision:
     @property
     def text(self) -> str:
         """Return the decision in a sentence."""
-        far = (
-            ""
-            if self.distance is None
-            else f", from one to the other mass moves by at most {upper_text(self.distance.upper)}"
-        )
-        noise = "no noise is needed" if self.scale == 0 else f"the noise has scale {number_text(self.scale)}"
-        return f"{self.which}: {self.rule} must stay alike{self._learned}{far}; {noise}."
+        size = f"the noise has {unit_name(gaussian=self.noise == 'gaussian')} {number_text(self.scale)}"
+        noise = "no noise is needed" if self.scale == 0 else size
+        which = self.which[0].upper() + self.which[1:] if self.protected == DISTRIBUTION else self.which
+        return f"{which}: {self._kept} must stay alike{self._learned}{self._far}; {noise}."
+
+    @property
+    def _far(self) -> str:
+        """Return how far apart the laws are: by their means, where noise covers these alone."""
+        if self.distance is None:
+            return ""
+        far = upper_text(self.distance.upper)
+        if self.rule not in (GAP_RULE, MOVED_RULE):
+            return f", from one to the other mass moves by at most {far}"
+        norm = " in the 1-norm" if self.noise == "laplace" and self.first.dimension > 1 else ""
+        return f", their means are at most {far} apart{norm}"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the two laws that decided the noise, as bars, and their densities with the noise, as lines.

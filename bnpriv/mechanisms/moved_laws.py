@@ -14,7 +14,7 @@ from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, declares_normal_laws, spent_delta
-from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_decision import MOVED_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.mechanisms.translations import MovedLaw, translations
@@ -22,8 +22,6 @@ from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query
 
 TranslationNoise = Literal["laplace", "gaussian"]
-
-MOVED_RULE = "the two laws of the answer"
 
 
 @final

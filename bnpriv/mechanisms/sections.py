@@ -21,6 +21,7 @@ from bnpriv.mechanisms.calibrated import Calibrated, Method
 from bnpriv.mechanisms.certificate import MOST_REASONS, Certificate, Decision
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.mechanisms.law_drawing import law_drawing
+from bnpriv.mechanisms.noise_words import scales_text, together
 from bnpriv.mechanisms.shape import RULES
 from bnpriv.mechanisms.verdict import (
     TONES,
@@ -28,9 +29,10 @@ from bnpriv.mechanisms.verdict import (
     errors_text,
     noise_text,
     reason_text,
-    scales_text,
     share_text,
 )
+from bnpriv.noise.words import noise_name
+from bnpriv.queries.weighted import number_labels
 from bnpriv.render.bars import noise_bar
 from bnpriv.render.document import (
     Badge,
@@ -94,6 +96,7 @@ def noise_section(calibration: Calibrated) -> Section:
         blocks=(
             Paragraph(f"{noise_text(calibration)}{reason}"),
             *_parts(calibration),
+            *together(calibration.noise, number_labels(calibration.query, calibration.framework.schema)),
             *_decisions(calibration),
             *((Items(further),) if further else ()),
         ),
@@ -202,9 +205,13 @@ def comparison_table(calibrations: Sequence[Calibrated]) -> Table:
     """Return one row per mechanism, with its error drawn against the range of the answer, to one scale."""
     drawn = narrowest(calibrations[0]) is not None and any(calibration.scale for calibration in calibrations)
     bars = "; bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
+    shape = calibrations[0].shape
+    by_share = shape is not None and shape.by_share
+    order = "mean error, each part's as a share of its range," if by_share else "expected error"
+    error = "mean error, of the range" if by_share else "mean error"
     return Table(
-        caption=f"Every mechanism that gives this guarantee, the least expected error first{bars}",
-        header=("mechanism", "noise", "scale", "mean error", "answer", "19 of 20 releases err by at most"),
+        caption=f"Every mechanism that gives this guarantee, the least {order} first{bars}",
+        header=("mechanism", "noise", "scale", error, "answer", "19 of 20 releases err by at most"),
         rows=[_compared(calibration) for calibration in calibrations],
         numbers=(2, 3),
     )
@@ -220,12 +227,21 @@ def _compared(calibration: Calibrated) -> tuple[Text | Cell, ...]:
         error = Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
         Cell((Code(str(calibration.mechanism)),), note=note),
-        type(calibration.noise).__name__ if calibration.scale else "none",
+        noise_name(calibration.noise) if calibration.scale else "none",
         scales_text(calibration),
-        number_text(calibration.expected_error),
+        _mean_error(calibration),
         (verdict_badge(calibration),),
         error,
     )
+
+
+def _mean_error(calibration: Calibrated) -> str:
+    """Return the mean error; where parts have different ranges its share of them, averaged over the parts."""
+    shape = calibration.shape
+    if shape is None or not shape.by_share:
+        return number_text(calibration.expected_error)
+    ranged = sum(0 < width < math.inf for width in shape.ranges)
+    return upper_percent(shape.relative_error(calibration.noise) / ranged)
 
 
 def refused(refusals: Refusals) -> tuple[Section, ...]:

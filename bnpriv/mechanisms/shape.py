@@ -75,6 +75,15 @@ class Shape:
         return len(set(self.weights)) == 1
 
     @property
+    def by_share(self) -> bool:
+        """Return whether parts have different ranges, so that errors are compared as shares of them."""
+        return len({width for width in self.ranges if 0 < width < math.inf}) > 1
+
+    def relative_error(self, noise: Noise) -> float:
+        """Return the mean error of each part as a share of its range, summed."""
+        return relative_error(noise, self.parts, self.ranges)
+
+    @property
     def number_weights(self) -> tuple[float, ...]:
         """Return the weight of each number of the answer."""
         return _of_numbers(self.parts, self.weights)

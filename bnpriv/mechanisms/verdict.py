@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
+from bnpriv.mechanisms.noise_words import (
+    MOST_SAID_PARTS,
+    from_to,
+    named_scales_text,
+    parts_differ,
+    scales_text,
+)
 from bnpriv.mechanisms.usefulness import LEVEL, UsefulnessWord
+from bnpriv.noise.words import sized_noise
 from bnpriv.render.document import Tone
 from bnpriv.render.text import (
     and_text,
@@ -50,38 +58,24 @@ def noise_text(calibration: Calibrated) -> str:
     """Return the noise in a sentence."""
     if calibration.scale == 0 and calibration.noise.accounted_noise() is None:
         return "No noise is added."
-    law, mean = type(calibration.noise).__name__, number_text(calibration.expected_error)
-    shape = calibration.shape
-    if is_weighted(calibration) and shape is not None:
-        listed = [
-            f"{number_text(scale)} for {part.label}" for part, scale in zip(shape.parts, shape.scales, strict=True)
-        ]
-        return (
-            f"{law} noise of scale {and_text(listed)} is added: 19 releases of 20 err by at most "
-            f"{errors_text(calibration)}."
-        )
-    return (
-        f"{law} noise of scale {number_text(calibration.scale)} is added: 19 releases of 20 err by at most "
-        f"{errors_text(calibration)}, and the mean error is {mean}."
-    )
+    noise = sized_noise(calibration.noise, named_scales_text(calibration))
+    many = " to the parts" if parts_differ(calibration) and len(calibration.useful.parts) > MOST_SAID_PARTS else ""
+    errors = f"{noise} is added{many}: 19 releases of 20 err by at most {errors_text(calibration)}"
+    if parts_differ(calibration):
+        return f"{errors}."
+    return f"{errors}, and the mean error is {number_text(calibration.expected_error)}."
 
 
 def is_weighted(calibration: Calibrated) -> bool:
-    """Return whether the parts of the answer have noise of different scales."""
+    """Return whether the parts of the answer were weighed differently, and noise is added."""
     return calibration.shape is not None and not calibration.shape.is_equal and calibration.scale > 0
-
-
-def scales_text(calibration: Calibrated) -> str:
-    """Return the scale of the noise, or those of all parts where they differ."""
-    shape = calibration.shape
-    scales = shape.scales if is_weighted(calibration) and shape is not None else (calibration.scale,)
-    return and_text([number_text(scale) for scale in scales])
 
 
 def errors_text(calibration: Calibrated) -> str:
     """Return by how much 19 releases of 20 err at most: each part by its own where they differ."""
-    if is_weighted(calibration):
-        return and_text([upper_text(part.error) for part in calibration.useful.parts])
+    if parts_differ(calibration):
+        errors = [part.error for part in calibration.useful.parts]
+        return from_to(errors, [upper_text(error) for error in errors])
     return upper_text(calibration.quantile(LEVEL))
 
 
@@ -119,7 +113,7 @@ def brief_text(calibration: Calibrated) -> str:
     """Return the noise and its reason in one short sentence."""
     if calibration.scale == 0 and calibration.noise.accounted_noise() is None:
         return f"None. {reason_text(calibration)}"
-    noise = f"{type(calibration.noise).__name__} noise of scale {scales_text(calibration)}"
+    noise = sized_noise(calibration.noise, scales_text(calibration))
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
         why = " ".join(_notes(calibration)) if worst is None else worst.why
@@ -160,12 +154,12 @@ def share_text(calibration: Calibrated) -> str:
     useful = calibration.useful
     if useful.verdict == "exact":
         return "The answer is released as it is."
-    error = f"19 releases of 20 err by at most {errors_text(calibration)}"
-    return (
-        f"{error}."
-        if useful.verdict == "unknown"
-        else f"{error}, {upper_percent(useful.share)} of {useful.whole_text}."
-    )
+    error = "19 releases of 20 err by at most"
+    if useful.verdict == "unknown":
+        return f"{error} {errors_text(calibration)}."
+    share = f"{upper_percent(useful.share)} of {useful.whole_text}"
+    many = parts_differ(calibration) and len(useful.parts) > MOST_SAID_PARTS
+    return f"{error} {share}." if many else f"{error} {errors_text(calibration)}, {share}."
 
 
 def _answer(calibration: Calibrated) -> str:

@@ -28,7 +28,7 @@ from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, N
 from bnpriv.queries.base import Query
 from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity
 
-RECORD_DISTANCE_RULE = "one record, times the records that change"
+RECORD_DISTANCE_RULE = "what one record adds, once for every record that changes"
 
 NO_FARTHEST = Refusal(
     required="Gaussian noise for a distance needs the farthest that any mass moves",

@@ -9,6 +9,7 @@ from typing import final
 from bnpriv.queries.base import Output, Query
 from bnpriv.queries.builtin import Moments, Stack
 from bnpriv.queries.given import GivenAnswer
+from bnpriv.queries.normal_form import normal_form
 from bnpriv.tables.schema import Schema
 
 
@@ -58,6 +59,22 @@ def parts_of(query: Query, schema: Schema) -> tuple[AnswerPart, ...]:
     if isinstance(query, GivenAnswer):
         return tuple(AnswerPart(f"number {k + 1}", range(k, k + 1)) for k in range(query.size))
     return (AnswerPart(str(query), range(query.dimension(schema))),)
+
+
+def number_labels(query: Query, schema: Schema) -> tuple[str, ...]:
+    """Return one name for every number of an answer; laws of an answer may be declared without a query.
+
+    Examples
+    --------
+    >>> from bnpriv.queries import stack
+    >>> from bnpriv.tables.schema import Real
+    >>> schema = Schema(records=10, columns={"height": Real(120, 220)})
+    >>> number_labels(stack("mean(height)", "total(height)"), schema), number_labels(GivenAnswer(size=1), schema)
+    (('mean(height)', 'total(height)'), ('number 1',))
+    """
+    if isinstance(query, GivenAnswer):
+        return tuple(part.label for part in parts_of(query, schema))
+    return normal_form(query, schema).labels
 
 
 @final

@@ -250,7 +250,8 @@ def influence_report(
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
-    asked = None if query is None else as_query(query)
+    own = own_query(model) if query is None and epsilon is not None else None
+    asked = own if query is None else as_query(query)
     refusal = impossibility(model)
     if refusal is not None:
         raise refusal.error()

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import observer_text, odds
 from bnpriv.influence.base import Influence, tells
+from bnpriv.mechanisms.answer import opened_text
 from bnpriv.mechanisms.posterior_draws import points_text
 from bnpriv.mechanisms.verdict import share_text, verdict_text
 from bnpriv.networks import Network
@@ -61,7 +62,7 @@ def headline(report: Analysis) -> Text:
     """Return the finding as a sentence, without a full stop."""
     if report.best is not None:
         estimate = " (an estimate)" if report.best.guarantee.kind == "estimate" else ""
-        return Code(str(report.best.query)), f" {verdict_text(report.best)}{estimate}"
+        return opened_text(report.best.query, f"{verdict_text(report.best)}{estimate}")
     if report.worst is None:
         return _laws_headline(report)
     if report.query is not None:
@@ -106,7 +107,7 @@ def _without_bound(report: Analysis) -> str:
     return "tell about it without bound"
 
 
-def endless_text(influence: Influence) -> str:
+def endless_text(influence: Influence, verb: str = "tells") -> str:
     """Return what an infinite influence means: with how much probability more than a factor e is told."""
     name = name_text(influence.protected)
     if influence.unknown is not None:
@@ -116,7 +117,7 @@ def endless_text(influence: Influence) -> str:
     delta = rare(influence)
     rarity = "" if delta is None else f", more than 1 nat with delta {upper_chance(delta)}"
     guess = " (estimate)" if influence.kind == "estimate" else ""
-    return f"tells about {name} without bound{rarity}{guess}"
+    return f"{verb} about {name} without bound{rarity}{guess}"
 
 
 def of_states(influence: Influence) -> bool:
@@ -182,7 +183,7 @@ def influence_text(influence: Influence) -> str:
     if value == 0:
         return f"{told} {tells(influence.columns)} nothing about {name}"
     if math.isinf(value):
-        return f"{told} {endless_text(influence)}"
+        return f"{told} {endless_text(influence, tells(influence.columns))}"
     return f"{told} {tells(influence.columns)} at most {of_nats(upper_text(value))} about {name}"
 
 

@@ -16,6 +16,7 @@ from bnpriv.evidence import impossibility
 from bnpriv.evidence.subject import Subject, subject_of
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, require_framework
 from bnpriv.influence.base import Influence
+from bnpriv.mechanisms.base import own_query
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.networks import Network, drivers
 from bnpriv.queries import Query, as_query
@@ -187,7 +188,7 @@ def _number(value: object) -> object:
 def compare(
     framework_a: Framework,
     framework_b: Framework,
-    query: Query | str,
+    query: Query | str | None,
     epsilon: float = 1.0,
     delta: float = 0.0,
 ) -> FrameworkComparison:
@@ -197,14 +198,14 @@ def compare(
     ----------
     framework_a, framework_b : Framework
         Of any notion and kind of network; for example with two networks, or with other secrets.
-    query : Query or str
-        What is to be released.
+    query : Query or str or None
+        What is to be released; None where the first framework has a query of its own.
     epsilon, delta : float
         The guarantee that is asked of both.
 
     Returns
     -------
-    Comparison
+    FrameworkComparison
         Print it.
 
     Raises
@@ -228,7 +229,8 @@ def compare(
     both = (framework_a, framework_b)
     for framework in both:
         require_framework(framework)
-    query, epsilon = as_query(query), checks.epsilon(epsilon)
+    own = own_query(framework_a) if query is None else None
+    query, epsilon = as_query(query) if own is None else own, checks.epsilon(epsilon)
     for framework in both:
         refusal = impossibility(framework)
         if refusal is not None:

@@ -14,8 +14,7 @@ from bnpriv.attacks.made_up import NumpySampler, noisy
 from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
 from bnpriv.mechanisms import Calibration
-from bnpriv.queries.given import GivenAnswer
-from bnpriv.queries.normal_form import normal_form
+from bnpriv.queries.weighted import number_labels
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, Paragraph, Table, fact
 from bnpriv.render.plotting import axes, label
@@ -279,17 +278,10 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
         protected=scene.protected,
         pair=scene.pair,
         model=scene.model,
-        labels=_labels(calibration, first.shape[1]),
+        labels=number_labels(calibration.query, calibration.framework.schema),
         first=first,
         second=second,
         errors=np.max(np.abs(np.concatenate([first - exact[0], second - exact[1]])), axis=1),
         correct=correct,
         caveats=caveats,
     )
-
-
-def _labels(calibration: Calibration, outputs: int) -> tuple[str, ...]:
-    """Return one name per number of the answer; laws of an answer may be declared without a query."""
-    if isinstance(calibration.query, GivenAnswer):
-        return ("answer",) if outputs == 1 else tuple(f"answer {k}" for k in range(1, outputs + 1))
-    return normal_form(calibration.query, calibration.framework.schema).labels

@@ -12,6 +12,7 @@ from bnpriv.frameworks import Framework, odds
 from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.answer import calibration_row, verdict_badge
+from bnpriv.mechanisms.base import own_query
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
@@ -183,17 +184,21 @@ class Tradeoff(Shown):
         )
 
 
-def tradeoff(framework: Framework, query: Query | str, epsilons: Iterable[float]) -> Tradeoff:
+def tradeoff(
+    framework: Framework, query: Query | str | None, epsilons: Iterable[float], delta: float = 0.0
+) -> Tradeoff:
     """Plan one query at many epsilons.
 
     Parameters
     ----------
     framework : Framework
         Network, schema and secrets.
-    query : Query or str
-        What is to be released.
+    query : Query or str or None
+        What is to be released; None where the framework has a query of its own.
     epsilons : iterable of float
         Above 0, in any order.
+    delta : float
+        The failure probability that is allowed at every epsilon.
 
     Returns
     -------
@@ -215,17 +220,18 @@ def tradeoff(framework: Framework, query: Query | str, epsilons: Iterable[float]
     >>> found = tradeoff(bp.example("student"), bp.count(bp.col("height") > 180), [0.1, 0.5, 1.0])
     >>> found.noiseless_from
     0.5
-    >>> print(found.sentences[1])
-    From epsilon 0.5 on the answer is released without noise; at 0.1 it still needs noise.
+    >>> print(found.sentences[0])
+    From epsilon 0.5 on the answer is released without noise; at 0.1 it still is coarse.
     """
     require_framework(framework, query)
-    query = as_query(query)
+    own = own_query(framework) if query is None else None
+    query = as_query(query) if own is None else own
     if not isinstance(epsilons, Iterable):
         raise ParameterError("epsilons is a list", found=checks.type_text(epsilons), remedy="Pass [0.1, 0.5, 1.0].")
     asked = tuple(sorted({checks.epsilon(epsilon) for epsilon in epsilons}))
     if not asked:
         raise ParameterError("at least one epsilon is needed", found="none", remedy="Pass [0.1, 0.5, 1.0].")
-    plans = tuple(plan(framework, query, epsilon) for epsilon in asked)
+    plans = tuple(plan(framework, query, epsilon, delta) for epsilon in asked)
     for chosen in plans:
         _ = chosen.best  # refuses here, not when the table is printed
     return Tradeoff(query=query, epsilons=asked, plans=plans)

@@ -7,7 +7,7 @@ from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.render.document import Block, Paragraph, Section
-from bnpriv.render.text import name_text, upper_text
+from bnpriv.render.text import upper_text
 from bnpriv.report.values import Analysis
 from bnpriv.report.words import not_worked_out
 
@@ -33,7 +33,7 @@ def _shown(laws: LawDecision | Refusal, best: Calibration | None) -> bool:
 
 def distance_text(decision: LawDecision) -> str:
     """Return how far apart the two laws are."""
-    which = f"the two secrets of {name_text(decision.protected)} ({decision.pair})"
+    which = decision.secrets
     if decision.distance is None:
         return f"The noise keeps {decision.rule} alike under {which}."
     return f"Between {which} the law of the answer moves by at most {upper_text(decision.distance.upper)}."

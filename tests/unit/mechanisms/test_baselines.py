@@ -114,7 +114,7 @@ def test_no_plan_takes_them_for_the_best() -> None:
     assert plan.baselines[0].expected_error < plan.best.expected_error
     assert "RecordPrivacyMechanism()" in str(plan)
     assert "RecordPrivacyMechanism" not in str(plain)
-    assert "a baseline, which hides records" in plan.baselines[0].explain()
+    assert "for records: a baseline, to be compared with what protects the secrets" in plan.baselines[0].explain()
     assert "baseline" in plan.to_markdown()
     assert len(plan.to_pandas()) == len(plan.calibrations) + 2
 

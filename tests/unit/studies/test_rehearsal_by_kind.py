@@ -135,7 +135,7 @@ def test_declared_normal_laws_are_drawn_from() -> None:
         values = found.exact(side, DRAWS, np.random.default_rng(2))
         assert np.allclose(values.mean(axis=0), law.mean, atol=0.06)
         assert np.allclose(np.cov(values.T), law.covariance, atol=0.1)
-    assert rehearse(calibration, 100).labels == ("answer 1", "answer 2")
+    assert rehearse(calibration, 100).labels == ("number 1", "number 2")
 
 
 def test_answers_of_a_model_of_densities_are_drawn_forward() -> None:

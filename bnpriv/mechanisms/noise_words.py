@@ -1,0 +1,89 @@
+"""The noise of the parts of an answer in words: how large it is, and how that of several numbers goes together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from bnpriv.mechanisms.calibrated import Calibrated
+from bnpriv.noise.continuous import Noise
+from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
+from bnpriv.render.document import Code, Paragraph, Table
+from bnpriv.render.text import and_text, number_text
+
+MOST_SAID_PARTS = 3
+"""Scales and errors of more parts than this are said from the least to the largest."""
+
+MOST_NUMBERS = 8
+"""Of more numbers than this no matrix is shown."""
+
+
+def parts_differ(calibration: Calibrated) -> bool:
+    """Return whether the parts of the answer have noise of different scales."""
+    shape = calibration.shape
+    return shape is not None and calibration.scale > 0 and len(set(map(number_text, shape.scales))) > 1
+
+
+def scales_text(calibration: Calibrated) -> str:
+    """Return the scale of the noise, or those of all parts where they differ."""
+    shape = calibration.shape
+    return from_to(shape.scales if shape is not None and parts_differ(calibration) else (calibration.scale,))
+
+
+def named_scales_text(calibration: Calibrated) -> str:
+    """Return the same with the names of the parts, if they are few."""
+    shape = calibration.shape
+    if shape is None or not parts_differ(calibration):
+        return number_text(calibration.scale)
+    if len(shape.parts) > MOST_SAID_PARTS:
+        return from_to(shape.scales)
+    pairs = zip(shape.parts, shape.scales, strict=True)
+    return and_text([f"{number_text(scale)} for {part.label}" for part, scale in pairs])
+
+
+def from_to(numbers: Sequence[float], texts: Sequence[str] = ()) -> str:
+    """Return a few numbers, or of many the least and the largest.
+
+    Examples
+    --------
+    >>> from_to([1.0, 3.0]), from_to([4.0, 1.0, 2.0, 3.0])
+    ('1 and 3', '1 to 4')
+    """
+    texts = texts or [number_text(number) for number in numbers]
+    if len(texts) <= MOST_SAID_PARTS:
+        return and_text(texts)
+    order = sorted(range(len(numbers)), key=lambda place: numbers[place])
+    return f"{texts[order[0]]} to {texts[order[-1]]}"
+
+
+def together(noise: Noise, labels: Sequence[str]) -> Iterable[Table | Paragraph]:
+    """Yield how the noise of the numbers goes together, where it is not independent."""
+    if not isinstance(noise, (CorrelatedGaussian, DirectionalLaplace)):
+        return
+    if len(labels) > MOST_NUMBERS:
+        yield Paragraph(
+            "The noise of the numbers goes together: calibration.noise.covariance holds its covariance, shape "
+            f"({len(labels)}, {len(labels)})."
+        )
+        return
+    rows = np.asarray(noise.covariance)
+    spreads = np.sqrt(np.diag(rows))
+    yield Table(
+        caption="How the noise of the numbers goes together: its standard deviations and correlations (-1 to 1)",
+        header=("number", "deviation", *(str(place + 1) for place in range(len(labels)))),
+        rows=[
+            (
+                (f"{place + 1}: ", Code(label)),
+                number_text(float(spreads[place])),
+                *(_correlation(rows[place, other], spreads[place] * spreads[other]) for other in range(len(labels))),
+            )
+            for place, label in enumerate(labels)
+        ],
+        numbers=tuple(range(1, len(labels) + 2)),
+    )
+
+
+def _correlation(entry: float, size: float) -> str:
+    return "-" if size == 0 else f"{entry / size:.2f}".replace("-0.00", "0.00")

@@ -1,0 +1,51 @@
+"""Noise in words: of which kind it is, and what its size is called."""
+
+from __future__ import annotations
+
+from bnpriv.noise.continuous import Gaussian, Noise
+from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
+from bnpriv.noise.discrete import DiscreteLaplace
+
+
+def noise_name(noise: Noise) -> str:
+    """Return the kind of noise, as it is said in the middle of a sentence.
+
+    Examples
+    --------
+    >>> from bnpriv.noise import CorrelatedGaussian, Laplace
+    >>> noise_name(Laplace(2.0)), noise_name(CorrelatedGaussian([[2.0, 1.0], [1.0, 1.0]]))
+    ('Laplace', 'correlated Gaussian')
+    """
+    if isinstance(noise, CorrelatedGaussian):
+        return "correlated Gaussian"
+    if isinstance(noise, DiscreteLaplace):
+        return "discrete Laplace"
+    if isinstance(noise, DirectionalLaplace):
+        return "directional Laplace"
+    return type(noise).__name__
+
+
+def unit_name(*, gaussian: bool) -> str:
+    """Return what the size of noise is called.
+
+    Examples
+    --------
+    >>> unit_name(gaussian=True), unit_name(gaussian=False)
+    ('standard deviation', 'scale')
+    """
+    return "standard deviation" if gaussian else "scale"
+
+
+def sized_noise(noise: Noise, size: str) -> str:
+    """Return the kind of noise and its size, to begin a sentence.
+
+    Examples
+    --------
+    >>> from bnpriv.noise import Gaussian
+    >>> sized_noise(Gaussian(2.0), "2")
+    'Gaussian noise of standard deviation 2'
+    """
+    name = noise_name(noise)
+    unit = unit_name(gaussian=isinstance(noise, (Gaussian, CorrelatedGaussian)))
+    return f"{name[0].upper()}{name[1:]} noise of {unit} {size}"
