@@ -116,7 +116,8 @@ def brief_text(calibration: Calibrated) -> str:
     noise = sized_noise(calibration.noise, scales_text(calibration))
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
-        why = " ".join(_notes(calibration)) if worst is None else worst.why
+        weights = "" if calibration.shape is None else calibration.shape.text
+        why = " ".join(note for note in _notes(calibration) if note != weights) if worst is None else worst.why
         return f"{noise}. {why}".rstrip()
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
     moved = number_text(worst.sensitivity.upper)
