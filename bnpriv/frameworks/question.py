@@ -12,6 +12,7 @@ from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.networks.foreign import foreign_remedy
 from bnpriv.queries.base import Query
+from bnpriv.queries.given import GivenAnswer
 
 FRAMEWORKS = (DistributionalAttributePrivacy, DatasetAttributePrivacy, DistributionPrivacy, ValuePrivacy)
 
@@ -75,3 +76,12 @@ def _remedy(framework: object) -> str:
     build = "Build one, for example DistributionalAttributePrivacy(network, schema, protect, source=...)."
     foreign = foreign_remedy(framework)
     return f"{foreign} {build}" if foreign else build
+
+
+def own_query(framework: object) -> Query | None:
+    """Return the query that a framework is about, or None if it leaves the query open."""
+    if not isinstance(framework, DistributionPrivacy):
+        return None
+    if framework.of_records:
+        return framework.query
+    return framework.query or GivenAnswer(size=framework.dimension)

@@ -14,35 +14,29 @@ from bnpriv.errors import CertificateError, ParameterError, QueryError, Refusal
 from bnpriv.evidence import impossibility
 from bnpriv.frameworks import (
     DistributionalAttributePrivacy,
-    DistributionPrivacy,
     Framework,
     Guarantee,
     ValuePrivacy,
 )
 from bnpriv.frameworks.digest import digest, first_digest
-from bnpriv.frameworks.question import require_framework
+from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.facts import model_facts, query_facts
 from bnpriv.mechanisms.misspecified import Misspecified, misspecified
-from bnpriv.mechanisms.posterior_draws import posterior_of, with_draws
+from bnpriv.mechanisms.posterior_draws import models_text, posterior_of, with_draws
+from bnpriv.mechanisms.record import CALIBRATION_FORMAT, calibration_record
 from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.sections import calibration_document
 from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
 from bnpriv.mechanisms.steps import STEPS_NOTE, with_steps_covered
-from bnpriv.mechanisms.stored import Record, differences, field_of, read_record
+from bnpriv.mechanisms.stored import differences, field_of, read_record, stored_mechanism
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise.continuous import Noise
-from bnpriv.noise.correlated import CorrelatedGaussian
-from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.sampling import Sampler
 from bnpriv.queries import as_query
 from bnpriv.queries.base import Query
-from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Document, Json, Shown
-
-CALIBRATION_FORMAT = "bnpriv calibration 1"
 
 
 class Promise(NamedTuple):
@@ -223,7 +217,7 @@ class Mechanism(ABC):
             kind=certificate.kind,
             single_values=isinstance(framework, ValuePrivacy),
             by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
-            models_text=_models_text(framework),
+            models_text=models_text(framework),
             beyond_text="" if drawn is None else drawn.sentence,
             confidence=certificate.confidence,
             baseline_text=promise.baseline_text,
@@ -286,21 +280,6 @@ def _question(
     require_framework(framework, query)
     asked = own_query(framework) if query is None else as_query(query)
     return asked, checks.epsilon(epsilon), checks.delta(delta)
-
-
-def _models_text(framework: Framework) -> str:
-    """Return what the adversary may believe, where that is more than the number of models."""
-    if isinstance(framework, DistributionPrivacy):
-        return framework.models_text
-    drawn = posterior_of(framework)
-    return "" if drawn is None else drawn.models_text
-
-
-def own_query(framework: Framework) -> Query | None:
-    """Return the query that a framework is about, or None if it leaves the query open."""
-    if not isinstance(framework, DistributionPrivacy) or framework.of_records:
-        return framework.query if isinstance(framework, DistributionPrivacy) else None
-    return framework.query or GivenAnswer(size=framework.dimension)
 
 
 @final
@@ -459,33 +438,7 @@ class Calibration(Shown):
 
     def to_dict(self) -> Json:
         """Return everything as plain values; weights and parts only for an answer of several parts."""
-        shape = self.shape
-        weights: Json = {}
-        if shape is not None and not shape.is_equal and not isinstance(self.noise, CorrelatedGaussian):
-            weights = {"weights": list(shape.number_weights)}
-        return {
-            "format": CALIBRATION_FORMAT,
-            "mechanism": {"name": type(self.mechanism).__name__, "options": self.mechanism.options()},
-            "framework": self.framework.fingerprint(),
-            "query": str(self.query),
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "noise": {
-                "law": type(self.noise).__name__,
-                "scale": self.scale,
-                "exact_scale": self.scale.hex(),
-                "dimension": self.noise.dimension,
-                **weights,
-                "expected_error": self.expected_error,
-                **_shape_facts(self.noise),
-            },
-            "useful": {"verdict": self.useful.verdict, "text": str(self.useful)},
-            **({} if shape is None else {"shape": shape.to_json()}),
-            "guarantee": self.guarantee.to_json(),
-            "certificate": self.certificate.to_json(),
-            "form": query_facts(self.query, self.framework.schema),
-            "model": model_facts(self.framework, self.query),
-        }
+        return calibration_record(self)
 
     def to_json(self) -> str:
         """Return everything as JSON; infinite and undefined numbers never occur in it."""
@@ -514,7 +467,7 @@ class Calibration(Shown):
             If the text is not a calibration, or anything in it differs from what the framework yields.
         """
         stored = read_record(text, CALIBRATION_FORMAT)
-        mechanism = _mechanism(stored)
+        mechanism = stored_mechanism(stored, {cls.__name__: cls for cls in Mechanism.__subclasses__()})
         asked = field_of(stored, "query", str)
         query = own_query(framework) if query is None else query
         if query is None or str(query) != asked:
@@ -539,40 +492,7 @@ class Calibration(Shown):
         return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, scale={self.scale:g})"
 
 
-def _shape_facts(noise: Noise) -> Json:
-    """Return what tells noise from others of the same scale, as plain values."""
-    if isinstance(noise, CorrelatedGaussian):
-        return {"covariance": noise.needed}
-    return {"directions": noise.directions} if isinstance(noise, DirectionalLaplace) else {}
-
-
 def _sealed(calibration: Calibration, framework: str) -> str:
     """Return a hash of a calibration, given that of its framework."""
     others = (each.name for each in fields(calibration) if each.name not in ("framework", "seal"))
     return digest((framework, *(getattr(calibration, name) for name in others)))
-
-
-def _mechanism(record: Record) -> Mechanism:
-    known = {cls.__name__: cls for cls in Mechanism.__subclasses__()}
-    declared = cast(Record, field_of(record, "mechanism", dict))
-    name, options = field_of(declared, "name", str), cast(Record, field_of(declared, "options", dict))
-    if name not in known:
-        raise CertificateError(
-            f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
-        )
-    usual = known[name]().options()
-    weights = options.get("weights")
-    if isinstance(weights, list):
-        usual["weights"] = weights
-    if any(option not in usual or not _alike(value, usual[option]) for option, value in options.items()):
-        raise CertificateError(
-            f"the options must be those of {name}",
-            found=checks.listing(sorted(map(repr, options))),
-            remedy="Store it again.",
-        )
-    return known[name](**options)
-
-
-def _alike(value: object, usual: object) -> bool:
-    """Return whether a stored option has the type of its default; mechanisms check those that have none."""
-    return usual is None or type(value) is type(usual)

@@ -13,10 +13,14 @@ from bnpriv.queries.base import Query
 
 
 class Method(Protocol):
-    """What a mechanism is to them: its text, and whether its guarantee rests on a model."""
+    """What a mechanism is to them: its text, its options, and whether its guarantee rests on a model."""
 
     needs_model: ClassVar[bool]
     """Whether what it promises holds only if the model does."""
+
+    def options(self) -> dict[str, object]:
+        """Return the constructor arguments."""
+        ...
 
 
 class Calibrated(Protocol):

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
 from bnpriv.frameworks import Framework
-from bnpriv.frameworks.question import require_framework
+from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
-from bnpriv.mechanisms.base import own_query
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Json, Shown

@@ -42,6 +42,14 @@ def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
     return tuple(drawn for drawn in found if drawn is not None)
 
 
+def models_text(framework: Framework) -> str:
+    """Return what the adversary may believe, where that is more than the number of models."""
+    if isinstance(framework, DistributionPrivacy):
+        return framework.models_text
+    drawn = posterior_of(framework)
+    return "" if drawn is None else drawn.models_text
+
+
 def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
     """Return a certificate that says what it owes to draws; the same if the models are no draws."""
     drawn = posterior_of(framework)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar, cast
 
+from bnpriv import checks
 from bnpriv.errors import CertificateError
 
 Record = dict[str, Any]
 T = TypeVar("T")
+
+
+class Optioned(Protocol):
+    """What has options."""
+
+    def options(self) -> dict[str, object]:
+        """Return the constructor arguments."""
+        ...
+
+
+M = TypeVar("M", bound=Optioned)
 
 STORED_TOLERANCE = 1e-9
 """Relative difference of two numbers that are computed on different machines."""
@@ -76,3 +89,35 @@ def differences(stored: object, fresh: object, place: str = "") -> list[str]:
     if isinstance(stored, float) and isinstance(fresh, float):
         return [] if math.isclose(stored, fresh, rel_tol=STORED_TOLERANCE) else [place]
     return [] if json.dumps(stored) == json.dumps(fresh) else [place]
+
+
+def stored_mechanism(record: Record, known: Mapping[str, Callable[..., M]]) -> M:
+    """Return the mechanism of a stored calibration, one of those that are known by their names.
+
+    Raises
+    ------
+    CertificateError
+        If it is none of them, or its options are not.
+    """
+    declared = cast(Record, field_of(record, "mechanism", dict))
+    name, options = field_of(declared, "name", str), cast(Record, field_of(declared, "options", dict))
+    if name not in known:
+        raise CertificateError(
+            f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
+        )
+    usual = known[name]().options()
+    weights = options.get("weights")
+    if isinstance(weights, list):
+        usual["weights"] = weights
+    if any(option not in usual or not _alike(value, usual[option]) for option, value in options.items()):
+        raise CertificateError(
+            f"the options must be those of {name}",
+            found=checks.listing(sorted(map(repr, options))),
+            remedy="Store it again.",
+        )
+    return known[name](**options)
+
+
+def _alike(value: object, usual: object) -> bool:
+    """Return whether a stored option has the type of its default; mechanisms check those that have none."""
+    return usual is None or type(value) is type(usual)

@@ -13,11 +13,11 @@ from bnpriv.errors import BnprivError, ParameterError, Refusal
 from bnpriv.evidence import impossibility
 from bnpriv.evidence.subject import Subject, subject_of, subject_of_network
 from bnpriv.frameworks import Framework, require_framework
+from bnpriv.frameworks.question import own_query
 from bnpriv.influence.further import further_tables
 from bnpriv.influence.kinds import assumptions_of
 from bnpriv.mechanisms import WassersteinMechanism
 from bnpriv.mechanisms.answer import noise_figure, verdict_badge
-from bnpriv.mechanisms.base import own_query
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.mechanisms.sections import comparison_section, guarantee_section, noise_section, trust_section

@@ -15,8 +15,8 @@ from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import impossibility
 from bnpriv.evidence.subject import Subject, subject_of
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, require_framework
+from bnpriv.frameworks.question import own_query
 from bnpriv.influence.base import Influence
-from bnpriv.mechanisms.base import own_query
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.networks import Network, drivers
 from bnpriv.queries import Query, as_query

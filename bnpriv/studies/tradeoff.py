@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, final
 from bnpriv import checks
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import Framework, odds
-from bnpriv.frameworks.question import require_framework
+from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.answer import calibration_row, verdict_badge
-from bnpriv.mechanisms.base import own_query
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
