@@ -10,8 +10,11 @@ from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
+from bnpriv.queries.base import Query
+from bnpriv.queries.weighted import number_labels
 from bnpriv.render.document import Code, Paragraph, Table
 from bnpriv.render.text import and_text, number_text
+from bnpriv.tables.schema import Schema
 
 MOST_SAID_PARTS = 3
 """Scales and errors of more parts than this are said from the least to the largest."""
@@ -58,10 +61,11 @@ def from_to(numbers: Sequence[float], texts: Sequence[str] = ()) -> str:
     return f"{texts[order[0]]} to {texts[order[-1]]}"
 
 
-def together(noise: Noise, labels: Sequence[str]) -> Iterable[Table | Paragraph]:
+def together(noise: Noise, query: Query, schema: Schema) -> Iterable[Table | Paragraph]:
     """Yield how the noise of the numbers goes together, where it is not independent."""
     if not isinstance(noise, (CorrelatedGaussian, DirectionalLaplace)):
         return
+    labels = number_labels(query, schema)
     if len(labels) > MOST_NUMBERS:
         yield Paragraph(
             "The noise of the numbers goes together: calibration.noise.covariance holds its covariance, shape "

@@ -32,7 +32,6 @@ from bnpriv.mechanisms.verdict import (
     share_text,
 )
 from bnpriv.noise.words import noise_name
-from bnpriv.queries.weighted import number_labels
 from bnpriv.render.bars import noise_bar
 from bnpriv.render.document import (
     Badge,
@@ -96,7 +95,7 @@ def noise_section(calibration: Calibrated) -> Section:
         blocks=(
             Paragraph(f"{noise_text(calibration)}{reason}"),
             *_parts(calibration),
-            *together(calibration.noise, number_labels(calibration.query, calibration.framework.schema)),
+            *together(calibration.noise, calibration.query, calibration.framework.schema),
             *_decisions(calibration),
             *((Items(further),) if further else ()),
         ),
