@@ -206,6 +206,7 @@ class Mechanism(ABC):
         covering = with_steps_covered(framework, asked, noise) if self.needs_model else noise
         if covering is not noise:
             certificate = replace(certificate, notes=(*certificate.notes, STEPS_NOTE))
+            shape = None if shape is None else shape.with_noise(covering)
         drawn = posterior_of(framework)
         promise = self._promise(framework, shape.weighted(asked) if shape else asked, noise, epsilon, spent)
         guarantee = Guarantee(

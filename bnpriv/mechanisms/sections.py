@@ -206,11 +206,10 @@ def comparison_table(calibrations: Sequence[Calibrated]) -> Table:
     bars = "; bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
     shape = calibrations[0].shape
     by_share = shape is not None and shape.by_share
-    order = "mean error, each part's as a share of its range," if by_share else "expected error"
-    error = "mean error, of the range" if by_share else "mean error"
+    order = "mean error, as a share of the range of each part," if by_share else "expected error"
     return Table(
         caption=f"Every mechanism that gives this guarantee, the least {order} first{bars}",
-        header=("mechanism", "noise", "scale", error, "answer", "19 of 20 releases err by at most"),
+        header=("mechanism", "noise", "scale", "mean error", "answer", "19 of 20 releases err by at most"),
         rows=[_compared(calibration) for calibration in calibrations],
         numbers=(2, 3),
     )

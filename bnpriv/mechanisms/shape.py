@@ -88,6 +88,10 @@ class Shape:
         """Return the weight of each number of the answer."""
         return _of_numbers(self.parts, self.weights)
 
+    def with_noise(self, noise: Noise) -> Shape:
+        """Return the same weights with the scales of larger noise."""
+        return replace(self, scales=_part_scales(noise, self.parts))
+
     def weighted(self, query: Query) -> Query:
         """Return a query whose numbers are the weighted ones of `query`; the query itself where weights are equal."""
         return query if self.is_equal else Weighted(asked=query, weights=self.number_weights)

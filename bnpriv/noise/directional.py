@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 REACH_SCALES = 64.0
 """Noisy coordinates are clamped so many scales beyond the answers: it happens to one release of 10^28."""
 
-LAST_CONFIDENCE = 2.0**-10
-"""Share of the probability of an error that is given to the noise that is drawn last."""
+LAST_CONFIDENCES = (2.0**-10, 2.0**-7, 2.0**-5, 2.0**-4, 2.0**-3, 0.25, 0.5, 0.75)
+"""Shares of the probability of an error, of which the best is given to the noise that is drawn last."""
 
 
 @final
@@ -180,7 +180,11 @@ class DirectionalLaplace:
         ParameterError
             If `p` is out of range.
         """
-        last = -math.expm1(math.log1p(-probability(p)) + math.log(LAST_CONFIDENCE))
+        return min((self._quantiles(probability(p), share) for share in LAST_CONFIDENCES), key=max)
+
+    def _quantiles(self, p: float, share: float) -> tuple[float, ...]:
+        """Return such errors, with a share of the probability of larger ones for the noise that is drawn last."""
+        last = -math.expm1(math.log1p(-p) + math.log(share))
         along = -self.scale * math.log(tail_of_one(p / last, len(self.directions)))
         far = -math.log(tail_of_one(last, self.dimension))
         reach = np.abs(self._rows).sum(axis=0)

@@ -11,10 +11,12 @@ from bnpriv.mechanisms.answer import answer_facts, verdict_badge
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.sections import calibration_sections
 from bnpriv.queries.sensitivity import answer_range
+from bnpriv.queries.weighted import parts_of
 from bnpriv.render import Document, Json
 from bnpriv.render.bars import bar_axis, interval_bar, interval_legend
 from bnpriv.render.document import Big, Block, Cell, Code, Figure, Paragraph, Table, fact
 from bnpriv.render.html import Html, join
+from bnpriv.render.text import number_text
 
 RELEASE_INTRO = "All of this may be published: the released numbers, and what was known before the data were touched."
 
@@ -76,8 +78,9 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
     """Return the numbers, each with its interval drawn on the range of its answer."""
     lower, upper = answer_range(calibration.query, calibration.framework.schema)
     ranges = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True)]
-    axis = bar_axis(ranges)
-    bars = [_bar(number, ends, axis) for number, ends in zip(numbers, ranges, strict=True)]
+    parts = parts_of(calibration.query, calibration.framework.schema)
+    axes = [bar_axis([ranges[k] for k in part.places]) for part in parts for _ in part.places]  # a scale for each unit
+    bars = [_bar(number, ends, axis) for number, ends, axis in zip(numbers, ranges, axes, strict=True)]
     legend = interval_legend() if any(bars) else Html()
     if len(numbers) == 1:
         (number,) = numbers
@@ -107,5 +110,6 @@ def _bar(number: ShownNumber, ends: tuple[float, float], axis: tuple[float, floa
     """Return the drawing of a released number; nothing without noise, or where no range is declared."""
     if not all(map(math.isfinite, axis)) or not number.low:
         return Html()
-    desc = f"Released {number.text}, between {number.low} and {number.high}, range {ends[0]:,.6g} to {ends[1]:,.6g}."
+    desc = f"Released {number.text}, between {number.low} and {number.high}, "
+    desc += f"range {number_text(ends[0], 6)} to {number_text(ends[1], 6)}."
     return interval_bar(axis, ends, number.value, number.interval, title=f"{number.label} on its range", desc=desc)

@@ -241,6 +241,18 @@ def test_rounding_moves_no_further_than_is_paid_for(offset: float) -> None:
         assert all(abs(Fraction(a) - b) <= Fraction(float(r)) for a, b, r in zip(moved, ideal, bound, strict=True))
 
 
+def test_quantiles_of_noise_with_a_large_last_step() -> None:
+    """Nearly all of the probability of an error went to the noise along the directions, however small that was."""
+    noise = DirectionalLaplace(scale=3.333, directions=((0.8, -0.6),), limits=(500.0,), dithers=(2.0, 2.0))
+    rng = np.random.default_rng(3)
+    draws = rng.laplace(size=(40_000, 1)) * 3.333 * np.array([0.8, -0.6]) + rng.laplace(scale=2.0, size=(40_000, 2))
+    for p in (0.5, 0.95, 0.999):
+        held = (np.abs(draws) <= noise.quantiles(p)).all(axis=1).mean()
+        assert held >= p - 0.005
+    exact = np.quantile(np.abs(draws).max(axis=1), 0.95)
+    assert noise.quantile(0.95) < 1.9 * exact
+
+
 def test_errors_and_quantiles_are_those_of_the_draws() -> None:
     rng = np.random.default_rng(4)
     rows = np.linalg.qr(rng.normal(size=(4, 2)))[0].T

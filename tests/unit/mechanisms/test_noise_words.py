@@ -62,8 +62,8 @@ def test_a_plan_says_by_what_it_is_ordered() -> None:
     made = bp.plan(bp.example("survey"), bp.stack("mean(rooms)", "mean(rent)"), epsilon=1.0, delta=1e-5)
     ranked = [calibration.ranked_error for calibration in made.calibrations]
     assert ranked == sorted(ranked)
-    assert "the least mean error, each part's as a share of its range, first" in made.text
-    assert "mean error, of the range" in made.text
+    assert "the least mean error, as a share of the range of each part, first" in made.text
+    assert all(row[3].endswith("%") for row in made.document.sections[0].blocks[0].rows)
 
 
 def test_a_plan_of_one_unit_goes_by_the_error() -> None:
@@ -105,3 +105,14 @@ def test_a_refusal_of_many_pairs_names_a_mechanism_that_serves_them() -> None:
     assert refusal is not None
     assert refusal.remedy.startswith("Use TightMechanism")
     assert bp.TightMechanism().supports(framework, query, epsilon=1.0) is None
+
+
+def test_the_parts_have_the_scales_of_the_noise_that_is_added() -> None:
+    """Noise of a step of every sum was in the errors of the parts, and not in their scales."""
+    cov = [[22.0, -6.0], [-6.0, 13.0]]
+    schema = bp.Schema(records=500, columns={"a": bp.Integer(0, 5), "b": bp.Integer(0, 5)})
+    pair = (Normal([100, 101], cov), Normal([99, 102], cov))
+    framework = bp.DistributionPrivacy([pair], query=bp.stack("total(a)", "total(b)"), schema=schema, source="invented")
+    calibration = OptimalGaussianMechanism(constant="textbook").calibrate(framework, epsilon=1.0, delta=DELTA)
+    assert calibration.shape is not None
+    assert calibration.shape.scales == calibration.noise.scales

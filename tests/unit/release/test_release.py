@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import pytest
 
+import bnpriv as bp
 from bnpriv.errors import DataError, QueryError, RefusedError
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.mechanisms import ColumnMechanism
@@ -261,3 +262,13 @@ def test_simultaneous_intervals_hold_as_often_as_they_say():
         inside += all(low <= 3 <= high for low, high in low_high)
     # 6 standard deviations of a binomial variable
     assert abs(inside - 180) <= 6 * math.sqrt(200 * 0.9 * 0.1)
+
+
+def test_numbers_in_different_units_are_drawn_to_scales_of_their_own():
+    """A total in the millions left of a mean beside it no more than a stroke."""
+    query = bp.stack("mean(height)", "total(height)")
+    calibration = bp.ColumnMechanism().calibrate(bp.example("student"), query, epsilon=100.0)
+    released = bp.release(calibration, bp.example_data("student"))
+    drawings = [str(row[2].drawing) for row in released.document.answer[0].rows]
+    assert all('x="166.667" y="5" width="666.667" height="36" class="span"' in drawing for drawing in drawings)
+    assert "range 1,200,000 to 2,200,000" in drawings[1]
