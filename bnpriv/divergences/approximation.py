@@ -39,6 +39,9 @@ LOG_RATIO_ERROR = 1e-12
 CELL_MASS_ERROR = 1e-11
 """Bound on the relative error of the mass of a cell."""
 
+MOST_UNSURE = 1e-3
+"""Variances that are off by more, in units of another law's, are not told apart from any others."""
+
 MOST_ORDERS = 60
 """Orders of Renyi divergence that are tried."""
 
@@ -239,30 +242,57 @@ def normal_excess_bound(
     >>> round(normal_excess_bound(np.zeros(2), 1.1 * one, np.zeros(2), one, 0.2), 4)
     0.0203
     """
-    try:
-        factor = np.linalg.cholesky(other_covariance)
-        inverse = np.linalg.inv(factor)
-        variances, turned = np.linalg.eigh(inverse @ covariance @ inverse.T)
-    except np.linalg.LinAlgError:
+    found = _relative_variances(mean - other_mean, covariance, other_covariance)
+    if found is None:
         return 1.0
-    if not variances[0] > 0:
-        return 1.0
-    gaps = (turned.T @ (inverse @ (mean - other_mean))) ** 2
-    excess = variances - 1
-    # the eigenvalues are off by rounding, which the curvature of their logs doubles at most
-    rounding = 1e-12 * (1 + float(np.abs(np.log(variances)).max()) + float(gaps.sum())) * len(gaps)
-    kullback = float(np.sum(excess - np.log1p(excess) + gaps)) / 2 + rounding
+    variances, gaps, error = found
+    # both sums below are convex in each variance, so that the largest value is at one of two ends
+    ends = np.stack([variances - error, variances + error])
+    slack = 1e-12 * (1 + float(np.abs(np.log(variances)).max())) * len(gaps)
+    kullback = float(np.sum(np.max(ends - 1 - np.log(ends), axis=0))) / 2 + float(gaps.sum()) / 2 + slack
     best = min(1.0, math.sqrt(kullback / 2))
-    largest = float(variances[-1])
     for power in range(MOST_ORDERS):
         order = 1 + 10.0 ** (-2 + power / 10)
-        if order - (order - 1) * largest <= 0:
+        mixed = order - (order - 1) * ends
+        # the second mixed variances are the smaller ones
+        if not float(mixed[1].min()) > 4 * (order - 1) * error:
             break
-        mixed = order - (order - 1) * variances
-        renyi = (
-            float(np.sum(order * gaps / mixed - (np.log(mixed) + (order - 1) * np.log(variances)) / (order - 1))) / 2
-        )
-        exponent = (order - 1) * (renyi + rounding * order / (order - 1) - level) + (order - 1) * math.log1p(-1 / order)
+        far = float(np.sum(gaps / mixed[1])) / (1 - (order - 1) * error / float(mixed[1].min()))
+        logs = (np.log(mixed) + (order - 1) * np.log(ends)) / (order - 1)
+        renyi = order * far / 2 - float(np.sum(np.min(logs, axis=0))) / 2
+        rounding = slack * (1 + far) * order / (order - 1)
+        exponent = (order - 1) * (renyi + rounding - level) + (order - 1) * math.log1p(-1 / order)
         if exponent < 0:
             best = min(best, math.exp(exponent) / order)
     return best * (1 + 1e-9)
+
+
+def _relative_variances(
+    gap: FloatArray, covariance: FloatArray, other: FloatArray
+) -> tuple[FloatArray, FloatArray, float] | None:
+    """Return the variances of a law in units of another one, the squared gaps along them, and how far both are off.
+
+    Returns
+    -------
+    tuple or None
+        Variances, each off by at most the error; gaps, rounded up but for which direction they lie in, which an error
+        of the matrix that belongs to them makes up for. None where the covariances are too near to singular ones.
+    """
+    d = len(gap)
+    # powers of two, which change no bit, bring all deviations of the other law near 1
+    units = np.ldexp(1.0, -np.frexp(np.sqrt(np.diag(other)))[1])
+    try:
+        scaled, inner = (each * units * units[:, None] for each in (other, covariance))
+        least = float(np.linalg.eigvalsh(scaled)[0]) - 16 * d * d * UNIT_ROUNDOFF
+        factor = np.linalg.cholesky(scaled)
+        half = np.linalg.solve(factor, inner)
+        whole = np.linalg.solve(factor, half.T)
+        variances, turned = np.linalg.eigh((whole + whole.T) / 2)
+        seen = np.asarray(turned.T @ np.linalg.solve(factor, gap * units), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
+    # solving with the factor is exact for a matrix that is off by this share of the least eigenvalue
+    error = 64 * d**3 * UNIT_ROUNDOFF * (1 + float(np.abs(variances).max())) / least if least > 0 else math.inf
+    if not (error <= MOST_UNSURE and float(variances[0]) > 2 * error):
+        return None
+    return variances, np.square(seen) * (1 + 4 * error), error

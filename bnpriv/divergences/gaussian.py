@@ -60,6 +60,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     second = float(log_ndtr(-mu / 2 - epsilon / mu))
     error = NORMAL_LOG_ERROR * (abs(first) + abs(second) + epsilon)
+    if not error < 1:  # so far apart, or so near, that the second term does not count
+        return math.exp(first * (1 - 2.0**-20))
     return -math.exp(first + error) * math.expm1(min(0.0, epsilon + second - first) - error)
 
 

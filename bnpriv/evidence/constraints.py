@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import FloatArray, Kind, up
 from bnpriv.errors import Refusal
 from bnpriv.laws import Atoms, Normal, WholeLaw, nearest_doubles, summed
+from bnpriv.transport import lengths
 
 AnswerLaw = Atoms | Normal
 
@@ -62,7 +63,7 @@ class Departure:
 
     def farthest(self, norm: float) -> float:
         """Return the largest distance of two answers in the 1-norm or 2-norm, rounded up."""
-        return up(float(np.linalg.norm(self.moves, norm)), 2 * self.moves.size + 8)
+        return up(float(lengths(self.moves[:, np.newaxis], norm)[0]), 2 * self.moves.size + 8)
 
 
 @final

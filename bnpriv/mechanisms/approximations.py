@@ -274,7 +274,10 @@ def _closeness(law: AnswerLaw, normal: Normal, level: float, scale: float) -> fl
     if np.array_equal(law.mean, normal.mean) and np.array_equal(law.covariance, normal.covariance):
         return 0.0
     if law.dimension == 1:
-        single = NormalMixture(law.mean, np.zeros(1), float(law.covariance[0, 0]) + noise)
+        variance = float(law.covariance[0, 0]) + noise
+        if variance == 0:
+            return 1.0
+        single = NormalMixture(law.mean, np.zeros(1), variance)
         return mixture_excess(single, float(normal.mean[0]), float(normal.covariance[0, 0]) + noise, level)
     identity = noise * np.eye(law.dimension)
     sides = (law.mean, law.covariance + identity), (normal.mean, normal.covariance + identity)

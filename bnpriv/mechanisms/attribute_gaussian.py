@@ -34,6 +34,7 @@ from bnpriv.mechanisms.search import found_scale, least_scale
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.queries.base import Query
+from bnpriv.queries.weighted import Weighted
 from bnpriv.render.text import upper_chance
 
 CLAMPED = Refusal(
@@ -216,10 +217,17 @@ class AttributeGaussianMechanism(Mechanism):
             )
         evidence = laws(framework, query)
         pairs = evidence if isinstance(evidence, Refusal) else law_pairs(evidence)
-        found = pairs if isinstance(pairs, Refusal) else approximated(pairs, self.approximations)
+        found = pairs if isinstance(pairs, Refusal) else approximated(pairs, self._standing(query))
         if isinstance(evidence, Refusal) or isinstance(found, Refusal):
             return evidence if isinstance(evidence, Refusal) else cast(Refusal, found)
         return evidence, found
+
+    def _standing(self, query: Query) -> Sequence[tuple[Normal, Normal]]:
+        """Return the normal laws that were chosen, of the weighted answer if that is asked for."""
+        if not isinstance(query, Weighted):
+            return self.approximations
+        weights = query.weights
+        return [(first.weighted(weights), second.weighted(weights)) for first, second in self.approximations]
 
     def _relaxed(
         self, framework: Framework, query: Query, epsilon: float, delta: float, level: float

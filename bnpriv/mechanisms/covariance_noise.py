@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up, weakest
 from bnpriv.divergences import GaussianConstant, constant_refusal, delta_of_constant
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Laws, laws
@@ -166,7 +166,14 @@ class NormalQuestion:
                 remedy="Choose a larger relaxation, or use AttributeGaussianMechanism(relaxation=...).",
             )
         stand = [
-            each.laws._replace(pair=replace(each.laws.pair, first=each.normals[0], second=each.normals[1]))
+            each.laws._replace(
+                pair=replace(
+                    each.laws.pair,
+                    first=each.normals[0],
+                    second=each.normals[1],
+                    kind=weakest([each.laws.pair.kind, "certified"]),
+                )
+            )
             for each in found
         ]
         close = f"({level:g}, {upper_chance(closeness)})-close"

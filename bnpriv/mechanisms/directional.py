@@ -145,11 +145,13 @@ def directions(gaps: Sequence[FloatArray], norm: int) -> FloatArray:
     """
     stacked = np.stack(gaps)
     size = stacked.shape[1]
+    # a power of two, which changes no bit, keeps the squares of the gaps from being too small or too large for doubles
+    stacked = np.ldexp(stacked, -int(np.frexp(np.abs(stacked).max())[1]))
     longest = float(np.linalg.norm(stacked, axis=1).max())
     if longest == 0 or size == 1:
         return np.eye(size)[:1]
-    _, lengths, rows = np.linalg.svd(stacked / longest, full_matrices=False)
-    rank = max(1, int(np.sum(lengths > SAME_SPAN * math.sqrt(len(stacked)))))
+    _, sizes, rows = np.linalg.svd(stacked / longest, full_matrices=False)
+    rank = max(1, int(np.sum(sizes > SAME_SPAN * math.sqrt(len(stacked)))))
     if rank == size:
         bases = [np.eye(size), rows]
     else:

@@ -24,7 +24,7 @@ from bnpriv.laws import sums_bound
 from bnpriv.laws.base import FUNCTION_ERROR
 from bnpriv.laws.binomial import binomial_logs
 from bnpriv.mechanisms.search import least_scale
-from bnpriv.transport import check_pairs, tolerance, w_infinity
+from bnpriv.transport import check_pairs, lengths, tolerance, w_infinity
 
 SUMS_RULE = "the sums of the records that change"
 """Names the rule for laws of sums, in decisions."""
@@ -243,5 +243,5 @@ def _furthest(first: FloatArray, second: FloatArray, norm: int) -> float:
         sides = np.maximum(first.max(axis=0) - second.min(axis=0), second.max(axis=0) - first.min(axis=0))[None, :]
     else:
         sides = np.abs(first[:, None, :] - second[None, :, :]).reshape(-1, first.shape[1])
-    largest = float(np.max(np.linalg.norm(sides, ord=norm, axis=1)))
+    largest = float(np.max(lengths(sides.T, norm)))
     return largest * (1 + UNIT_ROUNDOFF * (first.shape[1] + 4))

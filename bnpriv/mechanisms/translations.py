@@ -13,7 +13,7 @@ from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import LawPair, Laws
 from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, normal_refusal
-from bnpriv.transport import check_pairs, tolerance, w_infinity
+from bnpriv.transport import check_pairs, lengths, tolerance, w_infinity
 
 SHIFT_ROUNDING = 2.0**-50
 """By how much atoms may leave a translation, relative to their size: as much as rounding them may do."""
@@ -73,7 +73,7 @@ class MovedLaw:
 
     def farthest(self, norm: int) -> float:
         """Return how far any mass moves, rounded up."""
-        far = float(np.linalg.norm(self.shifts, norm, axis=1).max()) + self.away
+        far = float(lengths(self.shifts.T, norm).max()) + self.away
         return far * (1 + 4 * (self.shifts.shape[1] + 2) * UNIT_ROUNDOFF)
 
 

@@ -5,7 +5,7 @@ What is promised, and why, is in docs/claims/transport.md.
 
 from bnpriv.transport.closeness import bounded_closeness, closeness
 from bnpriv.transport.distance import w_infinity, w_infinity_bounds
-from bnpriv.transport.space import check_pairs
+from bnpriv.transport.space import check_pairs, lengths
 from bnpriv.transport.tolerance import MASS_TOLERANCE, tolerance
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "bounded_closeness",
     "check_pairs",
     "closeness",
+    "lengths",
     "tolerance",
     "w_infinity",
     "w_infinity_bounds",

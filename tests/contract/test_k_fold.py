@@ -355,6 +355,18 @@ def test_how_far_sums_move_but_for_delta() -> None:
         assert sum(chance[far + 1 :]) <= delta < sum(chance[far:])
 
 
+@pytest.mark.parametrize("norm", [1, 2])
+def test_units_whose_squares_are_no_doubles(norm: int) -> None:
+    """Hostile numbers: a mean of records in units of 1e-165 needs noise in these units, of several numbers too."""
+    framework = framework_of({"a": bits(0.4, 0.6), "b": bits(0.4, 0.6)}, 200_000, bp.apart(at_most=20))
+    usual, tiny = (
+        Coupled.of(record_of(framework, bp.stack(bp.linear({"a": unit}), bp.linear({"b": unit}))), norm)
+        for unit in (1.0, 1e-165)
+    )
+    assert tiny.apart == pytest.approx(usual.apart * 1e-165, rel=1e-9)
+    assert tiny.reach == pytest.approx(usual.reach * 1e-165, rel=1e-9)
+
+
 def test_all_records_may_change() -> None:
     """Secrets as far apart as there are records: no sums of so many are computed, and one bound serves them all."""
     framework = framework_of({"a": bits(0.35, 0.55)}, 50_000)

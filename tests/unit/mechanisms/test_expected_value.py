@@ -35,6 +35,19 @@ def test_theorem_4_5_example_needs_more_with_noise_that_is_the_same_everywhere()
     assert noise.scale == pytest.approx(4.0, rel=1e-12)
 
 
+@pytest.mark.parametrize("gap", [[1e-170, 0.0], [0.0, -3e-163], [1e-158, 1e-158], [5e-324, 0.0]])
+def test_gaps_whose_squares_are_no_doubles(gap: list[float]) -> None:
+    """Hostile numbers: such a gap has no square, and got no noise at all, or less than it needs."""
+    framework = declared((Atoms([[0.0, 0.0]], [1.0]), Atoms([gap], [1.0])))
+    least = math.hypot(*gap) / gaussian_ratio(1.0, 1e-3)
+    for mechanism in (GAUSSIAN, LAPLACE):
+        noise = mechanism.calibrate(framework, epsilon=1.0, delta=1e-3).noise
+        assert not isinstance(noise, NoNoise)
+    assert min(GAUSSIAN.calibrate(framework, epsilon=1.0, delta=1e-3).noise.scales) >= least
+    normal = declared((Normal([0.0, 0.0], np.eye(2)), Normal(gap, np.eye(2))))
+    assert min(GAUSSIAN.calibrate(normal, epsilon=1.0, delta=1e-3).noise.scales) >= least
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_atoms_against_the_exact_loss(seed: int) -> None:
     rng = np.random.default_rng([1, seed])

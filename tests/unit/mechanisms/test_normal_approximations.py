@@ -175,6 +175,53 @@ def test_bound_for_several_dimensions_holds_in_one() -> None:
         assert integrated(first, second, 0.0, level) <= bound * (1 + 1e-6) + 1e-9
 
 
+def variation_along(ratio: object) -> float:
+    """Return the total variation of two centred normal laws whose variances have a ratio, with many digits."""
+    import mpmath as mp
+
+    if abs(ratio - 1) < mp.mpf(10) ** -40:
+        return 0.0
+    end = mp.sqrt(ratio * mp.log(ratio) / (ratio - 1))
+    return float(abs(2 * (mp.ncdf(end) - mp.ncdf(end / mp.sqrt(ratio)))))
+
+
+def test_bound_for_nearly_singular_covariances() -> None:
+    """The variances of one law in units of the other, with many digits: each direction alone tells no more than all."""
+    import mpmath as mp
+
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    with mp.workdps(60):
+        for _ in range(150):
+            least = float(10 ** rng.uniform(-11.5, -8))
+            second = np.array([[1, 1 - least], [1 - least, 1]]) * np.outer(*[rng.uniform(0.5, 2, size=2)] * 2)
+            second = (second + second.T) / 2
+            first = second.copy()
+            first[[0, 1], [0, 1]] *= 1 + least * 10 ** rng.uniform(-8, -3) * rng.normal(size=2)
+            mixed = mp.matrix(second.tolist()) ** -1 * mp.matrix(first.tolist())
+            half, determinant = (mixed[0, 0] + mixed[1, 1]) / 2, mp.det(mixed)
+            apart = mp.sqrt(abs(half * half - determinant))
+            told = max(variation_along(half - apart), variation_along(half + apart))
+            found = normal_excess_bound(np.zeros(2), first, np.zeros(2), second, 0.0)
+            worst = max(worst, told / found)
+    assert worst <= 1
+
+
+def test_a_law_without_spread_is_compared_after_the_noise() -> None:
+    framework = declared([(Normal(0.0, 0.0), Normal(1.0, 4.0))])
+    assert Mechanism(relaxation=0.05).calibrate(framework, epsilon=1.0, delta=1e-3).scale > 5
+    with pytest.raises(RefusedError, match="delta must cover"):
+        bp.mechanisms.OptimalGaussianMechanism(relaxation=0.05).calibrate(framework, epsilon=1.0, delta=1e-3)
+
+
+def test_bounds_of_approximations_are_certified() -> None:
+    spread, other = np.eye(2) * 9, np.eye(2) * 9.001
+    framework = declared([(Normal([0, 0], spread), Normal([3, 4], other))])
+    for kind in (Mechanism, bp.mechanisms.OptimalGaussianMechanism):
+        calibration = kind(relaxation=0.05).calibrate(framework, epsilon=1.0, delta=1e-2)
+        assert calibration.guarantee.kind == "certified"
+
+
 COIN = Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6])
 
 

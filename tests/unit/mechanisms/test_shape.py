@@ -128,6 +128,30 @@ def test_bad_weights_are_refused(bad) -> None:
         bp.ColumnMechanism(weights=bad)
 
 
+WEIGHABLE = [kind for kind in bp.types.Mechanism.__subclasses__() if not kind.fixed_shape]
+
+
+@pytest.mark.parametrize("kind", WEIGHABLE)
+def test_every_mechanism_checks_its_weights_and_keeps_them(kind) -> None:
+    for bad in ((0, 1), (-1, 1), (math.nan, 1), "12"):
+        with pytest.raises(bp.errors.ParameterError):
+            kind(weights=bad)
+    assert kind(weights=[1, 8]).options()["weights"] == (1.0, 8.0)
+    assert "weights=(1.0, 8.0)" in str(kind(weights=[1, 8]))
+
+
+@pytest.mark.parametrize("relaxation", [None, 0.1])
+def test_normal_noise_comes_back_with_its_weights_and_approximations(relaxation) -> None:
+    spread, other = [[4.0, 1.0], [1.0, 2.0]], [[4.0, 1.0], [1.0, 2.1]]
+    two = Normal([0, 0], spread), Normal([3, 4], spread if relaxation is None else [[4.0, 1.0], [1.0, 2.2]])
+    framework = bp.DistributionPrivacy([two], source="a textbook")
+    chosen = () if relaxation is None else [(Normal([0, 0], other), Normal([3, 4], other))]
+    mechanism = bp.mechanisms.AttributeGaussianMechanism(relaxation=relaxation, approximations=chosen, weights=[1, 8])
+    calibration = mechanism.calibrate(framework, epsilon=2.0, delta=1e-2)
+    assert calibration.noise.scales == (calibration.scale, calibration.scale / 8)
+    assert bp.types.Calibration.from_json(calibration.to_json(), framework).noise == calibration.noise
+
+
 def test_a_part_that_never_moves_gets_the_largest_weight() -> None:
     assert shape_module._scaled([0.5, math.inf, 2.0]) == (1.0, 4.0, 4.0)
     assert shape_module._scaled([1.0, 1e300])[1] == 2.0**200
