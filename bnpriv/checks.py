@@ -148,7 +148,8 @@ def subset(
     unknown = sorted(str(value) for value in found.difference(choices))
     if unknown:
         required = f"{what} must be among {listing(choices)}"
-        raise error(required, found=listing(unknown), remedy=spelling(unknown[0], choices))
+        named = [name if 0 < len(name) <= MOST_COMPARED_LETTERS else cut(name) for name in unknown]
+        raise error(required, found=listing(named), remedy=spelling(unknown[0], choices))
     return frozenset(found)
 
 

@@ -6,6 +6,9 @@ import math
 
 from bnpriv.divergences.gaussian import NORMAL_LOG_ERROR, gaussian_delta
 
+MOST_DEVIATIONS = 2.0**20
+"""An answer whose deviation is so many scales is counted as if it had no noise."""
+
 MOST_HALVINGS = 400
 """Halvings and doublings in the search for the answer from which on the first law is too likely."""
 
@@ -41,8 +44,9 @@ def normal_with_laplace_delta(gap: float, deviation: float, scale: float, epsilo
     """
     if gap == 0:
         return 0.0
-    if scale == 0:
-        return gaussian_delta(gap / deviation, epsilon) if deviation > 0 else 1.0
+    bare = gaussian_delta(gap / deviation, epsilon) if deviation > 0 else 1.0
+    if deviation >= MOST_DEVIATIONS * scale:
+        return bare  # which noise only lowers
     if epsilon >= gap / scale:
         return 0.0
     if deviation == 0:
@@ -53,7 +57,7 @@ def normal_with_laplace_delta(gap: float, deviation: float, scale: float, epsilo
     if math.isinf(epsilon):
         return above
     below = math.exp(epsilon) * (1 - 2.0**-50) * curve.above(at, up=False)
-    return min(1.0, max(0.0, above * (1 + 8 * error) - below))
+    return min(bare, max(0.0, above * (1 + 8 * error) - below))
 
 
 class _Sum:

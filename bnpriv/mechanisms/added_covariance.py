@@ -179,6 +179,8 @@ def common_direction(gaps: Sequence[FloatArray]) -> FloatArray | Refusal:
 
 def common_eigenvectors(covariances: Sequence[FloatArray]) -> FloatArray | Refusal:
     """Return common eigenvectors as columns, or how far the covariances are from having them."""
+    # near 1 nothing vanishes; every covariance has a variance above 0
+    covariances = [each / np.max(np.abs(each)) for each in covariances]
     # a sum with uneven weights separates what is equal in one covariance and different in another
     mixed = sum(
         (each / np.trace(each) * math.pow(1.0 + k, -0.5) for k, each in enumerate(covariances)),

@@ -218,7 +218,7 @@ class Trial:
 
     def decide(self, each: Approximated) -> LawDecision:
         """Return what one pair needs."""
-        pair, far = each.laws.pair, float(np.linalg.norm(each.gap))
+        pair, far = each.laws.pair, math.hypot(*each.gap.tolist())
         guess = far + math.sqrt(float(np.max(np.diag(each.normals[0].covariance))))
 
         def length(scale: float) -> float:

@@ -37,6 +37,8 @@ TAIL_SHARE = 2.0**-40
 LAST_SHARE = 2.0**-10
 """Rounding may take at least so much of the ratio in the noise that is drawn last."""
 
+LARGEST_DEVIATION = 2.0**480
+"""Of noise with a covariance: what rounding adds to its square, and to sums of squares, is still a double."""
 
 Needed = Callable[[Sequence[Gap], float], FloatArray | Refusal]
 """From the gaps and the ratio that they may be long to the covariance of the noise."""
@@ -194,7 +196,8 @@ class NormalQuestion:
         ratio = normal_ratio(pairs, epsilon, left, self.constant)
         if isinstance(ratio, Refusal):
             return ratio
-        return NormalBudget(evidence, pairs, epsilon, delta, left, ratio, ())
+        refusal = variance_refusal(max(math.hypot(*each.gap.tolist()) for each in pairs), ratio)
+        return refusal or NormalBudget(evidence, pairs, epsilon, delta, left, ratio, ())
 
     def _free(self, pairs: Sequence[NormalPair]) -> bool:
         """Return whether rounding costs nothing without noise: where the law of the exact answer was declared."""
@@ -221,6 +224,17 @@ class NormalQuestion:
         reach = reach_of(self.query, self.framework.schema, size)
         moved = 2 * plain.moved(reach.tolist(), log_tail(budget.epsilon, budget.delta)) + rounding
         return CorrelatedGaussian(needed, np.maximum(plain.dithers, moved * per_move).tolist())
+
+
+def variance_refusal(far: float, ratio: float) -> Refusal | None:
+    """Return why noise that hides a gap has a variance that is no double, or None if it is one."""
+    if far <= LARGEST_DEVIATION * ratio:
+        return None
+    return Refusal(
+        required="the variance of the noise must be a number that a double holds",
+        found=f"a deviation of {far / ratio:.3g}",
+        remedy="Declare the answer in another unit, or ask for a larger epsilon or delta.",
+    )
 
 
 def kept(share: float) -> float:
@@ -264,7 +278,7 @@ def _decisions(pairs: Sequence[NormalPair], ratio: float, scale: float) -> list[
             pair=each.pair.pair,
             model=each.model,
             rule=GAP_RULE,
-            distance=Bound(0.0, up(float(np.linalg.norm(each.gap)), 16), each.pair.kind),
+            distance=Bound(0.0, up(math.hypot(*each.gap.tolist()), 2 * len(each.gap) + 8), each.pair.kind),
             kind=each.pair.kind,
             scale=scale if place == 0 else min(scale, math.sqrt(max(0.0, alone))),
             noise="gaussian",

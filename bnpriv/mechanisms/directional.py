@@ -22,6 +22,7 @@ from bnpriv.mechanisms.covariance_noise import (
     kept,
     log_tail,
     reach_of,
+    variance_refusal,
 )
 from bnpriv.mechanisms.moved_laws import MovedQuestion, TranslationNoise, scale_for
 from bnpriv.mechanisms.normal_laws import OF_TABLES
@@ -101,8 +102,10 @@ class DirectionalMechanism(Mechanism):
         refusal = question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
         if refusal is not None:
             return refusal
-        _, moved, _ = question.answered()
-        return OF_TABLES if any(each.pair.departure is not None for each in moved) else None
+        _, moved, ratio = question.answered()
+        if any(each.pair.departure is not None for each in moved):
+            return OF_TABLES
+        return variance_refusal(max(each.farthest(question.norm) for each in moved), ratio)
 
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
@@ -188,7 +191,7 @@ class _Shape:
 
     def gaussian_scale(self, each: MovedLaw) -> float:
         """Return the deviation that a pair needs along the directions."""
-        return scale_for(float(np.linalg.norm(self.rows @ each.gap)), self.ratio * kept(LAST_SHARE) * (1 - 2.0**-30))
+        return scale_for(math.hypot(*(self.rows @ each.gap).tolist()), self.ratio * kept(LAST_SHARE) * (1 - 2.0**-30))
 
     def _left_over(self, each: MovedLaw) -> FloatArray:
         """Return how far each number is moved across the directions, rounded up."""

@@ -243,5 +243,4 @@ def _furthest(first: FloatArray, second: FloatArray, norm: int) -> float:
         sides = np.maximum(first.max(axis=0) - second.min(axis=0), second.max(axis=0) - first.min(axis=0))[None, :]
     else:
         sides = np.abs(first[:, None, :] - second[None, :, :]).reshape(-1, first.shape[1])
-    largest = float(np.max(lengths(sides.T, norm)))
-    return largest * (1 + UNIT_ROUNDOFF * (first.shape[1] + 4))
+    return float(np.max(lengths(sides.T, norm))) * (1 + 4 * UNIT_ROUNDOFF * (first.shape[1] + 2))

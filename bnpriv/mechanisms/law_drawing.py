@@ -17,6 +17,9 @@ COLUMNS = 300
 PLOTTED_SCALES = 4.0
 """The axis goes so many scales of the noise beyond the atoms that are drawn."""
 
+LEAST_STEP = 2.0**-1000
+"""Laws that lie closer together are not drawn: doubles between them have few digits."""
+
 UNSEEN = 1e-4
 """Mass of each tail that is not drawn."""
 
@@ -30,6 +33,8 @@ def law_drawing(decision: LawDecision) -> Figure | None:
     low, high = min(a for a, _ in spans), max(b for _, b in spans)
     margin = PLOTTED_SCALES * decision.scale or 0.05 * (high - low) or 1.0
     places = np.linspace(low - margin, high + margin, COLUMNS + 1)
+    if not places[1] - places[0] > LEAST_STEP:
+        return None
     binned = [_binned(law, places) for law in (first, second)]
     noisy = [_noisy(masses, places, decision) for masses in binned] if decision.scale > 0 else []
     known = f"law learned from {decision.draws:,} draws" if decision.draws else "exact law"
@@ -65,8 +70,9 @@ def _binned(law: Atoms, places: FloatArray) -> FloatArray:
 
 
 def _noisy(masses: FloatArray, places: FloatArray, decision: LawDecision) -> FloatArray:
-    z = (places[:, None] - places[None, :]) / decision.scale
-    kernel = np.exp(-0.5 * z * z) if decision.noise == "gaussian" else np.exp(-np.abs(z))
+    with np.errstate(over="ignore"):  # whose exponential is 0
+        z = (places[:, None] - places[None, :]) / decision.scale
+        kernel = np.exp(-0.5 * z * z) if decision.noise == "gaussian" else np.exp(-np.abs(z))
     return kernel @ masses
 
 

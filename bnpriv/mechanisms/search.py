@@ -48,7 +48,9 @@ def least_scale(loss: Callable[[float], float], budget: float, guess: float, pre
     else:
         return float("inf")
     while high - low > precision * high:
-        middle = (low + high) / 2
+        middle = low + (high - low) / 2
+        if not low < middle < high:  # no double lies between subnormal ones
+            break
         if loss(middle) <= budget:
             high = middle
         else:

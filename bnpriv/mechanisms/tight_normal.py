@@ -104,7 +104,8 @@ def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]
     identity, clamped = np.eye(len(gap)), clamped_of(pair, epsilon)
 
     def loss(scale: float) -> float:
-        mu = mahalanobis(gap, covariance + scale**2 * identity)
+        variance = scale * scale
+        mu = mahalanobis(gap, covariance + variance * identity) if math.isfinite(variance) else math.inf
         if math.isinf(mu):
             return math.inf
         if scale == 0 and pair.departure is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import final
+from typing import TypeVar, cast, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.checks import listing, subset, text
+from bnpriv.checks import listed, listing, subset, text, type_text
 from bnpriv.errors import NetworkError
 from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity, level_of
 from bnpriv.networks.density import DensityNetwork
@@ -20,11 +20,16 @@ from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.tables.schema import State
 
+T = TypeVar("T")
+
 SYMMETRY = 1e-12
 """Largest difference of two mirrored entries of a correlation matrix that is taken for rounding."""
 
 MOST_ROUNDING_ERROR = 1e-4
 """Networks whose rounding errors could be larger than this, relatively, are refused as singular."""
+
+LEAST_VARIANCE = 2.0**-800
+"""Products of covariances, of standard deviations and of their roots are still doubles of full precision."""
 
 _NONSINGULAR = "Leave out attributes that are functions of others, or give them noise of their own."
 
@@ -82,7 +87,8 @@ class GaussianNetwork(NetworkMethods):
         mean = _stacked("mean", self.mean, 1, len(names))
         covariance = _stacked("covariance", self.covariance, 2, len(names))
         models = _models({"mean": mean, "covariance": covariance})
-        deviations = np.sqrt(_positive(np.diagonal(covariance, axis1=1, axis2=2)))
+        _sized(covariance)
+        deviations = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         correlation = covariance / (deviations[:, :, np.newaxis] * deviations[:, np.newaxis, :])
         if not bool(np.all(np.abs(correlation - correlation.swapaxes(1, 2)) <= SYMMETRY)):
             raise NetworkError("a covariance must be symmetric", found="another matrix", remedy="Correct the entries.")
@@ -131,8 +137,10 @@ class GaussianNetwork(NetworkMethods):
         >>> network.mean.tolist(), network.covariance.tolist()
         ([[40.0, 1000.0]], [[[100.0, 300.0], [300.0, 23400.0]]])
         """
-        given = {name: dict((coefficients or {}).get(name, {})) for name in intercepts}
-        subset("coefficients", coefficients or {}, given, error=NetworkError)
+        intercepts, deviations = _mapping("intercepts", intercepts), _mapping("deviations", deviations)
+        slopes = _mapping("coefficients", {} if coefficients is None else coefficients)
+        subset("coefficients", slopes, intercepts, error=NetworkError)
+        given = {name: dict(_mapping(f"coefficients of {name!r}", slopes.get(name, {}))) for name in intercepts}
         graph = Graph({name: tuple(parents) for name, parents in given.items()})
         names = _names(tuple(intercepts))
         if set(deviations) != set(names):
@@ -149,21 +157,25 @@ class GaussianNetwork(NetworkMethods):
         models = _models({f"{a} {b}": value for (a, b), value in numbers.items()})
         mean, root = np.zeros((models, len(names))), np.zeros((models, len(names), len(names)))
         terms = np.zeros_like(root)
-        for name in graph.nodes:
-            k = names.index(name)
-            mean[:, k], root[:, k, k] = numbers["intercept", name], _positive(numbers["deviation", name])
-            terms[:, k, k] = root[:, k, k]
-            for parent in given[name]:
-                j, slope = names.index(parent), numbers[name, parent]
-                mean[:, k] += slope * mean[:, j]
-                root[:, k] += slope[:, np.newaxis] * root[:, j]
-                terms[:, k] += np.abs(slope)[:, np.newaxis] * terms[:, j]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for name in graph.nodes:
+                k = names.index(name)
+                mean[:, k], root[:, k, k] = numbers["intercept", name], _positive(numbers["deviation", name])
+                terms[:, k, k] = root[:, k, k]
+                for parent in given[name]:
+                    j, slope = names.index(parent), numbers[name, parent]
+                    mean[:, k] += slope * mean[:, j]
+                    root[:, k] += slope[:, np.newaxis] * root[:, j]
+                    terms[:, k] += np.abs(slope)[:, np.newaxis] * terms[:, j]
+            covariance = root @ root.swapaxes(1, 2)
+        _finite("mean", mean)
+        _sized(covariance)
         network = cls.__new__(cls)
         lengths = np.linalg.norm(root, axis=2, keepdims=True)
         # coefficients of opposite signs may cancel what they carry: the sum of the sizes of the terms tells how much
         cancelled = (np.linalg.norm(terms, axis=2, keepdims=True) / lengths).max(axis=(1, 2))
         rounding = _error(np.linalg.cond(root / lengths) * cancelled, len(names))
-        network._settle(names, mean, root @ root.swapaxes(1, 2), graph, root, rounding, models, level)
+        network._settle(names, mean, covariance, graph, root, rounding, models, level)
         return network
 
     def _settle(
@@ -268,10 +280,19 @@ class GaussianNetwork(NetworkMethods):
 
 
 def _names(declared: Sequence[str]) -> tuple[str, ...]:
-    names = () if isinstance(declared, str) else tuple(declared)
+    names = tuple(text("an attribute's name", name, error=NetworkError) for name in listed(declared) or ())
     if not names or len(set(names)) != len(names):
-        raise NetworkError("attributes must be a list of distinct names", found=repr(declared), remedy="Rename them.")
-    return tuple(text("an attribute's name", name, error=NetworkError) for name in names)
+        found = type_text(declared) if not names else listing(names)
+        raise NetworkError("attributes must be a list of distinct names", found=found, remedy="Rename them.")
+    return names
+
+
+def _mapping(what: str, declared: Mapping[str, T]) -> Mapping[str, T]:
+    if not isinstance(cast(object, declared), Mapping):
+        raise NetworkError(
+            f"{what} must be given by name", found=type_text(declared), remedy='Write for example {"income": 40.0}.'
+        )
+    return declared
 
 
 def _stacked(what: str, declared: ArrayLike, axes: int, size: int) -> FloatArray:
@@ -288,7 +309,7 @@ def _stacked(what: str, declared: ArrayLike, axes: int, size: int) -> FloatArray
 
 def _numbers(what: str, declared: ArrayLike) -> FloatArray:
     array = np.atleast_1d(_array(what, declared))
-    if array.ndim != 1:
+    if array.ndim != 1 or not array.size:
         raise NetworkError(
             f"{what} must be a number, or one per model", found=f"shape {array.shape}", remedy="Flatten it."
         )
@@ -310,6 +331,17 @@ def _finite(what: str, array: FloatArray) -> FloatArray:
     if not bool(np.isfinite(array).all()):
         raise NetworkError(f"{what} must be finite", found="nan or inf", remedy="Correct the entries.")
     return array
+
+
+def _sized(covariance: FloatArray) -> None:
+    """Refuse variances of which a double keeps few digits, and those that are none."""
+    variances = _positive(np.diagonal(covariance, axis1=1, axis2=2))
+    if not bool(((variances >= LEAST_VARIANCE) & (variances <= 1 / LEAST_VARIANCE)).all()):
+        raise NetworkError(
+            f"variances must be from {LEAST_VARIANCE:.0e} to {1 / LEAST_VARIANCE:.0e}",
+            found="smaller or larger ones",
+            remedy="Declare the columns in another unit.",
+        )
 
 
 def _positive(array: FloatArray) -> FloatArray:

@@ -64,7 +64,8 @@ class CorrelatedGaussian:
     def __init__(self, needed: ArrayLike, dithers: Iterable[float] = ()) -> None:
         matrix = _covariance(needed)
         least = DITHER_SHARE * np.sqrt(np.diag(matrix))
-        given = tuple(dithers) or tuple(least.tolist())
+        listed = checks.listed(dithers) or tuple(least.tolist())
+        given = tuple(checks.number("a deviation", each) for each in listed)
         if len(given) != len(matrix) or not all(given[k] >= least[k] for k in range(len(matrix))):
             raise ParameterError(
                 "independent noise must be drawn last for every number that needs noise",
@@ -72,7 +73,7 @@ class CorrelatedGaussian:
                 remedy="Leave out the dithers.",
             )
         object.__setattr__(self, "needed", tuple(tuple(row) for row in matrix.tolist()))
-        object.__setattr__(self, "dithers", tuple(checks.number("a deviation", each) for each in given))
+        object.__setattr__(self, "dithers", given)
 
     @property
     def dimension(self) -> int:
@@ -222,7 +223,10 @@ class CorrelatedGaussian:
 
 def _covariance(needed: ArrayLike) -> FloatArray:
     """Return a covariance, made symmetric."""
-    matrix = np.atleast_2d(np.asarray(needed, dtype=np.float64))
+    try:
+        matrix = np.atleast_2d(np.asarray(needed, dtype=np.float64))
+    except (TypeError, ValueError, OverflowError):
+        raise _refused("something else") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.all(np.isfinite(matrix)):
         raise _refused("another shape, or a number that is not finite")
     variances = np.diag(matrix)
@@ -234,7 +238,7 @@ def _covariance(needed: ArrayLike) -> FloatArray:
         raise _refused("entries that differ across the diagonal, or stand beside a variance of 0")
     if not float(np.linalg.eigvalsh((shares + shares.T) / 2)[0]) >= -INDEFINITE:
         raise _refused("an eigenvalue below 0")
-    return (matrix + matrix.T) / 2
+    return matrix + (matrix.T - matrix) / 2
 
 
 def _refused(found: str) -> ParameterError:

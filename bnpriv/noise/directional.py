@@ -67,6 +67,10 @@ class DirectionalLaplace:
 
     def __post_init__(self) -> None:
         checks.positive("the scale of the noise", self.scale)
+        rows = checks.listed(self.directions) or ()
+        object.__setattr__(self, "directions", tuple(_numbers("a direction", row) for row in rows))
+        object.__setattr__(self, "limits", _numbers("limits", self.limits))
+        object.__setattr__(self, "dithers", _numbers("dithers", self.dithers))
         fits = len(self.limits) == len(self.directions) >= 1
         fits = fits and all(len(row) == len(self.dithers) for row in self.directions)
         noisy = np.any(self._rows, axis=0) if fits else np.zeros(0, dtype=bool)
@@ -95,7 +99,8 @@ class DirectionalLaplace:
     @property
     def scales(self) -> tuple[float, ...]:
         """Return for each coordinate the scale of Laplace noise of the same variance, rounded up."""
-        return tuple(up(math.sqrt(variance / 2)) for variance in np.diag(self.covariance))
+        parts = np.vstack([self.scale * self._rows, np.diag(self.dithers)])
+        return tuple(up(math.hypot(*part), 2 * len(parts)) for part in parts.T.tolist())
 
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
         """Return `value`, of length `dimension`, plus noise.
@@ -193,6 +198,10 @@ class DirectionalLaplace:
     def accounted_noise(self) -> Laplace:
         """Return independent noise that is smaller in every direction: that of the last step."""
         return Laplace(min(dither for dither in self.dithers if dither > 0), self.dimension)
+
+
+def _numbers(what: str, given: object) -> tuple[float, ...]:
+    return tuple(checks.number(f"a number of {what}", each) for each in checks.listed(given) or ())
 
 
 def limits_for(scale: float, rows: FloatArray, reach: FloatArray) -> FloatArray:

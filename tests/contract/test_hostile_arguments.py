@@ -19,7 +19,7 @@ import bnpriv as bp
 from bnpriv import mechanisms
 from bnpriv.attacks import likelihood_ratio_attack, shadow_attack
 from bnpriv.laws import Normal
-from bnpriv.noise import Laplace
+from bnpriv.noise import CorrelatedGaussian, DirectionalLaplace, Laplace
 from tests.later import Later
 
 pd = Later("pandas")
@@ -256,3 +256,43 @@ def test_row_39_public_tables_of_any_kind() -> None:
     odd += [table(age=pd.period_range("2020", periods=200, freq="D")), np.zeros((3, 2)), [[1, 2]], "", ".", "x\0y.csv"]
     for data in (*HOSTILE, *odd):
         both(data)
+
+
+MATRICES: list[Any] = [[[1, 0], [0]], [["a"]], [[1j]], [[1e308, 0], [0, 1e308]], [[5e-324]], [[-1.0]]]
+MATRICES += [np.ones((2, 2, 2)), np.ones((2, 3))]
+DIRECTED: dict[str, Any] = {"scale": 1.0, "directions": ((1.0, 0.0),), "limits": (10.0,), "dithers": (1.0, 1.0)}
+
+
+def test_noise_with_a_shape_takes_numbers_alone() -> None:
+    for value in (*HOSTILE, *MATRICES):
+        refused(lambda v=value: CorrelatedGaussian(v))
+        refused(lambda v=value: CorrelatedGaussian([[1.0]], v))
+        for name in DIRECTED:
+            refused(lambda n=name, v=value: DirectionalLaplace(**(DIRECTED | {n: v})))
+    assert refused(lambda: CorrelatedGaussian([[math.nan]]))
+    assert refused(lambda: DirectionalLaplace(**(DIRECTED | {"limits": (math.nan,)})))
+    assert CorrelatedGaussian([[5e-324]]).needed == ((5e-324,),)
+
+
+LINEAR: dict[str, Any] = {"intercepts": {"a": 0.0, "b": 0.0}, "deviations": {"a": 1.0, "b": 1.0}}
+
+
+def test_linear_gaussian_networks_of_any_type() -> None:
+    for value in HOSTILE:
+        for name in ("intercepts", "deviations", "coefficients", "level"):
+            call = LINEAR | {name: value}
+            usual = value is None and name != "intercepts" and name != "deviations"
+            usual = usual or (isinstance(value, dict) and name == "coefficients")
+            assert refused(lambda c=call: bp.GaussianNetwork.linear(**c)) != usual
+        for slopes in ({"b": value}, {"b": {"a": value}}, {value: {}} if isinstance(value, str) else {}):
+            refused(lambda s=slopes: bp.GaussianNetwork.linear(**LINEAR, coefficients=s))
+        refused(lambda v=value: bp.GaussianNetwork(v, [0, 0], np.eye(2)))
+        refused(lambda v=value: bp.GaussianNetwork(["a", "b"], v, np.eye(2)))
+        refused(lambda v=value: bp.GaussianNetwork(["a", "b"], [0, 0], v))
+
+
+@pytest.mark.parametrize("deviation", [5e-324, 1e-160, 1e-125, 1e125, 1e160, 1e308])
+def test_rows_8_and_15_variances_that_doubles_hardly_hold_are_refused(deviation: float) -> None:
+    """A variance of 1e-320 has four digits: laws worked out from it would be off by more than is accounted for."""
+    assert refused(lambda: bp.GaussianNetwork.linear({"a": 0.0}, {"a": deviation}))
+    assert refused(lambda: bp.GaussianNetwork(["a"], [0.0], [[deviation * deviation]]))
