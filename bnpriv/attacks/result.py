@@ -195,5 +195,6 @@ def plot_attacks(attacks: Sequence[Attack], ax: Axes | None = None) -> Axes:
     drawn.axvline(0.5, color="black", linestyle=":", linewidth=1)
     drawn.set_yticks(list(places), [label(f"{attack.mechanism}, {attack.method}") for attack in attacks])
     drawn.set_xlim(0.45, 1.02)
+    drawn.set_ylim(0.5, len(attacks) + 0.5)
     drawn.set_xlabel("right guesses (dots, with 95 % confidence) and what the guarantee allows (red marks)")
     return drawn

@@ -62,7 +62,8 @@ def shadow_attack(
     query : Query or str
         What is released of a table of `records` records.
     property : Query, Predicate or str
-        A count or a proportion; a condition on a record stands for its proportion.
+        A count or a proportion, or the text of one, as in ``"proportion(rich == 1)"``; a condition that is built with
+        `bnpriv.col` stands for its proportion.
     values : (float, float)
         The two values of the property that the attacker has to tell apart.
     records : int

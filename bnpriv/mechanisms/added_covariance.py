@@ -13,6 +13,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.mechanisms.least_trace import MOST_CORRELATED_NUMBERS, least_above
 from bnpriv.mechanisms.normal_laws import mahalanobis
+from bnpriv.render.text import nats_text
 
 ALIGNED = 1e-9
 """How far gaps may be from one direction, or covariances from common eigenvectors, relative to themselves.
@@ -172,7 +173,7 @@ def common_direction(gaps: Sequence[FloatArray]) -> FloatArray | Refusal:
         return direction
     return Refusal(
         required="all gaps between means must lie in one direction",
-        found=f"one that leaves it by {aside:.3g} of the longest",
+        found=f"one that leaves it by {nats_text(aside, 3)} of the longest",
         remedy="Use OptimalGaussianMechanism, which needs no common direction.",
     )
 
@@ -195,6 +196,6 @@ def common_eigenvectors(covariances: Sequence[FloatArray]) -> FloatArray | Refus
         return vectors
     return Refusal(
         required="the covariances of all models must have the same eigenvectors",
-        found=f"covariances that leave them by {aside:.3g} of themselves",
+        found=f"covariances that leave them by {nats_text(aside, 3)} of themselves",
         remedy="Use OptimalGaussianMechanism, which needs no common eigenvectors.",
     )

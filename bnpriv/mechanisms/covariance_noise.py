@@ -28,7 +28,7 @@ from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import answer_range
-from bnpriv.render.text import upper_chance
+from bnpriv.render.text import full_text, upper_chance
 from bnpriv.tables.schema import Schema
 
 TAIL_SHARE = 2.0**-40
@@ -190,7 +190,7 @@ class NormalQuestion:
         if not left > 0:
             return Refusal(
                 required="delta must be above what clamped records may tell",
-                found=f"delta {self.delta:g}",
+                found=f"delta {full_text(self.delta)}",
                 remedy="Declare wider bounds of the queried columns, so that the model hardly ever passes them.",
             )
         ratio = normal_ratio(pairs, epsilon, left, self.constant)

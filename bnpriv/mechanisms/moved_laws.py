@@ -20,6 +20,7 @@ from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.mechanisms.translations import MovedLaw, translations
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query
+from bnpriv.render.text import nats_text
 
 TranslationNoise = Literal["laplace", "gaussian"]
 
@@ -100,7 +101,7 @@ class MovedQuestion:
             return gaussian_ratio(epsilon, left, self.constant)
         return Refusal(
             required="what the two laws of a pair differ in by rounding must be below epsilon and delta",
-            found=f"{max(masses, uneven):.3g}, with {self.noise} noise",
+            found=f"{nats_text(max(masses, uneven), 3)}, with {self.noise.capitalize()} noise",
             remedy="Declare one law, moved, or one covariance, or ask for a larger epsilon or delta.",
         )
 

@@ -29,10 +29,10 @@ def parts_differ(calibration: Calibrated) -> bool:
     return shape is not None and calibration.scale > 0 and len(set(map(number_text, shape.scales))) > 1
 
 
-def scales_text(calibration: Calibrated) -> str:
-    """Return the scale of the noise, or those of all parts where they differ."""
+def scales_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
+    """Return the scale of the noise, or those of all parts where they differ; of more than `most` the ends."""
     shape = calibration.shape
-    return from_to(shape.scales if shape is not None and parts_differ(calibration) else (calibration.scale,))
+    return from_to(shape.scales if shape is not None and parts_differ(calibration) else (calibration.scale,), most=most)
 
 
 def named_scales_text(calibration: Calibrated) -> str:
@@ -46,7 +46,7 @@ def named_scales_text(calibration: Calibrated) -> str:
     return and_text([f"{number_text(scale)} for {part.label}" for part, scale in pairs])
 
 
-def from_to(numbers: Sequence[float], texts: Sequence[str] = ()) -> str:
+def from_to(numbers: Sequence[float], texts: Sequence[str] = (), most: int = MOST_SAID_PARTS) -> str:
     """Return a few numbers, or of many the least and the largest.
 
     Examples
@@ -55,7 +55,7 @@ def from_to(numbers: Sequence[float], texts: Sequence[str] = ()) -> str:
     ('1 and 3', '1 to 4')
     """
     texts = texts or [number_text(number) for number in numbers]
-    if len(texts) <= MOST_SAID_PARTS:
+    if len(texts) <= most:
         return and_text(texts)
     order = sorted(range(len(numbers)), key=lambda place: numbers[place])
     return f"{texts[order[0]]} to {texts[order[-1]]}"
@@ -90,4 +90,4 @@ def together(noise: Noise, query: Query, schema: Schema) -> Iterable[Table | Par
 
 
 def _correlation(entry: float, size: float) -> str:
-    return "-" if size == 0 else f"{entry / size:.2f}".replace("-0.00", "0.00")
+    return "-" if size == 0 else f"{entry / size:.3f}".replace("-0.000", "0.000")

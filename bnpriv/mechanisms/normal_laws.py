@@ -13,7 +13,7 @@ from bnpriv.divergences import GaussianConstant, gaussian_ratio
 from bnpriv.errors import Refusal
 from bnpriv.evidence import LawPair, Laws
 from bnpriv.laws import Normal
-from bnpriv.render.text import full_text, number_text
+from bnpriv.render.text import full_text, nats_text, number_text
 
 SAME_COVARIANCE = 1e-12
 """How far two covariances may be apart, relative to themselves, and still be called one; what it costs is paid."""
@@ -124,8 +124,10 @@ def normal_refusal(each: NormalPair) -> Refusal | None:
     if apart > SAME_COVARIANCE:
         return Refusal(
             required="the two normal laws of a pair must have the same covariance",
-            found=f"covariances that differ by {apart:.3g} of themselves ({each.protected}, {each.pair.pair})",
-            remedy="Use AttributeGaussianMechanism(relaxation=...), or WassersteinMechanism.",
+            found=f"covariances that differ by {nats_text(apart, 3)} of themselves "
+            f"({each.protected}, {each.pair.pair})",
+            remedy="Use AttributeGaussianMechanism(relaxation=...) or WassersteinMechanism, or declare one covariance "
+            'for both, as laws_by_property(..., covariance="mean") does.',
         )
     return refusal
 

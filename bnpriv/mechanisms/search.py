@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from bnpriv.errors import RefusedError
+from bnpriv.render.text import full_text
 
 PRECISION = 1e-13
 """Relative width at which a bisection stops; its private end is taken."""
@@ -68,7 +69,7 @@ def found_scale(scale: float, epsilon: float, delta: float) -> float:
     """
     if math.isinf(scale):
         raise RefusedError(
-            f"what is told must be computed more closely than epsilon {epsilon:g} and delta {delta:g}",
+            f"what is told must be computed more closely than epsilon {epsilon:g} and delta {full_text(delta)}",
             found="no scale of noise at which it is certain to be low enough",
             remedy="Ask for a larger epsilon or delta, or for delta 0.",
         )

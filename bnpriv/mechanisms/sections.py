@@ -54,6 +54,9 @@ from bnpriv.render.text import number_text, upper_chance, upper_percent, upper_t
 
 Refusals = Sequence[tuple[Method, Refusal]]
 
+MOST_IN_CELL = 2
+"""Of more parts a table of mechanisms shows the least and the largest number."""
+
 
 def calibration_document(calibration: Calibrated) -> Document:
     """Return what a calibration says: its noise, why, and the guarantee."""
@@ -218,7 +221,7 @@ def comparison_table(calibrations: Sequence[Calibrated]) -> Table:
 def _compared(calibration: Calibrated) -> tuple[Text | Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
     note = "a baseline" if calibration.guarantee.baseline_text else calibration.certificate.caution
-    error: Cell | str = errors_text(calibration)
+    error: Cell | str = errors_text(calibration, MOST_IN_CELL)
     if reach and found is not None:
         length = found[1] - found[0]
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
@@ -226,7 +229,7 @@ def _compared(calibration: Calibrated) -> tuple[Text | Cell, ...]:
     return (
         Cell((Code(str(calibration.mechanism)),), note=note),
         noise_name(calibration.noise) if calibration.scale else "none",
-        scales_text(calibration),
+        scales_text(calibration, MOST_IN_CELL),
         _mean_error(calibration),
         (verdict_badge(calibration),),
         error,

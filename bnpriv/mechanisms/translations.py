@@ -13,6 +13,7 @@ from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import LawPair, Laws
 from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, normal_refusal
+from bnpriv.render.text import nats_text
 from bnpriv.transport import check_pairs, lengths, tolerance, w_infinity
 
 SHIFT_ROUNDING = 2.0**-50
@@ -134,12 +135,12 @@ def _of_atoms(each: NormalPair) -> MovedLaw | Refusal:
     masses = float(np.max(np.abs(first.logs - second.logs)))
     if masses > MASS_ROUNDING:
         apart = float(np.abs(first.probabilities - second.probabilities).sum()) / 2
-        return _departure(f"masses that differ by {apart:.3g} in total variation, in order", each)
+        return _departure(f"masses that differ by {nats_text(apart, 3)} in total variation, in order", each)
     shifts = first.points - second.points
     off = np.ptp(shifts, axis=0) / 2
     sizes = np.maximum(np.abs(first.points).max(axis=0), np.abs(second.points).max(axis=0))
     if np.any(off > SHIFT_ROUNDING * sizes):
-        return _departure(f"answers that leave it by {float(off.max()):.3g}", each)
+        return _departure(f"answers that leave it by {nats_text(float(off.max()), 3)}", each)
     return MovedLaw(
         pair=each.pair,
         protected=each.protected,

@@ -71,11 +71,11 @@ def is_weighted(calibration: Calibrated) -> bool:
     return calibration.shape is not None and not calibration.shape.is_equal and calibration.scale > 0
 
 
-def errors_text(calibration: Calibrated) -> str:
+def errors_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
     """Return by how much 19 releases of 20 err at most: each part by its own where they differ."""
     if parts_differ(calibration):
         errors = [part.error for part in calibration.useful.parts]
-        return from_to(errors, [upper_text(error) for error in errors])
+        return from_to(errors, [upper_text(error) for error in errors], most)
     return upper_text(calibration.quantile(LEVEL))
 
 

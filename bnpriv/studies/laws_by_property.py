@@ -41,7 +41,8 @@ def laws_by_property(
     query : Query or str
         What is asked of a table of `records` records: a sum over records, or a stack of several.
     property : Query, Predicate or str
-        A count or a proportion; a condition on a record stands for its proportion.
+        A count or a proportion, or the text of one, as in ``"proportion(rich == 1)"``; a condition that is built with
+        `bnpriv.col` stands for its proportion.
     values : sequence of float
         Values of the property, for example the shares ``(0.45, 0.55)``.
     records : int

@@ -113,7 +113,7 @@ def public_columns(data: object, names: Sequence[str]) -> dict[str, ColumnValues
             raise DataError(
                 f"the public table must have the column {name!r}",
                 found="none of that name",
-                remedy="Rename the column, or leave it out of what is asked for.",
+                remedy="Check the spelling; a CSV file must be separated by commas, with a header line.",
             )
     return {name: _values(table[name]) for name in names}
 

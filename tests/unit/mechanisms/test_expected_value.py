@@ -111,7 +111,7 @@ def test_refusals() -> None:
     beyond = ExpectedValueMechanism(noise="gaussian", constant="textbook", beyond_proof=True)
     assert beyond.calibrate(EXAMPLE, epsilon=10.0, delta=1e-3).guarantee.delta > 1e-3
     nearly = declared((Normal(0, 1), Normal(1, 1 + 1e-13)))
-    assert "laplace noise" in LAPLACE.supports(nearly, epsilon=1.0).found
+    assert "Laplace noise" in LAPLACE.supports(nearly, epsilon=1.0).found
     assert GAUSSIAN.supports(nearly, epsilon=1.0, delta=1e-3) is None
     assert "by rounding" in GAUSSIAN.supports(nearly, epsilon=1.0, delta=1e-14).required
 

@@ -40,7 +40,7 @@ def test_correlations_are_shown() -> None:
     text = DirectionalMechanism().calibrate(framework, epsilon=1.0).text
     assert "How the noise of the numbers goes together" in text
     rows = [line.split() for line in text.splitlines() if line.startswith(("1: ", "2: "))]
-    assert [row[-2:] for row in rows] == [["1.00", "-1.00"], ["-1.00", "1.00"]]
+    assert [row[-2:] for row in rows] == [["1.000", "-1.000"], ["-1.000", "1.000"]]
     assert "goes together" not in ExpectedValueMechanism().calibrate(framework, epsilon=1.0).text
 
 

@@ -1,0 +1,42 @@
+"""Pages of the documentation: links that lead somewhere, and a table that knows every mechanism."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import bnpriv as bp
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("models/*/*.md")]
+)
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+CHOOSING = (ROOT / "docs" / "choosing-a-mechanism.md").read_text(encoding="utf-8")
+BY_HAND = {
+    "EigenvectorMechanism",
+    "ExpectedValueMechanism",
+    "GroupPrivacyMechanism",
+    "RecordPrivacyMechanism",
+}
+"""What `plan` does not try by itself, as the page says."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path) -> None:
+    targets = [found for found in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in found]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_mechanism_has_a_row() -> None:
+    rows = set(re.findall(r"^\| `(\w+Mechanism)`", CHOOSING, re.MULTILINE))
+    assert rows == {name for name in bp.mechanisms.__all__ if name.endswith("Mechanism")} - {"Mechanism"}
+    tried = {type(mechanism).__name__ for mechanism in bp.mechanisms.STANDARD}
+    assert rows - tried == BY_HAND
+
+
+def test_every_framework_has_a_row() -> None:
+    rows = set(re.findall(r"^\| [^|`]+ \| `(\w+)` \|", CHOOSING, re.MULTILINE))
+    assert rows == {name for name in bp.__all__ if name.endswith("Privacy")}
