@@ -54,8 +54,8 @@ def has_normal_laws(framework: Framework) -> bool:
 
 
 def declares_normal_laws(framework: Framework) -> bool:
-    """Return whether pairs of normal laws were declared."""
-    return isinstance(framework, DistributionPrivacy) and isinstance(framework.pairs[0][0], Normal)
+    """Return whether pairs of normal laws were declared, and no others."""
+    return isinstance(framework, DistributionPrivacy) and all(isinstance(law, Normal) for law, _ in framework.pairs)
 
 
 class NormalBudget(NamedTuple):

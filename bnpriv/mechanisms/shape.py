@@ -277,7 +277,7 @@ def _scaled(weights: Sequence[float]) -> tuple[float, ...]:
     """Return weights as powers of two of which the least is 1; parts that never move get the largest of the others."""
     known = [weight for weight in weights if weight < math.inf]
     least, most = min(known), max(known)
-    return tuple(min(LARGEST_WEIGHT, power_of_two(min(weight, most) / least)) for weight in weights)
+    return tuple(power_of_two(min(LARGEST_WEIGHT, min(weight, most) / least)) for weight in weights)
 
 
 def _queries(

@@ -39,7 +39,7 @@ def with_steps_covered(framework: Framework, query: Query, noise: Noise) -> Nois
     noise : Noise
         In the answer's units.
     """
-    if not isinstance(framework, DistributionPrivacy) or not isinstance(framework.pairs[0][0], Normal):
+    if not isinstance(framework, DistributionPrivacy) or not any(isinstance(law, Normal) for law, _ in framework.pairs):
         return noise
     if framework.query is None or not isinstance(noise, (Laplace, Gaussian, CorrelatedGaussian, DirectionalLaplace)):
         return noise

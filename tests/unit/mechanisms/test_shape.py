@@ -155,6 +155,7 @@ def test_normal_noise_comes_back_with_its_weights_and_approximations(relaxation)
 def test_a_part_that_never_moves_gets_the_largest_weight() -> None:
     assert shape_module._scaled([0.5, math.inf, 2.0]) == (1.0, 4.0, 4.0)
     assert shape_module._scaled([1.0, 1e300])[1] == 2.0**200
+    assert shape_module._scaled([1e-308, 1e308]) == (1.0, 2.0**200)  # their ratio is no double
 
 
 @pytest.mark.parametrize(

@@ -141,3 +141,19 @@ def test_means_have_small_steps_and_laws_of_other_kinds_none() -> None:
     little = Gaussian(1e-9)
     assert with_steps_covered(bp.example("student"), bp.mean("height"), little) is little
     assert M.AttributeGaussianMechanism().calibrate(declared(mean, (9.0,)), epsilon=0.5, delta=1e-3).scale > 1
+
+
+@pytest.mark.parametrize("kind", [M.ExpectedValueMechanism, bp.WassersteinMechanism, bp.TightMechanism])
+def test_the_order_of_pairs_of_two_kinds_does_not_matter(kind) -> None:
+    """Laws of other pairs may be atoms: one pair of normal laws is enough for steps to be covered."""
+    normal, atoms = (Normal(50.0, 16.0),) * 2, (bp.laws.Atoms([40, 60], [0.5, 0.5]),) * 2
+    scales = [
+        kind()
+        .calibrate(
+            bp.DistributionPrivacy(pairs, query=bp.mean("age"), schema=SCHEMA, source="invented"),
+            epsilon=1.0,
+        )
+        .scale
+        for pairs in ([normal, atoms], [atoms, normal])
+    ]
+    assert scales[0] == scales[1] >= 0.02
