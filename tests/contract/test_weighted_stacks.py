@@ -17,10 +17,11 @@ import pytest
 import bnpriv as bp
 import bnpriv.mechanisms.shape as shape_module
 from bnpriv.divergences import gaussian_mu
-from bnpriv.evidence import influences
+from bnpriv.evidence import LawPair, influences, laws
+from bnpriv.laws import Normal
 from bnpriv.noise import Laplace
 from bnpriv.queries.weighted import Weighted
-from tests import oracles
+from tests import normal_tables, oracles
 from tests.contract.test_law_mechanisms import CASES, SLACK, Law, Pair, cases, claim_holds, law_loss
 
 UNITS = (2.0**-20, 1e-3, 0.1, 0.3, 1.0, 7.0, 1e3, 2.0**30)
@@ -259,3 +260,53 @@ def test_a_shape_chosen_after_the_data_would_be_found_and_is_refused() -> None:
     assert abs(log_density((0.0, 0.0), honest) - log_density((1.0, 1000.0), other)) > 1.1
     with pytest.raises(bp.errors.RefusedError, match="what its mechanism returned"):
         replace(calibration, noise=other).release({"s": [1]})
+
+
+def each_pair(query: bp.types.Query, framework: bp.types.Framework) -> list[LawPair]:
+    """Return all pairs of laws of an answer, in an order that depends on the framework alone."""
+    found = laws(framework, query)
+    assert not isinstance(found, bp.errors.Refusal)
+    pairs = [
+        pair for each in found.constraints() if not isinstance(each.pairs, bp.errors.Refusal) for pair in each.pairs
+    ]
+    assert pairs
+    return pairs
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("level", ["records", "parameters"])
+def test_what_moves_a_number_moves_the_weighted_one_as_much_more(level: str, seed: int) -> None:
+    """Rounding, grids and clamping: each weighted number moves by its weight times what it moves alone."""
+    question = normal_tables.question(np.random.default_rng([140, seed]), level=level, numbers=2)
+    weights = 1.0, 2.0 ** float(np.random.default_rng(seed).integers(3, 40))
+    for order in (weights, weights[::-1]):
+        both = each_pair(Weighted(asked=question.query, weights=order), question.framework)
+        alone = [each_pair(part, question.framework) for part in question.query.parts]
+        for pair, first, second in zip(both, *alone, strict=True):
+            assert pair.rounding >= max(order[0] * first.rounding, order[1] * second.rounding) * (1 - 1e-12)
+            assert (pair.departure is None) == (first.departure is None)
+            for place, part in enumerate((first, second)):
+                assert pair.first.mean[place] - pair.second.mean[place] == pytest.approx(
+                    order[place] * (part.first.mean[0] - part.second.mean[0]), rel=1e-9
+                )
+                if pair.departure is not None and part.departure is not None:
+                    assert pair.departure.moves[place] >= order[place] * part.departure.moves[0] * (1 - 1e-12)
+                    assert pair.departure.mass >= part.departure.mass * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, 64.0), (2.0**40, 1.0)])
+def test_rounding_of_declared_answers_grows_with_their_weights(weights: tuple[float, float]) -> None:
+    schema = bp.Schema(records=30, columns={"a": bp.Real(0, 0.3), "b": bp.Real(2**40, 2**40 + 1)})
+    spread, parts = np.array([[0.01, 0.0], [0.0, 0.1]]), (bp.mean("a"), bp.mean("b"))
+    means = np.array([0.1, 2.0**40]), np.array([0.2, 2.0**40 + 0.5])
+
+    def rounding(query: bp.types.Query, asked: bp.types.Query, places: list[int]) -> float:
+        pair = [Normal(mean[places], spread[np.ix_(places, places)]) for mean in means]
+        framework = bp.DistributionPrivacy([tuple(pair)], query=query, schema=schema, source="a test")
+        return each_pair(asked, framework)[0].rounding
+
+    alone = [rounding(part, part, [place]) for place, part in enumerate(parts)]
+    assert all(each > 0 for each in alone)
+    query = bp.stack(*parts)
+    found = rounding(query, Weighted(asked=query, weights=weights), [0, 1])
+    assert found >= max(weight * each for weight, each in zip(weights, alone, strict=True))

@@ -14,8 +14,10 @@ import bnpriv.divergences.approximation as curves
 import bnpriv.mechanisms.approximations as approximations
 from bnpriv.divergences.approximation import NormalMixture, mixture_excess, normal_excess_bound
 from bnpriv.errors import ParameterError, RefusedError
+from bnpriv.evidence import LawPair
 from bnpriv.laws import Atoms, Normal
-from bnpriv.mechanisms.approximations import delta_left
+from bnpriv.mechanisms.approximations import Approximated, delta_left
+from bnpriv.mechanisms.normal_laws import NormalPair
 
 Mechanism = bp.mechanisms.AttributeGaussianMechanism
 Law = Atoms | Normal
@@ -278,6 +280,58 @@ def test_the_common_road() -> None:
     assert "normal laws that stand for" in calibration.explain()
     assert "<" in calibration.to_html()
     assert integrated(*COIN, calibration.scale, 1.0) <= 0.01
+
+
+@pytest.mark.parametrize("level", [0.01, 0.1, 0.3])
+def test_laws_that_are_normal_pay_for_the_level_alone(level: float) -> None:
+    """Closeness is 0 there: what is left are epsilon less twice the level and delta over its exponential."""
+    framework = declared([(Normal(0.0, 1.0), Normal(3.0, 1.0))])
+    found = Mechanism(relaxation=level).calibrate(framework, epsilon=1.0, delta=1e-3).scale
+    bare = Mechanism().calibrate(framework, epsilon=1.0 - 2 * level, delta=1e-3 * math.exp(-level)).scale
+    assert bare * (1 - 1e-9) <= found <= bare * (1 + 3e-4)
+
+
+@pytest.mark.parametrize(("epsilon", "level", "closeness"), [(1.0, 0.3, 1e-4), (0.5, 0.1, 1e-5), (5.0, 2.0, 1e-6)])
+def test_what_is_left_of_delta_is_that_of_the_theorem(epsilon: float, level: float, closeness: float) -> None:
+    left = delta_left(epsilon, 1e-2, level, closeness)
+    needed = (1 + math.exp(epsilon - level)) * closeness + math.exp(level) * left
+    assert 1e-2 * (1 - 1e-9) <= needed <= 1e-2
+
+
+def test_the_farther_of_the_two_laws_counts() -> None:
+    """One law is normal, the other has two atoms: their closeness is that of the second, whichever comes first."""
+    normal, coin = Normal(0.0, 1.0), Atoms([-1.0, 1.0], [0.5, 0.5])
+    far = integrated(coin, normal, 0.5, 0.1)
+    for first, second in ((normal, coin), (coin, normal)):
+        pair = LawPair(pair="a against b", first=first, second=second, rounding=0.0)
+        each = Approximated(NormalPair(pair, "x", 0), (normal, normal))
+        assert far * (1 - 1e-6) <= each.closeness(0.1, 0.5) <= far * 1.01
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 1.0])
+def test_rounding_an_answer_takes_it_away_from_its_law(share: float) -> None:
+    """A sure answer that is rounded by half of what two answers may be apart, against the law of the exact one."""
+    rounding, scale = share, 1.0
+    sure, normal = Normal(0.0, 1e-18), Normal(0.0, 1e-18)
+    each = Approximated(NormalPair(LawPair(pair="", first=sure, second=sure, rounding=rounding), "x", 0), (normal,) * 2)
+    for level in (0.0, 0.05):
+        true = integrated(Atoms([rounding / 2], [1.0]), Atoms([0.0], [1.0]), scale, level)
+        assert true > 0 or level > 0
+        assert each.closeness(level, scale) >= true
+
+
+def test_the_guarantee_names_the_largest_delta_of_all_pairs() -> None:
+    """Beyond its proof a constant promises more for pairs that are less close; their order does not matter."""
+    exact = Normal(0.0, 1.0), Normal(3.0, 1.0)
+    other = Normal(0.0, 1.0), Normal(3.0, 1.002)
+    told = {
+        Mechanism(constant="textbook", beyond_proof=True, relaxation=0.05)
+        .calibrate(declared(pairs), epsilon=12.0, delta=1e-2)
+        .guarantee.delta
+        for pairs in ([exact, other], [other, exact])
+    }
+    assert len(told) == 1
+    assert told.pop() > 1e-2
 
 
 def tails_are_paid_for(deltas: tuple[float, ...] = (0.011, 0.0125, 0.015)) -> bool:
