@@ -29,7 +29,14 @@ from bnpriv.mechanisms.covariance_noise import spent_delta
 from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, mahalanobis, nearly_normal_pairs, normal_ratio
+from bnpriv.mechanisms.normal_laws import (
+    NormalPair,
+    delta_for_one_covariance,
+    law_pairs,
+    mahalanobis,
+    nearly_normal_pairs,
+    normal_ratio,
+)
 from bnpriv.mechanisms.search import found_scale, least_scale
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
@@ -202,7 +209,8 @@ class AttributeGaussianMechanism(Mechanism):
             theorem=f"Attribute-private Gaussian mechanism, {self.constant} constant",
             claim=self.claim,
         )
-        spent = spent_delta(epsilon, delta, _left(pairs, epsilon, delta), self.constant)
+        left = delta_for_one_covariance(pairs, epsilon, _left(pairs, epsilon, delta))
+        spent = spent_delta(epsilon, delta, left, self.constant)
         return _noise(found_scale(decisions[0].scale, epsilon, delta), evidence), certificate, spent
 
     def _approximated(

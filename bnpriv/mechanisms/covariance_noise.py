@@ -21,7 +21,13 @@ from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, nearly_normal_pairs, normal_ratio
+from bnpriv.mechanisms.normal_laws import (
+    NormalPair,
+    delta_for_one_covariance,
+    law_pairs,
+    nearly_normal_pairs,
+    normal_ratio,
+)
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.networks import GaussianNetwork
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
@@ -133,7 +139,8 @@ class NormalQuestion:
         certificate = law_certificate(self.framework, self.query, budget.evidence, decisions, theorem=name, claim=claim)
         certificate = replace(certificate, notes=(*certificate.notes, *budget.notes))
         level = self.relaxation or 0.0
-        return noise, certificate, spent_delta(budget.epsilon, self.delta, budget.left, self.constant, level)
+        left = delta_for_one_covariance(pairs, budget.epsilon, budget.left)
+        return noise, certificate, spent_delta(budget.epsilon, self.delta, left, self.constant, level)
 
     def _budget(self) -> NormalBudget | Refusal:
         """Return the pairs of normal laws, and what they may tell."""
@@ -245,7 +252,7 @@ def kept(share: float) -> float:
 def spent_delta(epsilon: float, delta: float, left: float, constant: GaussianConstant, level: float = 0.0) -> float:
     """Return the delta that holds if noise is fitted with what is left of it: more only beyond a constant's proof."""
     told = delta_of_constant(epsilon, left, constant)
-    return delta if told <= left else up(delta + (told - left) * math.exp(level), 16)
+    return delta if told <= left else min(1.0, up(delta + (told - left) * math.exp(level), 16))
 
 
 def reach_of(query: Query, schema: Schema, size: int) -> FloatArray:

@@ -115,7 +115,8 @@ class MovedQuestion:
         """Return the delta that the guarantee needs."""
         if self.noise == "laplace" or scale == 0:
             return 0.0
-        return spent_delta(self.epsilon, self.delta, self._left(moved), self.constant)
+        masses = max(each.masses for each in moved)
+        return spent_delta(down(self.epsilon - masses), self.delta, self._left(moved), self.constant, masses)
 
     def _left(self, moved: Sequence[MovedLaw]) -> float:
         """Return what is left of delta once it is paid for what differs by rounding."""

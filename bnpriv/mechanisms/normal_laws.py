@@ -231,16 +231,24 @@ def normal_ratio(
     float or Refusal
         Rounded down; a refusal where delta does not cover that the covariances of a pair differ by rounding.
     """
-    departure = max((each.departure for each in pairs), default=0.0)
-    # both laws of a pair are moved to one covariance: docs/claims/attribute_gaussian.md
-    left = delta if departure == 0 else down(delta - math.exp(min(epsilon, 700.0)) * departure)
+    left = delta_for_one_covariance(pairs, epsilon, delta)
     if left > 0:
         return gaussian_ratio(epsilon, left, constant)
+    departure = max(each.departure for each in pairs)
     return Refusal(
         required="delta must cover that the covariances of a pair differ by rounding",
         found=f"delta {full_text(delta)} for a difference of {number_text(departure, 3)} in total variation",
         remedy="Declare one covariance for both laws of a pair, or ask for a larger delta.",
     )
+
+
+def delta_for_one_covariance(pairs: Sequence[NormalPair], epsilon: float, delta: float) -> float:
+    """Return what is left of delta once both laws of a pair are moved to one covariance, rounded down.
+
+    docs/claims/attribute_gaussian.md.
+    """
+    departure = max((each.departure for each in pairs), default=0.0)
+    return delta if departure == 0 else down(delta - math.exp(min(epsilon, 700.0)) * departure)
 
 
 def _normal(law: object) -> Normal:

@@ -14,9 +14,10 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.mechanisms.attribute_gaussian as attribute_gaussian
-from bnpriv.divergences import gaussian_ratio
+from bnpriv.divergences import gaussian_delta, gaussian_ratio
 from bnpriv.errors import ParameterError
 from bnpriv.laws import Atoms, Normal
+from bnpriv.mechanisms.normal_laws import covariance_departure
 
 Mechanism = bp.mechanisms.AttributeGaussianMechanism
 Pairs = list[tuple[Normal, Normal]]
@@ -220,6 +221,16 @@ def test_beyond_its_proof_the_guarantee_names_the_delta_that_holds() -> None:
         holds = integrated(*framework.pairs[0], calibration.scale, epsilon)  # type: ignore[arg-type]
         assert holds <= calibration.guarantee.delta * (1 + 1e-6)
         assert (calibration.guarantee.delta > 1e-3) == (epsilon == 10.0)
+
+
+@pytest.mark.parametrize("kind", [Mechanism, bp.mechanisms.OptimalGaussianMechanism])
+def test_beyond_its_proof_differing_covariances_are_in_the_delta_that_holds(kind: Any) -> None:
+    first, second, epsilon, delta = Normal(0.0, 1.0), Normal(30.0, 1 + 9.9e-13), 18.0, 0.2
+    mechanism = kind(constant="textbook", beyond_proof=True, large_delta=True)
+    found = mechanism.calibrate(declared([(first, second)]), epsilon=epsilon, delta=delta).guarantee.delta
+    paid = math.exp(epsilon) * covariance_departure(first, second) / 2
+    told = gaussian_delta(gaussian_ratio(epsilon, delta - paid, "textbook"), epsilon)
+    assert told + paid <= found * (1 + 1e-12) <= 1 + 1e-12
 
 
 SINGULAR = Normal([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]]), Normal([1.0, 0.0], [[1.0, 1.0], [1.0, 1.0]])
