@@ -296,3 +296,83 @@ def test_rows_8_and_15_variances_that_doubles_hardly_hold_are_refused(deviation:
     """A variance of 1e-320 has four digits: laws worked out from it would be off by more than is accounted for."""
     assert refused(lambda: bp.GaussianNetwork.linear({"a": 0.0}, {"a": deviation}))
     assert refused(lambda: bp.GaussianNetwork(["a"], [0.0], [[deviation * deviation]]))
+
+
+OF_NORMAL_LAWS: list[Any] = [
+    lambda **options: mechanisms.AttributeGaussianMechanism(**options),
+    lambda **options: mechanisms.ExpectedValueMechanism(noise="gaussian", **options),
+    lambda **options: mechanisms.DirectionalMechanism(noise="gaussian", **options),
+    lambda **options: mechanisms.EigenvectorMechanism(**options),
+    lambda **options: mechanisms.DirectionalUncertaintyMechanism(**options),
+    lambda **options: mechanisms.OptimalGaussianMechanism(**options),
+]
+OTHERS_WITH_GAUSSIAN_NOISE: list[Any] = [
+    lambda **options: mechanisms.GroupPrivacyMechanism(noise="gaussian", **options),
+    lambda **options: mechanisms.RecordPrivacyMechanism(noise="gaussian", **options),
+    lambda **options: bp.ColumnMechanism(noise="gaussian", **options),
+    lambda **options: bp.MarkovQuiltMechanism(noise="gaussian", **options),
+    lambda **options: bp.WassersteinMechanism(noise="gaussian", **options),
+    lambda **options: bp.TightMechanism(noise="gaussian", **options),
+]
+WITH_GAUSSIAN_NOISE = [*OF_NORMAL_LAWS, *OTHERS_WITH_GAUSSIAN_NOISE]
+NAMES = [str(type(made()).__name__) for made in WITH_GAUSSIAN_NOISE]
+HEIGHTS = bp.Schema(records=100, columns={"height": bp.Real(100, 250)})
+
+
+def question(made: Any) -> tuple[Any, Any]:
+    """Return a framework and a query that a mechanism serves; the table has 100 records."""
+    if made in OF_NORMAL_LAWS:
+        pair = Normal(170.0, 9.0), Normal(178.0, 9.0)
+        return bp.DistributionPrivacy([pair], query=bp.mean("height"), schema=HEIGHTS, source="a test"), None
+    network = bp.DiscreteNetwork.from_tables({"a": [0.5, 0.5]}, states={"a": ["no", "yes"]}, level="records")
+    schema = bp.Schema(records=100, columns={"a": bp.Categorical(["no", "yes"])})
+    hidden = {"a": bp.Secret(bp.count(bp.col("a") == "yes"), pairs=bp.apart(at_most=2))}
+    return bp.DatasetAttributePrivacy(network, schema, hidden, source="a test"), bp.count(bp.col("a") == "yes")
+
+
+@pytest.mark.parametrize("made", WITH_GAUSSIAN_NOISE, ids=NAMES)
+def test_gaussian_noise_is_refused_with_the_reason(made: Any) -> None:
+    framework, query = question(made)
+    refusal = made().supports(framework, query, epsilon=1.0, delta=1e-4)
+    if refusal is not None:  # structural mechanisms do not serve the frameworks of the others
+        assert isinstance(made(), bp.MarkovQuiltMechanism)
+        framework, query = bp.example("student"), "mean(height)"
+    assert made().supports(framework, query, epsilon=1.0, delta=1e-5) is None
+    assert "delta above 0" in str(made().supports(framework, query, epsilon=1.0, delta=0.0))
+    for delta in (1 / framework.schema.records, 0.1):
+        assert "number of records" in str(made().supports(framework, query, epsilon=1.0, delta=delta))
+        assert made(large_delta=True).supports(framework, query, epsilon=1.0, delta=delta) is None
+
+
+@pytest.mark.parametrize("made", OF_NORMAL_LAWS, ids=NAMES[: len(OF_NORMAL_LAWS)])
+def test_normal_laws_are_refused_with_the_reason(made: Any) -> None:
+    framework, _ = question(made)
+    for constant in ("textbook", "lecture"):
+        assert "is proved for epsilon" in str(made(constant=constant).supports(framework, epsilon=1.5, delta=1e-5))
+        assert made(constant=constant).supports(framework, epsilon=1.0, delta=1e-5) is None
+        assert made(constant=constant, beyond_proof=True).supports(framework, epsilon=1.5, delta=1e-5) is None
+    for covariance in ([[1.0, 1.0], [1.0, 1.0]], np.zeros((2, 2)), [[1e-30, 0.0], [0.0, 0.0]]):
+        singular = Normal([0.0, 0.0], covariance), Normal([1.0, 2.0], covariance)
+        refusal = made().supports(bp.DistributionPrivacy([singular], source="a test"), epsilon=1.0, delta=1e-3)
+        assert "singular" in str(refusal)
+    uneven = bp.DistributionPrivacy([(Normal(0.0, 18.31), Normal(1.0, 18.03))], source="a test")
+    assert "differ by 0.015" in str(made().supports(uneven, epsilon=1.0, delta=1e-3))
+
+
+@pytest.mark.parametrize("made", [bp.TightMechanism, bp.WassersteinMechanism])
+def test_singular_laws_that_are_served_get_the_noise_of_sure_answers(made: Any) -> None:
+    """A covariance that is singular hides nothing across its range."""
+    pair = Normal([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]]), Normal([1.0, -1.0], [[1.0, 1.0], [1.0, 1.0]])
+    framework = bp.DistributionPrivacy([pair], source="a test")
+    scales = made(noise="gaussian").calibrate(framework, epsilon=1.0, delta=1e-3).noise.scales
+    assert min(scales) >= math.sqrt(2) * 2.57466 * (1 - 1e-5)
+
+
+NONE_AT_ALL = [[[1.0, 0.5], [0.4, 1.0]], [[1.0, math.nan], [math.nan, 1.0]], [[1.0, 2.0], [2.0, 1.0]]]
+
+
+@pytest.mark.parametrize("bad", NONE_AT_ALL)
+def test_what_is_no_covariance_is_refused(bad: list[list[float]]) -> None:
+    assert refused(lambda: Normal([0.0, 0.0], bad))
+    assert refused(lambda: CorrelatedGaussian(bad))
+    assert refused(lambda: bp.GaussianNetwork(["a", "b"], [0.0, 0.0], bad))
