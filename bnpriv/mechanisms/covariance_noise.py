@@ -15,7 +15,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy, Framework
 from bnpriv.laws import Normal
-from bnpriv.mechanisms.added_covariance import Gap, hidden
+from bnpriv.mechanisms.added_covariance import Gap, hidden, repaired
 from bnpriv.mechanisms.approximations import approximated, delta_left
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.departures import clamped_of
@@ -123,7 +123,7 @@ class NormalQuestion:
         budget = self._budget()
         if isinstance(budget, Refusal):
             return budget
-        needed = self.needed(_gaps(budget.pairs), budget.ratio)
+        needed = self._needed(budget.pairs, budget.ratio)
         return needed if isinstance(needed, Refusal) else None
 
     def calibrated(self, theorem: str, claim: str) -> tuple[Noise, Certificate, float]:
@@ -210,6 +210,12 @@ class NormalQuestion:
         """Return whether rounding costs nothing without noise: where the law of the exact answer was declared."""
         return declares_normal_laws(self.framework) or all(each.pair.rounding == 0 for each in pairs)
 
+    def _needed(self, pairs: Sequence[NormalPair], ratio: float) -> FloatArray | Refusal:
+        """Return the covariance that is needed, made larger where gaps leave the directions that were assumed."""
+        gaps = _gaps(pairs)
+        found = self.needed(gaps, ratio)
+        return found if isinstance(found, Refusal) else repaired(found, gaps, ratio)
+
     def _noise(self, budget: NormalBudget) -> Noise:
         """Return the noise, with the best of several shares of the ratio for the step that is drawn last."""
         found = self._noise_for(budget, LAST_SHARE)
@@ -220,8 +226,9 @@ class NormalQuestion:
 
     def _noise_for(self, budget: NormalBudget, share: float) -> Noise:
         pairs, ratio = budget.pairs, budget.ratio
-        needed = self.needed(_gaps(pairs), ratio * kept(share))
-        assert not isinstance(needed, Refusal)
+        needed = self._needed(pairs, ratio * kept(share))
+        if isinstance(needed, Refusal):
+            raise needed.error()
         size = len(needed)
         rounding = max(each.pair.rounding for each in pairs)
         per_move = math.sqrt(size) / (share * ratio) * (1 + 16 * UNIT_ROUNDOFF)

@@ -327,3 +327,37 @@ def test_what_is_told_along_one_direction_is_that_of_made_up_answers() -> None:
     # by symmetry the threshold of the only number that tells lies in the middle
     right = float(np.mean(draws @ way < way @ [1.5, 2.0]))
     assert accuracy(first, second, noise, 100, rng).value == pytest.approx(right, abs=0.005)
+
+
+# --- gaps and covariances that leave what is assumed by very little ------------------------------------------------
+
+
+def hidden_enough(mechanism: Mechanism, *pairs: tuple[Normal, Normal]) -> bool:
+    """Return whether every gap is short enough in deviations of answer and noise, worked out in fractions."""
+    framework = bp.DistributionPrivacy(list(pairs), source="a test")
+    noise = mechanism.calibrate(framework, epsilon=0.5, delta=1e-4).noise
+    least = gaussian_mu(0.5, 1e-4)
+    lengths = [squared_length(a.mean - b.mean, a.covariance, noise.covariance) for a, b in pairs]
+    return all(length <= Fraction(least) ** 2 * (1 + Fraction(1, 10**9)) for length in lengths)
+
+
+UNEVEN = np.array([[2.0**80, 0.0], [0.0, 1.0]])
+NEARLY = np.array([[2.0**80, 2.0**41], [2.0**41, 2.0**3]])
+
+
+@pytest.mark.parametrize("mechanism", [*(each() for each in FAMILY), DirectionalMechanism(noise="gaussian")])
+def test_gaps_that_leave_the_direction_of_the_longest_are_hidden_too(mechanism: Mechanism) -> None:
+    """Hostile numbers: in units far apart a gap of 5 deviations is less than a billionth of the longest."""
+    long = Normal([0.0, 0.0], np.eye(2)), Normal([1e12, 0.0], np.eye(2))
+    short = Normal([0.0, 0.0], np.eye(2)), Normal([1.0, 5.0], np.eye(2))
+    assert hidden_enough(mechanism, long, short)
+    assert hidden_enough(mechanism, short, long)
+    one = Normal([0.0, 0.0], UNEVEN), Normal([2.0**43, 5.0], UNEVEN)
+    assert hidden_enough(mechanism, one, (Normal([0.0, 0.0], UNEVEN), Normal([2.0**40, -7.0], UNEVEN)))
+
+
+def test_covariances_that_leave_their_eigenvectors_by_little_are_hidden_too() -> None:
+    for other in (NEARLY, np.diag([2.0**80, 2.0**-20])):
+        sides = (UNEVEN, 5.0), (other, 3.0)
+        pairs = [(Normal([0.0, 0.0], spread), Normal([2.0**43, gap], spread)) for spread, gap in sides]
+        assert hidden_enough(EigenvectorMechanism(), *pairs)
