@@ -122,7 +122,11 @@ def _pairs(calibration: Calibration) -> list[tuple[LawPair, str]]:
     found: list[tuple[LawPair, str]] = []
     for constraint in evidence.constraints():
         if isinstance(constraint.pairs, Refusal):
-            raise constraint.pairs.error()
+            raise RefusedError(
+                constraint.pairs.required,
+                found=constraint.pairs.found,
+                remedy="Choose fewer pairs of secrets, as in bp.pairs((10, 20)), or use shadow_attack.",
+            )
         found += [(pair, constraint.protected) for pair in constraint.pairs]
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bnpriv as bp
+from bnpriv.attacks import likelihood_ratio_attack
 from bnpriv.laws import Normal
 from bnpriv.mechanisms import (
     DirectionalMechanism,
@@ -63,7 +64,9 @@ def test_a_plan_says_by_what_it_is_ordered() -> None:
     ranked = [calibration.ranked_error for calibration in made.calibrations]
     assert ranked == sorted(ranked)
     assert "the least mean error, as a share of the range of each part, first" in made.text
-    assert all(row[3].endswith("%") for row in made.document.sections[0].blocks[0].rows)
+    (header,) = [line for line in made.text.splitlines() if line.startswith("mechanism ")]
+    rows = [line for line in made.text.splitlines() if line.startswith("ColumnMechanism")]
+    assert all(line[header.index("mean error") :].split()[1] == "%" for line in rows)
 
 
 def test_a_plan_of_one_unit_goes_by_the_error() -> None:
@@ -104,7 +107,9 @@ def test_a_refusal_of_many_pairs_names_a_mechanism_that_serves_them() -> None:
     refusal = ExpectedValueMechanism().supports(framework, query, epsilon=1.0)
     assert refusal is not None
     assert refusal.remedy.startswith("Use TightMechanism")
-    assert bp.TightMechanism().supports(framework, query, epsilon=1.0) is None
+    calibration = bp.TightMechanism().calibrate(framework, query, epsilon=1.0)
+    with pytest.raises(bp.errors.RefusedError, match="Choose fewer pairs of secrets"):
+        likelihood_ratio_attack(calibration)
 
 
 def test_the_parts_have_the_scales_of_the_noise_that_is_added() -> None:
