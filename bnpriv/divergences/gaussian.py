@@ -220,9 +220,10 @@ def gaussian_excess(mu: FloatArray, epsilon: FloatArray) -> FloatArray:
     level = np.where(certain, 0.0, epsilon)
     gap = np.where(mu == 0, 1.0, mu)
     first, second = log_ndtr(gap / 2 - level / gap), log_ndtr(-gap / 2 - level / gap)
-    error = NORMAL_LOG_ERROR * (np.abs(first) + np.abs(second) + np.abs(level))
     with np.errstate(over="ignore", invalid="ignore"):
+        error = NORMAL_LOG_ERROR * (np.abs(first) + np.abs(second) + np.abs(level))
         curve = -np.exp(first + error) * np.expm1(np.minimum(0.0, level + second - first) - error)
-    curve = np.where(first == -np.inf, 0.0, curve)
+    # so far apart, or so near, that the second term does not count
+    curve = np.where(error < 1, curve, np.exp(first * (1 - 2.0**-20)))
     flat = np.where(level < 0, -np.expm1(np.minimum(level, 0.0)) * (1 + NORMAL_LOG_ERROR), 0.0)
     return np.minimum(1.0, np.where(certain, 1.0, np.where(mu == 0, flat, curve)))

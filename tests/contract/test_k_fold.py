@@ -13,6 +13,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.divergences import gaussian_delta, gaussian_mu
 from bnpriv.divergences.composition import composed_delta
+from bnpriv.divergences.gaussian import gaussian_excess
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Constraint, RecordPair, counts, laws
 from bnpriv.mechanisms.k_fold import Coupled, sums_of_records
@@ -365,6 +366,13 @@ def test_units_whose_squares_are_no_doubles(norm: int) -> None:
     )
     assert tiny.apart == pytest.approx(usual.apart * 1e-165, rel=1e-9)
     assert tiny.reach == pytest.approx(usual.reach * 1e-165, rel=1e-9)
+
+
+def test_a_curve_of_tiny_gaps_is_small() -> None:
+    """Logs whose sum is no double counted as if everything were told, and a search for noise stopped there."""
+    gaps = np.array([1e-160, 7.3e-155, 7.45e-155, 7.5e-155, 1e-154, 1e-3])
+    assert np.all(gaussian_excess(gaps, np.array(1.0)) == 0)
+    assert gaussian_excess(np.array(1e160), np.array(1.0)) == 1
 
 
 def test_all_records_may_change() -> None:
