@@ -1,0 +1,78 @@
+"""What the theorem of a mechanism does not allow for, and is little: each departure is paid for on the private side."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+import bnpriv as bp
+from bnpriv.divergences.gaussian import gaussian_delta
+from bnpriv.laws import Atoms
+from bnpriv.mechanisms import (
+    DirectionalMechanism,
+    ExpectedValueMechanism,
+    GroupPrivacyMechanism,
+    RecordPrivacyMechanism,
+)
+from bnpriv.mechanisms.tight_normal import _moved
+from bnpriv.noise import NoNoise
+from bnpriv.queries.sensitivity import column_sensitivity
+from tests.contract.test_law_mechanisms import hockey_stick, law_loss
+
+
+def declared(first: Atoms, second: Atoms) -> bp.DistributionPrivacy:
+    return bp.DistributionPrivacy([(first, second)], source="a test")
+
+
+@pytest.mark.parametrize("mechanism", [ExpectedValueMechanism(), DirectionalMechanism()], ids=str)
+def test_masses_that_differ_by_rounding_are_taken_from_epsilon(mechanism: bp.types.Mechanism) -> None:
+    """At the least epsilon a difference of 5e-10 counts: far below all other atoms the two masses stand alone."""
+    epsilon, points, masses = 1e-8, [0.0, 1e12], (0.5 + 2.5e-10, 0.5 - 2.5e-10)
+    framework = declared(Atoms(points, masses), Atoms([1.0, 1e12 + 1.0], [0.5, 0.5]))
+    scale = mechanism.calibrate(framework, epsilon=epsilon).noise.scales[0]
+    loss = 1 / scale + math.log(masses[0]) - math.log(0.5)
+    assert loss <= epsilon * (1 + 1e-6)
+
+
+def test_translations_that_are_so_by_rounding_alone_need_noise_for_the_farthest_atom() -> None:
+    """Shifts of 3 and 4 count as one where doubles are that coarse; the noise hides the longer one."""
+    far = 2.0**51
+    first, second = Atoms([0.0, far], [0.5, 0.5]), Atoms([3.0, far + 4.0], [0.5, 0.5])
+    for mechanism in (DirectionalMechanism(), ExpectedValueMechanism()):
+        refusal = mechanism.supports(framework := declared(first, second), epsilon=1.0)
+        assert refusal is None
+        scale = mechanism.calibrate(framework, epsilon=1.0).noise.scales[0]
+        assert law_loss({(0.0,): 0.5, (far,): 0.5}, {(3.0,): 0.5, (far + 4.0,): 0.5}, scale) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_laws_that_are_no_translations_need_noise_for_the_mass_that_moves(noise: str) -> None:
+    """Means are the same, the laws are not."""
+    mechanism = DirectionalMechanism(noise=noise, nearly=True)  # type: ignore[arg-type]
+    calibration = mechanism.calibrate(declared(Atoms([0, 10], [0.5, 0.5]), Atoms([5], [1])), epsilon=1.0, delta=1e-3)
+    assert not isinstance(calibration.noise, NoNoise)
+    f, g = {(0.0,): 0.5, (10.0,): 0.5}, {(5.0,): 1.0}
+    for one, other in ((f, g), (g, f)):
+        assert hockey_stick(one, other, calibration.scale, 1.0, noise) <= 1e-3 * (1 + 1e-6)
+
+
+def test_answers_that_are_moved_before_gaussian_noise_tell_no_more_than_is_counted() -> None:
+    """Sure answers a gap apart, each moved by half of the rounding, one up and the other down."""
+    cases = itertools.product((0.1, 1.0, 4.0, 8.0), (0.01, 0.5, 3.0), (0.0, 0.1, 1.0, 5.0), (0.3, 1.0, 10.0))
+    for epsilon, rounding, gap, scale in cases:
+        told = _moved(rounding, scale, epsilon, lambda level, mu=gap / scale: gaussian_delta(mu, level))
+        assert min(1.0, told) >= gaussian_delta((gap + rounding) / scale, epsilon) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("made", [GroupPrivacyMechanism, RecordPrivacyMechanism])
+def test_what_a_baseline_promises_of_secrets_knows_the_weights(made: type) -> None:
+    """All records may change: the weaker guarantee that is told adds up what that does to each part."""
+    framework, parts = bp.example("hospital"), (bp.mean("days"), bp.count(bp.col("smoker") == "yes"))
+    options = {"size": 3} if made is GroupPrivacyMechanism else {}
+    for weights in ((1, 1), (64, 1), (1, 64)):
+        calibration = made(weights=weights, **options).calibrate(framework, bp.stack(*parts), epsilon=1.0)
+        moved = [float(column_sensitivity(part, part.columns, framework.schema)) for part in parts]
+        least = math.fsum(move / scale for move, scale in zip(moved, calibration.noise.scales, strict=True))
+        assert calibration.guarantee.epsilon >= least * (1 - 1e-6)
