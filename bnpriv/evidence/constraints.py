@@ -35,6 +35,9 @@ class DrawFacts:
         The larger mean square of such a move, to the mean of the draws that are gathered.
     drift : float
         How far rounding may have taken such a mean off.
+    effective : float, optional
+        How many independent draws those of a posterior are worth that lie in the rarer of the two secrets; None where
+        parameters are not taken from draws.
     """
 
     draws: int
@@ -42,6 +45,7 @@ class DrawFacts:
     moved: float
     variance: float
     drift: float
+    effective: float | None = None
 
 
 @final

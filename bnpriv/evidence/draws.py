@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
 from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, Refusal
+from bnpriv.evidence.believed import confidence_refusal, effective_of, sizes_refusal
 from bnpriv.evidence.constraints import Constraint, DrawFacts, LawPair
 from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sums import rounding_of
@@ -86,25 +87,41 @@ class SampledLaws:
     def _constraints(self) -> tuple[Constraint, ...]:
         found: list[Constraint] = []
         for name, pairs in self.secrets.items():
-            laws = self._pairs(name, pairs)
-            if isinstance(laws, Refusal) or laws:
-                found.append(Constraint(protected=name, model=0, record=None, pairs=laws))
+            for model, forward in enumerate(self.samplers):
+                laws = self._pairs(forward, name, pairs)
+                if isinstance(laws, Refusal) or laws:
+                    found.append(Constraint(protected=name, model=model, record=None, pairs=laws))
         return tuple(found)
 
-    def _pairs(self, name: str, pairs: Sequence[ContinuousPair]) -> tuple[LawPair, ...] | Refusal:
+    @cached_property
+    def samplers(self) -> tuple[AnswerSampler, ...]:
+        """Return what draws the answers under each model."""
+        models = self.forward.network.models
+        return (self.forward,) if models == 1 else tuple(replace(self.forward, row=k) for k in range(models))
+
+    def _pairs(
+        self, forward: AnswerSampler, name: str, pairs: Sequence[ContinuousPair]
+    ) -> tuple[LawPair, ...] | Refusal:
         chosen = [pair for pair in pairs if isinstance(pair, IntervalPair)]
         if len(chosen) < len(pairs):
             return NO_DISTANCE
         chosen = [pair for pair in chosen if self._possible(name, pair)]
         sides = list(dict.fromkeys(side for pair in chosen for side in (pair.first, pair.second)))
+        sizes = {side: effective_of(forward, name, side) for side in sides}
+        refusal = sizes_refusal(forward, name, sizes)
+        if refusal is not None:
+            return refusal
         try:
-            drawn = self.forward.answers(name, sides) if sides else {}
+            drawn = forward.answers(name, sides) if sides else {}
         except BnprivError as error:
             return Refusal.of(error)
-        return tuple(self._pair(pair, drawn) for pair in chosen)
+        return tuple(self._pair(pair, drawn, sizes) for pair in chosen)
 
-    def _pair(self, pair: IntervalPair, drawn: Mapping[Interval, Draws]) -> LawPair:
+    def _pair(
+        self, pair: IntervalPair, drawn: Mapping[Interval, Draws], sizes: Mapping[Interval, float | None]
+    ) -> LawPair:
         known = self.sampling
+        least = [size for side in (pair.first, pair.second) if (size := sizes[side]) is not None]
         laws = gathered(drawn[pair.first], drawn[pair.second], known.cells)
         return LawPair(
             pair=str(pair),
@@ -118,6 +135,7 @@ class SampledLaws:
                 moved=laws.moved,
                 variance=laws.variance,
                 drift=laws.drift,
+                effective=min(least, default=None),
             ),
         )
 
@@ -140,7 +158,7 @@ def sampled_laws(
     known: dict[Query, SampledLaws] = framework.kept.table("drawn laws")
     if query not in known:
         first_digest(framework)  # what is kept is about the framework as it is now
-        refusal = draws_refusal(framework, network, query.columns)
+        refusal = draws_refusal(framework, network, query.columns) or confidence_refusal(network)
         if refusal is not None:
             return refusal
         columns = sorted(query.columns)
@@ -176,7 +194,9 @@ def draws_refusal(
             found=listing(alone) + ", a parameter without a column" if alone else listing(missing),
             remedy="Add to the model an observed variable, or a prediction, of that name, with one value per record.",
         )
-    refusal = network.refusal(sorted(drivers(network, asked).union(framework.secrets)))
+    known = frozenset[str]() if network.drawn is None else network.drawn.parameters
+    loose = frozenset[str]().union(*(network.between(name, asked) for name in framework.secrets))
+    refusal = network.refusal(sorted(drivers(network, asked).union(framework.secrets)), known - loose)
     if refusal is not None:
         return refusal
     lawless = sorted(asked.intersection(independent).difference(framework.column_laws))

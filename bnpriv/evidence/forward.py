@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bnpriv.errors import RefusedError
 from bnpriv.laws import Draws
-from bnpriv.networks import DensityNetwork, Parameter
+from bnpriv.networks import DensityNetwork, Parameter, ParameterDraws
+from bnpriv.networks.parameter_draws import RowNumbers, shuffled_rows
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets.values import Interval
@@ -45,12 +46,16 @@ class AnswerSampler:
         The queried columns that the network draws.
     independent : mapping from str to ColumnLaw
         The other queried columns.
+    row : int, optional
+        The draw of a posterior that fixes the other parameters; None where each draw counts as much as another, or
+        there are none.
     """
 
     network: DensityNetwork
     form: NormalForm
     columns: tuple[str, ...]
     independent: Mapping[str, ColumnLaw]
+    row: int | None = None
 
     @property
     def width(self) -> int:
@@ -79,25 +84,60 @@ class AnswerSampler:
         NetworkError
             If the simulator refuses.
         """
-        parameter = self.network.parameters[name]
-        single = [side for side in sides if side.low == side.high and not parameter.parents]
+        parameter, fixed = self.network.parameters[name], self.fixed(name)
+        alone = self.network.settable(name, fixed)
+        single = [side for side in sides if side.low == side.high and alone]
         kept = [side for side in sides if side not in single]
         for side in kept:
             if side.low == side.high and parameter.states is None:
                 raise _not_conditioned(parameter, side)
+        if self.believed is not None and name in self.believed.values:
+            return {side: self._believed(name, side) for side in kept}
         found = {side: self._set(name, side) for side in single}
         return {**found, **self._kept(name, kept)} if kept else found
 
+    @property
+    def believed(self) -> ParameterDraws | None:
+        """Return the draws whose law is that of the parameters, or None if there are none."""
+        drawn = self.network.drawn
+        return drawn if drawn is not None and self.row is None else None
+
+    def fixed(self, name: str) -> frozenset[str]:
+        """Return the parameters that a draw of a posterior fixes where one is protected; none without such draws."""
+        if self.network.drawn is None or self.row is None:
+            return frozenset()
+        return self.network.drawn.fixed(self.network.between(name, frozenset(self.columns)))
+
+    def _believed(self, name: str, side: Interval) -> Draws:
+        """Draw tables given those draws of a posterior in which a parameter is inside."""
+        self._check_work(1.0)
+        assert self.believed is not None
+        rows = self.believed.inside(name, side.low, side.high)
+        path = (*_words(name), *_words(repr(side)))
+        order = shuffled_rows(rows, self.network.sampling.draws, np.random.default_rng(self._seed((*path, 2**32 - 2))))
+        return self._tables(path, {}, (), order)
+
     def _set(self, name: str, side: Interval) -> Draws:
-        """Draw with the parameter set, which is to condition on it where it has no parents."""
+        """Draw with the parameter set, which is to condition on it where nothing that varies is above it."""
         self._check_work(1.0)
         path = (*_words(name), *_words(f"{side.low!r}"))
+        return self._tables(path, {name: side.low}, (name,))
+
+    def _tables(
+        self,
+        path: tuple[int, ...],
+        given: Mapping[str, float],
+        protected: tuple[str, ...],
+        rows: RowNumbers | None = None,
+    ) -> Draws:
+        """Draw all tables of one secret, with parameters set, or taken from given draws of a posterior."""
         batches: list[NDArray[np.float64]] = []
-        left = self.network.sampling.draws
-        while left:
-            count = min(left, max(1, MOST_NUMBERS_AT_ONCE // self.width))
-            batches.append(self._batch((), count, (*path, len(batches)), {name: side.low})[1])
-            left -= count
+        wanted, done = self.network.sampling.draws, 0
+        while done < wanted:
+            count = min(wanted - done, max(1, MOST_NUMBERS_AT_ONCE // self.width))
+            taken = None if rows is None else rows[done : done + count]
+            batches.append(self._batch((), count, (*path, len(batches)), given, protected, taken)[1])
+            done += count
         return Draws(np.concatenate(batches), seed=self.network.sampling.seed)
 
     def _kept(self, name: str, sides: Sequence[Interval]) -> dict[Interval, Draws]:
@@ -111,7 +151,7 @@ class AnswerSampler:
         while min(have.values()) < wanted:
             needed = math.ceil(1.05 * (wanted - min(have.values())) / rarest) + 16
             count = min(needed, max(1, MOST_NUMBERS_AT_ONCE // self.width))
-            drawn, batch = self._batch((name,), count, (*path, number), {})
+            drawn, batch = self._batch((name,), count, (*path, number), {}, (name,))
             for side in sides:
                 inside = (drawn[name] >= side.low) & (drawn[name] <= side.high)
                 kept[side].append(batch[inside])
@@ -123,8 +163,7 @@ class AnswerSampler:
     def _shares(self, name: str, sides: Sequence[Interval]) -> float:
         """Return how often the rarest of the intervals comes up."""
         seed = self._seed((*_words(name), 2**32 - 1))
-        records = self.form.schema.records
-        values = self.network.simulator((name,), TRIED, seed=seed, given={}, records=records)[name]
+        values = self._drawn((name,), TRIED, seed, {}, (name,))[name]
         met = {side: int(np.count_nonzero((values >= side.low) & (values <= side.high))) for side in sides}
         rarest = min(sides, key=lambda side: met[side])
         if met[rarest] < LEAST_MET:
@@ -136,20 +175,40 @@ class AnswerSampler:
         return met[rarest] / TRIED
 
     def _batch(
-        self, names: tuple[str, ...], count: int, path: tuple[int, ...], given: Mapping[str, float]
+        self,
+        names: tuple[str, ...],
+        count: int,
+        path: tuple[int, ...],
+        given: Mapping[str, float],
+        protected: tuple[str, ...] = (),
+        rows: RowNumbers | None = None,
     ) -> tuple[Mapping[str, NDArray[np.float64]], NDArray[np.float64]]:
         """Return draws of parameters, and of the answer, that belong together."""
         records = self.form.schema.records
-        drawn: Mapping[str, NDArray[np.float64]] = {}
         asked = (*names, *self.columns)
-        if asked:
-            seed = self._seed(path)
-            drawn = self.network.simulator(asked, count, seed=seed, given=given, records=records)
+        drawn = self._drawn(asked, count, self._seed(path), given, protected, rows) if asked else {}
         tables: dict[str, NDArray[Any]] = {name: drawn[name] for name in self.columns}
         random = np.random.default_rng([self.network.sampling.seed, *path, 1])
         for name, law in self.independent.items():
             tables[name] = law.sample(count * records, random).reshape(count, records)
         return drawn, answers(self.form, tables)
+
+    def _drawn(
+        self,
+        names: tuple[str, ...],
+        count: int,
+        seed: int,
+        given: Mapping[str, float],
+        protected: tuple[str, ...] = (),
+        rows: RowNumbers | None = None,
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Return joint draws; of a posterior parameters are taken as this sampler reads it."""
+        loose = frozenset[str]()
+        if self.row is not None:
+            rows = np.full(count, self.row)
+            loose = loose.union(*(self.network.between(name, frozenset(self.columns)) for name in protected))
+        records = self.form.schema.records
+        return self.network.simulate(names, count, seed=seed, given=given, records=records, rows=rows, loose=loose)
 
     def _seed(self, path: tuple[int, ...]) -> int:
         """Return a seed of its own for every batch."""

@@ -9,6 +9,7 @@ from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.learning.groups import parameters_by_group
 from bnpriv.networks.model_class import model_class
+from bnpriv.networks.parameter_draws import ParameterDraws
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NodeReading, Reading, drivers
 from bnpriv.tables.schema import State
@@ -24,6 +25,7 @@ __all__ = [
     "Network",
     "NodeReading",
     "Parameter",
+    "ParameterDraws",
     "Posterior",
     "Reading",
     "Sampling",

@@ -7,17 +7,25 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, final
 
+import numpy as np
+
 from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError, Refusal
 from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.kept import Kept
-from bnpriv.networks.reading import NOTHING_READ, Reading
+from bnpriv.networks.parameter_draws import ParameterDraws, RowNumbers, shuffled_rows
+from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import NOTHING_READ, Reading, drivers
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import State
 
 MOST_DRAWS = 10_000_000
 MOST_DENSITY_CELLS = 100_000
+
+
+Given = float | FloatArray
+"""The value that a parameter is set to: one for all draws, or one for each."""
 
 
 class LogDensity(Protocol):
@@ -35,7 +43,7 @@ class Simulator(Protocol):
     """Independent forward draws."""
 
     def __call__(
-        self, names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, float], records: int
+        self, names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, Given], records: int
     ) -> Mapping[str, FloatArray]:
         """Return independent joint draws.
 
@@ -45,9 +53,9 @@ class Simulator(Protocol):
             Parameters and columns.
         draws : int
         seed : int
-        given : mapping from str to float
-            Parameters that are set to a value, with no effect on what lies above them: conditioning on them where
-            they have no parents, nothing else where they have.
+        given : mapping from str to float or ndarray of shape (draws,)
+            Parameters that are set to a value, in all draws or in each, with no effect on what lies above them:
+            conditioning on them where they have no parents, or all parents are given too.
         records : int
             Of every column.
 
@@ -131,11 +139,13 @@ class DensityNetwork(NetworkMethods):
         How the model was read, and what drives the columns.
     sampling : Sampling
         How laws of answers are learned from draws.
+    drawn : ParameterDraws, optional
+        Draws of a posterior, and how they are read; None for the model with its priors.
 
     Raises
     ------
     NetworkError
-        If a parent is unknown or there is a cycle.
+        If a parent is unknown, there is a cycle, or draws are of something that is no parameter.
     """
 
     parameters: Mapping[str, Parameter]
@@ -143,11 +153,14 @@ class DensityNetwork(NetworkMethods):
     simulator: Simulator = field(compare=False)
     reading: Reading = NOTHING_READ
     sampling: Sampling = field(default_factory=Sampling)
+    drawn: ParameterDraws | None = None
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", ReadOnly(self.parameters))
         self.graph  # noqa: B018  (raises)
+        for name in () if self.drawn is None else self.drawn.values:
+            self.require(name)
 
     @property
     def graph(self) -> Graph:
@@ -170,13 +183,13 @@ class DensityNetwork(NetworkMethods):
 
     @property
     def models(self) -> int:
-        """Return the number of models."""
-        return 1
+        """Return the number of models: the draws of which each is one, otherwise 1."""
+        return 1 if self.drawn is None or self.drawn.reading == "belief" else self.drawn.draws
 
     @property
-    def posterior_draws(self) -> None:
-        """Return None: nothing was drawn."""
-        return None
+    def posterior_draws(self) -> Posterior | None:
+        """Return where parameters were drawn from, or None if nothing was."""
+        return None if self.drawn is None else self.drawn.posterior
 
     @property
     def states(self) -> Mapping[str, tuple[State, ...]]:
@@ -191,7 +204,58 @@ class DensityNetwork(NetworkMethods):
     def identity(self) -> bytes:
         """Return the model's hash and how it is drawn from, for a hash."""
         own = repr(("densities", self.model_hash, self.sampling)).encode()
-        return columns_identity(self.reading) + own
+        return columns_identity(self.reading) + own + (b"" if self.drawn is None else self.drawn.identity())
+
+    def simulate(
+        self,
+        names: Iterable[str],
+        draws: int,
+        *,
+        seed: int,
+        given: Mapping[str, Given],
+        records: int,
+        rows: RowNumbers | None = None,
+        loose: frozenset[str] = frozenset(),
+    ) -> Mapping[str, FloatArray]:
+        """Return joint draws of parameters and columns, as `Simulator` does, below the draws of a posterior.
+
+        Parameters
+        ----------
+        names, draws, seed, given, records
+            As of `Simulator`.
+        rows : ndarray of shape (draws,), optional
+            Which draws of the posterior parameters are taken from; by default each as often as the others.
+        loose : frozenset of str
+            Parameters that are drawn forward although they have draws.
+
+        Raises
+        ------
+        NetworkError
+            If the simulator refuses.
+        """
+        known = self.drawn
+        if known is None:
+            return self.simulator(names, draws, seed=seed, given=given, records=records)
+        wanted = list(dict.fromkeys(names))
+        rows = shuffled_rows(np.arange(known.draws), draws, np.random.default_rng(seed)) if rows is None else rows
+        taken = {**known.at(rows, known.fixed(loose)), **given} if given else known.at(rows, known.fixed(loose))
+        forward = [name for name in wanted if name not in known.functions]
+        found = self.simulator(forward, draws, seed=seed, given=taken, records=records) if forward else {}
+        return {name: found[name] if name in found else known.values[name][rows] for name in wanted}
+
+    def settable(self, name: str, fixed: frozenset[str] = frozenset()) -> bool:
+        """Return whether to set a parameter is to condition on it: nothing is above it, or only what is fixed.
+
+        A parameter that the draws of a belief tell depends on all others of them.
+        """
+        if self.drawn is not None and self.drawn.reading == "belief" and name in self.drawn.values:
+            return False
+        return fixed.issuperset(self.parameters[name].parents)
+
+    def between(self, protected: str, columns: frozenset[str]) -> frozenset[str]:
+        """Return a protected parameter with those that lie below it and above, or are, what drives some columns."""
+        above = self.graph.ancestral(drivers(self, columns))
+        return frozenset({protected} | {each for each in above if protected in self.graph.ancestral((each,))})
 
     def alike(self, protected: str) -> tuple[tuple[str, ...], ...]:
         """Return the other parameters in groups of which every member tells the same about a protected one.
@@ -207,11 +271,14 @@ class DensityNetwork(NetworkMethods):
                 groups.setdefault((mark or f"one {name}", parameter.parents), []).append(name)
         return tuple(tuple(members) for members in groups.values())
 
-    def refusal(self, names: Iterable[str]) -> Refusal | None:
-        """Return why nothing can be said of some parameters: one that they are or that is above them has no law."""
+    def refusal(self, names: Iterable[str], known: frozenset[str] = frozenset()) -> Refusal | None:
+        """Return why nothing can be said of some parameters: one that they are or that is above them has no law.
+
+        Those that are `known` need none.
+        """
         for name in self.graph.nodes:
             reason = self.parameters[name].refused
-            if reason and name in self.graph.ancestral(names):
+            if reason and name not in known and name in self.graph.ancestral(names):
                 return Refusal(
                     required="every parameter on the way between secret and query needs a proper law",
                     found=f"{name!r}: {reason}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from bnpriv.errors import ParameterError
@@ -58,6 +58,8 @@ class Posterior:
         what lies beyond them.
     same_table_is_public : bool
         Whether it was declared that the table to be released may be the public one.
+    belief : bool
+        Whether the posterior itself is the observer's law, in place of every draw being a model.
 
     Notes
     -----
@@ -77,6 +79,7 @@ class Posterior:
     table: TableFingerprint | None = None
     independent: bool = True
     same_table_is_public: bool = False
+    belief: bool = field(default=False, repr=False)
 
     def beyond(self, confidence: float = CONFIDENCE) -> float:
         """Return which share of the posterior at most lies above the largest of the draws, with a given confidence.
@@ -102,11 +105,19 @@ class Posterior:
     @property
     def models_text(self) -> str:
         """Return which models somebody may believe."""
+        if self.belief:
+            return f"the posterior, known by {self.draws:,} draws (public data: {self.source})"
         return f"any of the {self.draws:,} models drawn from a posterior (public data: {self.source})"
 
     @property
     def sentence(self) -> str:
         """Return what may lie beyond the draws."""
+        if self.belief:
+            how = "independent" if self.independent else "of Markov chains, which depend on each other"
+            return (
+                f"The observer is taken to hold the posterior itself, known by {self.draws:,} draws, {how}; somebody "
+                "who knows one of the other parameters holds another law."
+            )
         if not self.independent:
             return (
                 f"The {self.draws:,} draws of the posterior depend on each other: nothing is known about models that "

@@ -192,7 +192,7 @@ def _forward(framework: DistributionalAttributePrivacy, network: DensityNetwork,
     count = 1 if not sides else min(math.ceil(2 / share), max(1, MOST_NUMBERS_HELD // width))
     while True:
         seed = _seed(asked.random)
-        found = network.simulator((*sides, *drawn), count, seed=seed, given=given, records=asked.records)
+        found = network.simulate((*sides, *drawn), count, seed=seed, given=given, records=asked.records)
         met = np.flatnonzero(_inside(found, sides, count)).tolist()
         if met:
             break
@@ -218,7 +218,7 @@ def _numbers(network: DensityNetwork, secret: Assumed) -> tuple[dict[str, float]
             )
         parameter = network.parameters[name]
         if numbers[0] == numbers[1] and parameter.states is None:
-            if parameter.parents:
+            if not network.settable(name):
                 raise SecretError(
                     "a single value of a parameter that depends on others cannot be drawn exactly",
                     found=f"{name} = {numbers[0]:g}",
@@ -237,7 +237,7 @@ def _share(
     if not sides:
         return 1.0
     seed = _seed(asked.random)
-    found = network.simulator(tuple(sides), PARAMETER_DRAWS, seed=seed, given=given, records=asked.records)
+    found = network.simulate(tuple(sides), PARAMETER_DRAWS, seed=seed, given=given, records=asked.records)
     met = int(np.count_nonzero(_inside(found, sides, PARAMETER_DRAWS)))
     if met < 2:
         raise RefusedError(

@@ -3,35 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 from bnpriv.adapters.pymc.column_laws import record_laws
 from bnpriv.adapters.pymc.densities import density_network, has_density
 from bnpriv.adapters.pymc.finite import discrete_network, finite_states
 from bnpriv.adapters.pymc.gaussian import gaussian_network, is_linear
 from bnpriv.adapters.pymc.identity import identity_of
-from bnpriv.adapters.pymc.posterior import draws_of, posterior_of
+from bnpriv.adapters.pymc.posterior import (
+    MOST_MODELS,
+    drawn_variables,
+    draws_of,
+    parameter_draws,
+    posterior_of,
+)
 from bnpriv.adapters.pymc.records import record_network
 from bnpriv.adapters.pymc.roles import Columns, Roles, roles_of
-from bnpriv.adapters.pymc.structure import Variable, structure_of, unsupported
-from bnpriv.checks import listing
+from bnpriv.adapters.pymc.structure import Structure, Variable, structure_of, unsupported
+from bnpriv.checks import listing, member
 from bnpriv.errors import NetworkError
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork
+from bnpriv.networks.parameter_draws import READINGS, DrawReading
 from bnpriv.networks.reading import NodeReading, Reading, Treatment
 
 
-def network_of(
-    model: Any, columns: Columns, posterior: Any, thin: int, fix: Iterable[str] | None
-) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """What the user said about a posterior.
+
+    Parameters
+    ----------
+    posterior : InferenceData, DataTree or Dataset
+        None for the model with its priors.
+    thin : int
+    fix : iterable of str, optional
+    reading : {"belief", "models"}
+    independent : bool
+    """
+
+    posterior: Any
+    thin: int
+    fix: Iterable[str] | None
+    reading: DrawReading
+    independent: bool
+
+
+def network_of(model: Any, columns: Columns, asked: Asked) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
     """Return the network; see `bnpriv.from_pymc`."""
+    member("reading", asked.reading, READINGS, error=NetworkError)
     structure = structure_of(model)
-    roles = roles_of(structure, columns, draws_of(structure, posterior, thin, fix))
+    if asked.posterior is None and (asked.reading == "belief" or asked.independent):
+        raise NetworkError(
+            "a belief, and independent draws, go with posterior=", found="one alone", remedy="Pass posterior=idata."
+        )
+    if asked.reading == "belief":
+        if asked.fix is not None:
+            raise NetworkError("a belief fixes nothing", found="fix=", remedy="Leave it out.")
+        return _with_draws(model, structure, columns, asked)
+    roles = roles_of(structure, columns, draws_of(structure, asked.posterior, asked.thin, asked.fix))
     if not roles.parameters:
-        reading = _reading(roles, {}, "exact", "one record, given each draw")
-        return replace(record_network(roles), posterior_draws=posterior_of(roles, posterior), reading=reading)
-    driven = {column: roles.drivers(column) for column in roles.columns}
-    _check_names(roles, driven)
+        return _of_records(model, roles, columns, asked)
+    driven = _driven(roles)
     states = {variable.name: finite_states(variable) for variable in roles.parameters}
     finite = {name: found for name, found in states.items() if found is not None}
     if len(finite) == len(states):
@@ -41,22 +75,53 @@ def network_of(
         )
         # without columns that its variables drive, a variable may be a parameter or a column of one record
         reading = replace(reading, level_assumed=not driven)
-        return replace(network, posterior_draws=posterior_of(roles, posterior), reading=reading)
+        return replace(network, posterior_draws=posterior_of(roles, asked.posterior), reading=reading)
     if all(is_linear(roles, variable) for variable in roles.parameters):
         reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
-        forward = density_network(roles, reading) if roles.columns and not roles.fixed else None
-        return gaussian_network(roles).read_as(reading, posterior_of(roles, posterior), forward)
+        forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
+        return gaussian_network(roles).read_as(reading, posterior_of(roles, asked.posterior), forward)
     if roles.fixed:
-        raise NetworkError(
-            "models for each draw of a posterior must be discrete or linear-Gaussian",
-            found=f"others, for {listing(v.name for v in roles.parameters if not _is_exact(roles, v))}",
-            remedy="Pass draws of these too, or leave out posterior= and read the model with its priors.",
-        )
+        return _with_draws(model, structure, columns, asked)
     return density_network(roles, _reading(roles, driven, None, ""))
 
 
-def _is_exact(roles: Roles, variable: Variable) -> bool:
-    return finite_states(variable) is not None or is_linear(roles, variable)
+def _driven(roles: Roles) -> dict[str, tuple[str, ...]]:
+    driven = {column: roles.drivers(column) for column in roles.columns}
+    _check_names(roles, driven)
+    return driven
+
+
+def _of_records(model: Any, roles: Roles, columns: Columns, asked: Asked) -> DiscreteNetwork | DensityNetwork:
+    """Return the network of one record, where all parameters have draws; of parameters where records differ."""
+    reading = _reading(roles, {}, "exact", "one record, given each draw")
+    try:
+        network = record_network(roles)
+    except NetworkError:
+        if asked.fix is not None:
+            raise
+        return _with_draws(model, roles.structure, columns, asked)
+    return replace(network, posterior_draws=posterior_of(roles, asked.posterior), reading=reading)
+
+
+def _with_draws(model: Any, structure: Structure, columns: Columns, asked: Asked) -> DensityNetwork:
+    """Return the network of all parameters, with those draws of a posterior from which they are taken."""
+    known = drawn_variables(structure, asked.posterior, asked.thin, asked.fix)
+    roles = roles_of(structure, columns, {}, known)
+    drawn = parameter_draws(roles, model, asked.posterior, known, asked.thin, asked.reading, own=asked.independent)
+    driven = _driven(roles)
+    how = "the law of" if asked.reading == "belief" else "fixed to, unless it tells of the secret,"
+    reading = _reading(roles, driven, "draws", f"{how} {drawn.draws:,} draws of a posterior", drawn=frozenset(known))
+    return density_network(roles, reading, drawn)
+
+
+def _forward(model: Any, roles: Roles, columns: Columns, asked: Asked, reading: Reading) -> DensityNetwork | None:
+    """Return forward draws of a linear-Gaussian model; given draws of a posterior if these are few enough."""
+    if not roles.fixed:
+        return density_network(roles, reading)
+    if roles.models > MOST_MODELS:
+        return None
+    forward = _with_draws(model, roles.structure, columns, replace(asked, fix=sorted(roles.fixed)))
+    return forward if forward.models == roles.models else None
 
 
 def _check_names(roles: Roles, driven: dict[str, tuple[str, ...]]) -> None:
@@ -76,10 +141,13 @@ def _reading(
     treatment: Treatment | None,
     why: str,
     laws: Mapping[str, tuple[object, ...]] | None = None,
+    drawn: frozenset[str] = frozenset(),
 ) -> Reading:
     nodes: list[NodeReading] = []
     for variable in roles.structure.variables.values():
-        if variable.name in roles.names:
+        if drawn and variable.name in roles.names - drawn:
+            nodes.append(_node(variable, "parameter", *_treatment(variable)))
+        elif variable.name in roles.names:
             how, reason = (treatment, why) if treatment is not None else _treatment(variable)
             nodes.append(_node(variable, "parameter", how, reason))
         elif variable.name in roles.fixed:

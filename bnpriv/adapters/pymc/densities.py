@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -18,14 +18,16 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.networks import DensityNetwork, Parameter
+from bnpriv.networks.density import Given
+from bnpriv.networks.parameter_draws import ParameterDraws
 from bnpriv.networks.reading import Reading
 
 CHUNK = 2**18
 """Numbers that are computed at once."""
 
 
-def density_network(roles: Roles, reading: Reading) -> DensityNetwork:
-    """Return the network of parameters by densities and draws."""
+def density_network(roles: Roles, reading: Reading, drawn: ParameterDraws | None = None) -> DensityNetwork:
+    """Return the network of parameters by densities and draws, those of a posterior too where there are some."""
     evaluations = {name: Evaluation(v, roles.structure.variables) for name, v in roles.structure.variables.items()}
     parameters: dict[str, Parameter] = {}
     for variable in roles.parameters:
@@ -43,12 +45,31 @@ def density_network(roles: Roles, reading: Reading) -> DensityNetwork:
                 alike=variable.name if has_density(variable) and evaluations[variable.name].is_uniform else "",
                 log_density=_ElementDensity(evaluations[variable.name], k, above) if has_density(variable) else None,
             )
+    if drawn is not None and drawn.reading == "belief":
+        parameters = _believed(parameters, drawn)
     return DensityNetwork(
         parameters=parameters,
         model_hash=reading.identity,
         simulator=_Simulator(roles, evaluations),
         reading=reading,
+        drawn=drawn,
     )
+
+
+def _believed(parameters: Mapping[str, Parameter], drawn: ParameterDraws) -> dict[str, Parameter]:
+    """Return parameters and functions of them that depend on each other as in a posterior: each on all.
+
+    What has draws needs no law; what has none depends on what it depends on in the model.
+    """
+    found: dict[str, Parameter] = {}
+    for name in (*drawn.values, *(each for each in parameters if each not in drawn.values)):
+        if name not in drawn.values:
+            found[name] = parameters[name]
+            continue
+        plain = Parameter(name=name, lower=-np.inf, upper=np.inf)
+        own = replace(parameters.get(name, plain), log_density=None, alike="", refused="")
+        found[name] = replace(own, parents=tuple(found))
+    return found
 
 
 def has_density(variable: Variable) -> bool:
@@ -100,7 +121,7 @@ class _Simulator:
     evaluations: Mapping[str, Evaluation]
 
     def __call__(
-        self, names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, float], records: int
+        self, names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, Given], records: int
     ) -> Mapping[str, FloatArray]:
         """Return independent joint draws; see `bnpriv.networks.density.Simulator`.
 
@@ -112,18 +133,22 @@ class _Simulator:
         wanted = list(dict.fromkeys(names))
         random = np.random.default_rng(seed)
         elements = {name: self._elements(name, records) for name in wanted}
-        needed = self._needed({each[0] for found in elements.values() for each in found})
+        needed = self._needed({each[0] for found in elements.values() for each in found}, given)
         once = {name: self.roles.structure.variables[name] for name in needed if not self._repeats(name)}
         points: dict[str, FloatArray] = {}
         for name, variable in once.items():
-            single = [each for each in variable.parents if self._repeats(each)]
+            single = [each for each in variable.parents if self._repeats(each) and not self._is_given(name, given)]
             if single:
                 raise NetworkError(
                     f"all columns above {name!r}, which has {variable.size:,} records, must have as many",
                     found=f"one record of {listing(single)}",
                     remedy="Declare them with the same shape.",
                 )
-            points[name] = self._given(name, self._draw(name, points, draws, random), given)
+            points[name] = (
+                self._whole(name, draws, given)
+                if self._is_given(name, given)
+                else self._given(name, self._draw(name, points, draws, random), given)
+            )
         later = [name for name in needed if name not in once]
         above = {parent for name in later for parent in self.roles.structure.variables[name].parents}
         again = {name: np.repeat(points[name], records, axis=0) for name in once if name in above}
@@ -154,15 +179,25 @@ class _Simulator:
         """Return whether a variable stands for one record, so that it is drawn anew for each."""
         return name in self.roles.own and self.roles.structure.variables[name].size == 1
 
-    def _needed(self, wanted: set[str]) -> list[str]:
+    def _needed(self, wanted: set[str], given: Mapping[str, Given]) -> list[str]:
+        """Return the variables that must be known, parents before children; nothing is above what is given whole."""
         variables = self.roles.structure.variables
         found, todo = set[str](), list(wanted)
         while todo:
             name = todo.pop()
             if name not in found:
                 found.add(name)
-                todo += variables[name].parents
+                todo += () if self._is_given(name, given) else variables[name].parents
         return [name for name in variables if name in found]
+
+    def _is_given(self, name: str, given: Mapping[str, Given]) -> bool:
+        return bool(given) and all(element in given for element in self.roles.structure.variables[name].names)
+
+    def _whole(self, name: str, draws: int, given: Mapping[str, Given]) -> FloatArray:
+        """Return the values of a variable all of whose entries are given."""
+        variable = self.roles.structure.variables[name]
+        values = np.stack([np.broadcast_to(given[element], draws) for element in variable.names], axis=1)
+        return values.reshape((draws, *variable.shape)).astype(variable.rv.dtype)
 
     def _draw(self, name: str, points: Mapping[str, FloatArray], count: int, random: np.random.Generator) -> FloatArray:
         variable = self.roles.structure.variables[name]
@@ -177,7 +212,7 @@ class _Simulator:
         ]
         return np.concatenate(parts).astype(variable.rv.dtype)
 
-    def _given(self, name: str, values: FloatArray, given: Mapping[str, float]) -> FloatArray:
+    def _given(self, name: str, values: FloatArray, given: Mapping[str, Given]) -> FloatArray:
         variable = self.roles.structure.variables[name]
         for k, element in enumerate(variable.names):
             if element in given:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
-from bnpriv.adapters.pymc.structure import Structure
+from bnpriv.adapters.pymc.structure import Structure, entry_names
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, subset, type_text
 from bnpriv.errors import NetworkError
-from bnpriv.networks import Posterior
+from bnpriv.networks import ParameterDraws, Posterior, Sampling
 from bnpriv.networks.learning.fingerprint import fingerprint_of
+from bnpriv.networks.parameter_draws import DrawReading
 from bnpriv.networks.posterior import TableFingerprint
+
+MOST_ENTRIES = 100
+"""Entries of a Deterministic that can be protected; one for every record is none of the few numbers of interest."""
+
+MOST_MODELS, LEAST_MODELS = 100, 10
+"""Draws of which each is a model, unless thin= says otherwise."""
+
+MOST_MODEL_NUMBERS = 2**28
+"""Numbers that are drawn for all of them, but for what a secret keeps of them."""
 
 POSTERIOR_REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
 
@@ -30,8 +41,7 @@ def draws_of(structure: Structure, posterior: Any, thin: int, fix: Iterable[str]
     NetworkError
         If there are none, they do not fit the model, or `thin` is below 1.
     """
-    if isinstance(thin, bool) or not isinstance(thin, int) or thin < 1:
-        raise NetworkError("thin must be a whole number from 1 on", found=f"{thin!r}", remedy="Pass for example 10.")
+    check_thin(thin)
     if posterior is None:
         if thin != 1 or fix is not None:
             raise NetworkError("thin and fix go with posterior=", found="one alone", remedy="Leave it out.")
@@ -43,12 +53,125 @@ def draws_of(structure: Structure, posterior: Any, thin: int, fix: Iterable[str]
     if fix is not None:
         known = sorted(subset("fix", fix, known, error=NetworkError), key=known.index)
     if not known:
-        raise NetworkError(
-            "a posterior needs draws of a continuous variable of the model",
-            found=f"draws of {listing(names)}" if names else "no draws",
-            remedy=f"{POSTERIOR_REMEDY} The model has {listing(structure.variables)}.",
-        )
+        raise _without_draws(structure, names)
     return {name: _draws(group[name], name, structure.variables[name].shape, thin) for name in known}
+
+
+def check_thin(thin: object) -> None:
+    """Refuse a step of draws that is no whole number from 1 on."""
+    if isinstance(thin, bool) or not isinstance(thin, int) or thin < 1:
+        raise NetworkError("thin must be a whole number from 1 on", found=f"{thin!r}", remedy="Pass for example 10.")
+
+
+def _without_draws(structure: Structure, names: list[str]) -> NetworkError:
+    return NetworkError(
+        "a posterior needs draws of a continuous variable of the model",
+        found=f"draws of {listing(names)}" if names else "no draws",
+        remedy=f"{POSTERIOR_REMEDY} The model has {listing(structure.variables)}.",
+    )
+
+
+def drawn_variables(
+    structure: Structure, posterior: Any, thin: int, fix: Iterable[str] | None
+) -> dict[str, FloatArray]:
+    """Return the draws of every variable that has some, whether continuous or not, of shape (draws, *shape).
+
+    Raises
+    ------
+    NetworkError
+        As `draws_of`.
+    """
+    check_thin(thin)
+    group: dict[str, Any] = _group(posterior)
+    known = [v for v in structure.variables.values() if v.name in group and not v.observed]
+    if fix is not None:
+        chosen = subset("fix", fix, [v.name for v in known], error=NetworkError)
+        known = [v for v in known if v.name in chosen]
+    if not known:
+        raise _without_draws(structure, list(group))
+    found = {v.name: _draws(group[v.name], v.name, v.shape, thin) for v in known}
+    if len({len(draws) for draws in found.values()}) > 1:
+        raise NetworkError(
+            "all variables of a posterior must have as many draws",
+            found="different numbers",
+            remedy=POSTERIOR_REMEDY,
+        )
+    return found
+
+
+def parameter_draws(
+    roles: Roles,
+    model: Any,
+    posterior: Any,
+    known: Mapping[str, FloatArray],
+    thin: int,
+    reading: DrawReading,
+    *,
+    own: bool,
+) -> ParameterDraws:
+    """Return all that a posterior says of a model's parameters, entry by entry.
+
+    Parameters
+    ----------
+    roles : Roles
+    model : pymc.Model
+        Whose Deterministics count where the reading is "belief".
+    posterior : InferenceData, DataTree or Dataset
+    known : mapping from str to ndarray of shape (draws, *shape)
+        Of the variables whose draws count.
+    thin : int
+    reading : {"belief", "models"}
+    own : bool
+        Whether the draws are declared to be independent.
+    """
+    group: dict[str, Any] = _group(posterior)
+    variables = [roles.structure.variables[name] for name in known]
+    every: dict[str, FloatArray] = {}
+    for variable in variables:
+        every |= _entries(known[variable.name], variable.names)
+    own_names = frozenset(every)
+    for each in model.deterministics if reading == "belief" else ():
+        every = {**_function(model, str(each.name), group, thin), **every}
+    draws, chains = len(known[variables[0].name]), int(np.shape(group[variables[0].name].values)[0])
+    step = -(-draws // models_that_fit(roles)) if reading == "models" and thin == 1 else 1
+    return ParameterDraws(
+        values={name: found[::step] for name, found in every.items() if len(found) == draws},
+        functions=frozenset(every) - own_names,
+        together={name: v.names for v in variables if v.is_joint for name in v.names},
+        reading=reading,
+        chains=chains if step == 1 else 1,
+        posterior=Posterior(
+            source=f"what the draws of {listing(sorted(known))} by PyMC were made from",
+            draws=-(-draws // step),
+            independent=own,
+            table=_table(roles, getattr(posterior, "observed_data", None)),
+            belief=reading == "belief",
+        ),
+    )
+
+
+def models_that_fit(roles: Roles) -> int:
+    """Return how many draws are models: as many as can be drawn from in some seconds, within limits.
+
+    Where every draw is a model, tables are drawn anew for each of them, several for each that is kept.
+    """
+    structure = roles.structure.variables
+    width = sum(v.size for v in structure.values() if v.name not in roles.unused)
+    return max(LEAST_MODELS, min(MOST_MODELS, MOST_MODEL_NUMBERS // (Sampling().draws * width)))
+
+
+def _entries(draws: FloatArray, names: Iterable[str]) -> dict[str, FloatArray]:
+    return dict(zip(names, draws.reshape((len(draws), -1)).T, strict=True))
+
+
+def _function(model: Any, name: str, group: dict[str, Any], thin: int) -> dict[str, FloatArray]:
+    """Return the draws of a Deterministic by entry; nothing where it has none, too many entries, or some overflow."""
+    if name not in group:
+        return {}
+    shape = tuple(np.asarray(group[name].values).shape[2:])
+    if prod(shape) > MOST_ENTRIES or not bool(np.isfinite(np.asarray(group[name].values, dtype=np.float64)).all()):
+        return {}
+    return _entries(_draws(group[name], name, shape, thin), entry_names(model, name, shape))
 
 
 def _group(posterior: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork
 
@@ -15,6 +15,8 @@ def from_pymc(
     posterior: Any = None,
     thin: int = 1,
     fix: Iterable[str] | None = None,
+    reading: Literal["belief", "models"] = "models",
+    independent: bool = False,
 ) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
     """Read a PyMC model of the columns' parameters, with or without the columns under them.
 
@@ -29,14 +31,23 @@ def from_pymc(
         that governs the column, if others depend on it. By default the observed variables at the end of the graph.
         Data that were observed of a column are not used: they are what is to be protected.
     posterior : InferenceData, DataTree or Dataset, optional
-        Draws given *public* data. Continuous variables with draws are fixed to them, and every draw is a model of
-        Theta; leave out what is to stay a parameter, as in ``idata.posterior[["mu", "tau"]]``. If no parameter stays,
-        the observed variables make a network of level "records". A release from a table that is among its
-        ``observed_data`` is refused; ``idata.posterior`` alone does not hold these.
+        Draws given *public* data. Leave out what is to stay a parameter, as in ``idata.posterior[["mu", "tau"]]``. A
+        release from a table that is among its ``observed_data`` is refused; ``idata.posterior`` alone does not hold
+        these.
     thin : int
         Take every so many draws of each chain.
     fix : iterable of str, optional
-        The variables to fix to their draws, as ``["mu", "tau"]``; by default all continuous ones that have draws.
+        With "models" the variables to fix to their draws, as ``["mu", "tau"]``; by default all continuous ones that
+        have draws, but for a protected one and those between it and the queried columns.
+    reading : {"belief", "models"}
+        "belief": the posterior is the observer's law, and any parameter or Deterministic that has draws can be
+        protected, entries of vectors too. "models": every draw of the other parameters is a model of Theta; the noise
+        is enough under each. Where what has no draws is discrete or linear-Gaussian the models are exact. If no
+        parameter stays and the records of the observed variables are alike, these make a network of level "records".
+        Otherwise at most 100 draws are models, evenly spaced, and fewer where tables are large, unless `thin` is given.
+    independent : bool
+        Declares that the draws are independent draws of the posterior itself, as those of a conjugate one are. Those of
+        ``pm.sample`` are not.
 
     Returns
     -------
@@ -56,8 +67,8 @@ def from_pymc(
 
     Notes
     -----
-    docs/claims/pymc.md. A node stands for the parameter of the column of its name unless `columns` says otherwise; a
-    model of one record is ``from_pymc(model).of_level("records")``.
+    docs/claims/pymc.md, belief.md. A node stands for the parameter of the column of its name unless `columns` says
+    otherwise; a model of one record is ``from_pymc(model).of_level("records")``.
 
     Examples
     --------
@@ -68,6 +79,7 @@ def from_pymc(
     >>> from_pymc(model)
     DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
     """
-    from bnpriv.adapters.pymc.assemble import network_of
+    from bnpriv.adapters.pymc.assemble import Asked, network_of
 
-    return network_of(model, columns, posterior, thin, fix)
+    asked = Asked(posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent)
+    return network_of(model, columns, asked)

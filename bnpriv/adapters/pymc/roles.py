@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast, final
@@ -92,8 +92,10 @@ class Roles:
         return {element: rank for rank, element in enumerate(every)}
 
 
-def roles_of(structure: Structure, columns: Columns, fixed: Mapping[str, FloatArray]) -> Roles:
-    """Return the role of every variable.
+def roles_of(
+    structure: Structure, columns: Columns, fixed: Mapping[str, FloatArray], known: Collection[str] = ()
+) -> Roles:
+    """Return the role of every variable; those that are `known` have draws too, but stay parameters.
 
     Raises
     ------
@@ -104,9 +106,10 @@ def roles_of(structure: Structure, columns: Columns, fixed: Mapping[str, FloatAr
     declared = _declared(structure, columns)
     own = {name for elements in declared.values() for name, _ in elements if structure.is_column(name)}
     unused = {v.name for v in structure.variables.values() if v.observed and v.name not in own}
-    _check_observed(structure, unused, fixed)
-    for name in fixed:
-        loose = [parent for parent in structure.variables[name].parents if parent not in fixed and parent not in unused]
+    drawn = {*fixed, *known}
+    _check_observed(structure, unused, drawn)
+    for name in drawn:
+        loose = [each for each in structure.variables[name].parents if each not in drawn and each not in unused]
         if loose:
             raise NetworkError(
                 "all that lies above a variable with posterior draws must have draws too",
@@ -173,10 +176,10 @@ def _of_variable(structure: Structure, variable: Variable) -> dict[str, tuple[El
     return {f"{variable.name}[{label}]": elements for label, elements in places.items()}
 
 
-def _check_observed(structure: Structure, unused: Iterable[str], fixed: Mapping[str, FloatArray]) -> None:
+def _check_observed(structure: Structure, unused: Iterable[str], drawn: Iterable[str]) -> None:
     for name in unused:
         above = set(structure.variables[name].parents)
-        if structure.children[name] or not above <= fixed.keys() | set(unused):
+        if structure.children[name] or not above <= {*drawn, *unused}:
             raise NetworkError(
                 "observed data among the parameters need posterior=",
                 found=f"data for {name!r}, which is no column at the end of the graph",

@@ -238,7 +238,7 @@ def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
                 rv=rv,
                 law=_law(rv),
                 shape=shape,
-                names=_names(model, name, shape),
+                names=entry_names(model, name, shape),
                 parameters=found.parameters[name],
                 parents=tuple(sorted({element[0] for each in sets for element in each}, key=found.order.index)),
                 above=tuple(frozenset(each) for each in sets),
@@ -259,7 +259,7 @@ def _law(rv: Any) -> str:
     return str(printed[0]) if printed else type(rv.owner.op).__name__.removesuffix("RV")
 
 
-def _names(model: Any, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+def entry_names(model: Any, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
     """Return names such as theta[Choate]: by the coordinates of the dimensions, else by number."""
     if not shape:
         return (name,)

@@ -1,0 +1,172 @@
+"""Draws of a posterior that a network of densities takes its parameters from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import FloatArray
+from bnpriv.errors import NetworkError
+from bnpriv.laws.effective import effective_size
+from bnpriv.networks.kept import Kept
+from bnpriv.networks.posterior import Posterior
+from bnpriv.tables.readonly import ReadOnly
+
+DrawReading = Literal["belief", "models"]
+"""The law of the parameters is that of the draws, or every draw of the other parameters is a model."""
+
+READINGS: tuple[DrawReading, ...] = ("belief", "models")
+
+RowNumbers = NDArray[np.intp]
+"""Which draws, counted from 0."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParameterDraws:
+    """Draws of parameters, and of functions of them, that belong together (docs/claims/belief.md).
+
+    Parameters
+    ----------
+    values : mapping from str to ndarray of shape (draws,)
+        By the name of a parameter or of a function of parameters; one chain after the other.
+    functions : frozenset of str
+        Those that are functions of parameters.
+    together : mapping from str to tuple of str
+        For entries of vectors that are drawn as a whole all entries of the vector.
+    reading : {"belief", "models"}
+    chains : int
+        Of equal length.
+    posterior : Posterior
+        Where they come from, and whether they are independent.
+
+    Raises
+    ------
+    NetworkError
+        If there are no draws, they are of different lengths or not finite, or no whole number of draws is in a chain.
+    """
+
+    values: Mapping[str, FloatArray]
+    functions: frozenset[str] = frozenset()
+    together: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    reading: DrawReading
+    chains: int
+    posterior: Posterior
+    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        own = {name: np.array(values, dtype=np.float64) for name, values in self.values.items()}
+        lengths = {values.shape for values in own.values()}
+        finite = all(bool(np.isfinite(values).all()) for values in own.values())
+        if len(lengths) != 1 or lengths == {(0,)} or not finite or self.draws % max(1, self.chains):
+            raise NetworkError(
+                "draws of parameters must be finite numbers, as many of each, in chains of one length",
+                found="others, or none",
+                remedy="Pass what one run of the sampler returned.",
+            )
+        for values in own.values():
+            values.flags.writeable = False
+        object.__setattr__(self, "values", ReadOnly(own))
+
+    @property
+    def draws(self) -> int:
+        """Return the number of draws."""
+        return len(next(iter(self.values.values()), ()))
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """Return the parameters that have draws."""
+        return frozenset(self.values).difference(self.functions)
+
+    def at(self, rows: RowNumbers, names: Collection[str]) -> Mapping[str, FloatArray]:
+        """Return the values of some parameters in given draws, each of shape (rows,); read when asked for."""
+        return _Rows(self.values, rows, frozenset(names).intersection(self.parameters))
+
+    def inside(self, name: str, low: float, high: float) -> RowNumbers:
+        """Return the draws in which a parameter lies between two numbers, both included."""
+        values = self.values[name]
+        return np.flatnonzero((values >= low) & (values <= high))
+
+    def effective(self, name: str, low: float, high: float, drivers: Collection[str]) -> float:
+        """Return how many independent draws those are worth in which a parameter lies between two numbers.
+
+        Parameters
+        ----------
+        name : str
+        low, high : float
+        drivers : collection of str
+            Parameters whose correlation along the chains counts too.
+        """
+        rows = self.inside(name, low, high)
+        if self.posterior.independent or not len(rows):
+            return float(len(rows))
+        indicator = np.zeros(self.draws)
+        indicator[rows] = 1.0
+        shares = [effective_size(indicator.reshape(self.chains, -1)) / self.draws]
+        shares += [self.share(each) for each in {name, *drivers}.intersection(self.values)]
+        return len(rows) * min(1.0, *shares)
+
+    def share(self, name: str) -> float:
+        """Return which share of the draws of a parameter counts as independent; 1 at most."""
+        if self.posterior.independent:
+            return 1.0
+        known: dict[str, float] = self.kept.table("effective shares")
+        if name not in known:
+            known[name] = min(1.0, effective_size(self.values[name].reshape(self.chains, -1)) / self.draws)
+        return known[name]
+
+    def fixed(self, between: Collection[str]) -> frozenset[str]:
+        """Return the parameters that each draw fixes: those with draws, without some and what is drawn with them."""
+        loose = {each for name in between for each in self.together.get(name, (name,))}
+        return self.parameters.difference(loose)
+
+    def identity(self) -> bytes:
+        """Return a hash of all that the draws say."""
+        digest = hashlib.sha256(repr((self.reading, self.chains, self.posterior, sorted(self.functions))).encode())
+        for name in sorted(self.values):
+            digest.update(name.encode() + self.values[name].tobytes())
+        return digest.digest()
+
+    def __repr__(self) -> str:
+        return f"ParameterDraws({len(self.values)} numbers, draws={self.draws}, reading={self.reading!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows(Mapping[str, FloatArray]):
+    """Values in some draws, cut out when they are asked for."""
+
+    drawn: Mapping[str, FloatArray]
+    rows: RowNumbers
+    names: frozenset[str]
+
+    def __getitem__(self, name: str) -> FloatArray:
+        if name not in self.names:
+            raise KeyError(name)
+        return self.drawn[name][self.rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+
+def shuffled_rows(rows: RowNumbers, count: int, random: np.random.Generator) -> RowNumbers:
+    """Return so many draws out of some: all of them in a random order before any comes again.
+
+    Examples
+    --------
+    >>> found = shuffled_rows(np.array([3, 5, 8]), 7, np.random.default_rng(0))
+    >>> sorted(found[:3].tolist()), sorted(found[3:6].tolist()), len(found)
+    ([3, 5, 8], [3, 5, 8], 7)
+    """
+    rounds = -(-count // len(rows))
+    return np.concatenate([random.permutation(rows) for _ in range(rounds)] or [rows[:0]])[:count]
