@@ -96,8 +96,10 @@ class SampledLaws:
     @cached_property
     def samplers(self) -> tuple[AnswerSampler, ...]:
         """Return what draws the answers under each model."""
-        models = self.forward.network.models
-        return (self.forward,) if models == 1 else tuple(replace(self.forward, row=k) for k in range(models))
+        drawn = self.forward.network.drawn
+        if drawn is None or drawn.reading == "belief":
+            return (self.forward,)
+        return tuple(replace(self.forward, row=k) for k in range(drawn.draws))
 
     def _pairs(
         self, forward: AnswerSampler, name: str, pairs: Sequence[ContinuousPair]

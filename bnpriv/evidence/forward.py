@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bnpriv.errors import RefusedError
 from bnpriv.laws import Draws
 from bnpriv.networks import DensityNetwork, Parameter, ParameterDraws
+from bnpriv.networks.density import Given
 from bnpriv.networks.parameter_draws import RowNumbers, shuffled_rows
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm
@@ -100,7 +101,7 @@ class AnswerSampler:
     def believed(self) -> ParameterDraws | None:
         """Return the draws whose law is that of the parameters, or None if there are none."""
         drawn = self.network.drawn
-        return drawn if drawn is not None and self.row is None else None
+        return drawn if drawn is not None and drawn.reading == "belief" else None
 
     def fixed(self, name: str) -> frozenset[str]:
         """Return the parameters that a draw of a posterior fixes where one is protected; none without such draws."""
@@ -126,7 +127,7 @@ class AnswerSampler:
     def _tables(
         self,
         path: tuple[int, ...],
-        given: Mapping[str, float],
+        given: Mapping[str, Given],
         protected: tuple[str, ...],
         rows: RowNumbers | None = None,
     ) -> Draws:
@@ -136,13 +137,16 @@ class AnswerSampler:
         while done < wanted:
             count = min(wanted - done, max(1, MOST_NUMBERS_AT_ONCE // self.width))
             taken = None if rows is None else rows[done : done + count]
-            batches.append(self._batch((), count, (*path, len(batches)), given, protected, taken)[1])
+            own = {each: value[done : done + count] if np.ndim(value) else value for each, value in given.items()}
+            batches.append(self._batch((), count, (*path, len(batches)), own, protected, taken)[1])
             done += count
         return Draws(np.concatenate(batches), seed=self.network.sampling.seed)
 
     def _kept(self, name: str, sides: Sequence[Interval]) -> dict[Interval, Draws]:
         """Draw from the model as it is and keep the tables whose parameter is inside."""
         rarest = self._shares(name, sides)
+        if self.row is not None:
+            return {side: self._below(name, side, rarest) for side in sides}
         self._check_work(rarest)
         wanted, path = self.network.sampling.draws, _words(name)
         kept: dict[Interval, list[NDArray[np.float64]]] = {side: [] for side in sides}
@@ -159,6 +163,24 @@ class AnswerSampler:
             number += 1
         seed = self.network.sampling.seed
         return {side: Draws(np.concatenate(parts)[:wanted], seed=seed) for side, parts in kept.items()}
+
+    def _below(self, name: str, side: Interval, share: float) -> Draws:
+        """Draw a parameter and what lies above it until it is inside often enough, and then tables below these."""
+        assert self.network.drawn is not None
+        self._check_work(1.0)
+        wanted, path = self.network.sampling.draws, (*_words(name), *_words(repr(side)))
+        above = self.network.graph.ancestral((name,)) - self.fixed(name)
+        names = tuple(sorted(self.network.drawn.whole(above)))
+        kept: list[Mapping[str, NDArray[np.float64]]] = []
+        have = 0
+        while have < wanted:
+            count = min(MOST_NUMBERS_AT_ONCE // len(names), math.ceil(1.05 * (wanted - have) / share) + 16)
+            drawn = self._drawn(names, count, self._seed((*path, len(kept), 2**32 - 3)), {}, (name,))
+            inside = (drawn[name] >= side.low) & (drawn[name] <= side.high)
+            kept.append({each: drawn[each][inside] for each in names})
+            have += int(inside.sum())
+        values = {each: np.concatenate([part[each] for part in kept])[:wanted] for each in names}
+        return self._tables(path, values, (name,))
 
     def _shares(self, name: str, sides: Sequence[Interval]) -> float:
         """Return how often the rarest of the intervals comes up."""
@@ -179,7 +201,7 @@ class AnswerSampler:
         names: tuple[str, ...],
         count: int,
         path: tuple[int, ...],
-        given: Mapping[str, float],
+        given: Mapping[str, Given],
         protected: tuple[str, ...] = (),
         rows: RowNumbers | None = None,
     ) -> tuple[Mapping[str, NDArray[np.float64]], NDArray[np.float64]]:
@@ -198,7 +220,7 @@ class AnswerSampler:
         names: tuple[str, ...],
         count: int,
         seed: int,
-        given: Mapping[str, float],
+        given: Mapping[str, Given],
         protected: tuple[str, ...] = (),
         rows: RowNumbers | None = None,
     ) -> Mapping[str, NDArray[np.float64]]:

@@ -185,7 +185,8 @@ class Influence(HasCard):
     @property
     def over_draws(self) -> tuple[float, float, float] | None:
         """What half, 95 % and all of the draws of a posterior tell at most, in nats; None if there are no draws."""
-        return None if self.network.posterior_draws is None else draw_points(self.values)
+        drawn = self.network.posterior_draws
+        return None if drawn is None or drawn.belief or self.unknown is not None else draw_points(self.values)
 
     @property
     def dropped(self) -> tuple[tuple[Pair, int], ...]:

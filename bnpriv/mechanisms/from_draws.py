@@ -9,7 +9,7 @@ from bnpriv.divergences.gaussian_mixture import LARGEST_BEND
 from bnpriv.errors import Refusal
 from bnpriv.evidence import LawPair, Laws, SampledLaws, plain_laws
 from bnpriv.laws.draws import draws_needed, missed
-from bnpriv.networks import Sampling
+from bnpriv.networks import ParameterDraws, Sampling
 from bnpriv.networks.density import MOST_DRAWS
 from bnpriv.render import number_text
 from bnpriv.render.text import full_text, rough_text
@@ -111,6 +111,16 @@ def _more_draws(needed: int) -> str:
     return f"Take at least {needed:,} draws, better four times as many: network.with_sampling(draws=...). {instead}"
 
 
+def _posterior_of(evidence: Laws) -> tuple[ParameterDraws | None, float]:
+    """Return the draws of a posterior that laws rest on, and what those in the rarest secret are worth."""
+    plain = plain_laws(evidence)
+    if not isinstance(plain, SampledLaws):
+        return None, math.inf
+    pairs = [pair for each in plain.constraints() if not isinstance(each.pairs, Refusal) for pair in each.pairs]
+    known = [each for pair in pairs if pair.sampled is not None and (each := pair.sampled.effective) is not None]
+    return plain.forward.network.drawn, min(known, default=math.inf)
+
+
 def draws_notes(evidence: Laws) -> tuple[str, ...]:
     """Return how the laws were learned from draws, for a certificate."""
     sampling = sampling_of(evidence)
@@ -120,6 +130,13 @@ def draws_notes(evidence: Laws) -> tuple[str, ...]:
         f"The laws of the answer were learned from {sampling.draws:,} independent draws under each secret "
         f"(seed {sampling.seed}; at most {sampling.cells:,} values are told apart)."
     )
+    drawn, effective = _posterior_of(evidence)
+    if drawn is not None and drawn.reading == "belief":
+        how = (
+            f"The laws of the answer were learned from {sampling.draws:,} tables under each secret, drawn below the "
+            f"{drawn.draws:,} draws of a posterior (seed {sampling.seed}; at most {sampling.cells:,} values are told "
+            f"apart); those in the rarest secret are worth {number_text(effective)} independent ones."
+        )
     if sampling.confidence is None:
         return how, "Answers that are rare may be missing among the draws: the noise is an estimate, not a bound."
     return how, (

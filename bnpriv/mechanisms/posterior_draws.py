@@ -20,6 +20,7 @@ from bnpriv.frameworks import (
 )
 from bnpriv.influence.base import draw_points
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.networks import Posterior, drivers
 from bnpriv.queries.base import Query
 from bnpriv.render import number_text
@@ -55,7 +56,7 @@ def with_draws(framework: Framework, query: Query, certificate: Certificate) -> 
     drawn = posterior_of(framework)
     if drawn is None:
         return certificate
-    notes = [*_facts(drawn, certificate), *_told(framework, query)]
+    notes = [drawn.sentence] if drawn.belief else [*_facts(drawn, certificate), *_told(framework, query)]
     return replace(certificate, notes=(*certificate.notes, *notes))
 
 
@@ -76,7 +77,20 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     # without noise the influences of continuous parameters, which are infinite, tell no draw from another
     tied = first is not None and first.scale == 0 and isinstance(getattr(first, "pair", None), ContinuousPair)
     decides = "" if first is None or tied else f" Draw {first.model} decides the noise, for {first.protected}."
-    return [f"The models are {drawn.draws:,} draws from a posterior{records}{prior}{seed}.{decides}", drawn.sentence]
+    made = f"The models are {drawn.draws:,} draws from a posterior{records}{prior}{seed}.{decides}"
+    return [made, *_needed(certificate), drawn.sentence]
+
+
+def _needed(certificate: Certificate) -> list[str]:
+    """Return which noise half, 95 % and all of the draws need, where the laws of the answer were learned for each."""
+    scales: dict[int, float] = {}
+    for decision in certificate.decisions:
+        if isinstance(decision, LawDecision) and decision.draws:
+            scales[decision.model] = max(decision.scale, scales.get(decision.model, 0.0))
+    if len(scales) < 2:
+        return []
+    half, most, every = (number_text(point) for point in draw_points(np.array([list(scales.values())]).T))
+    return [f"Half of the draws need noise of at most scale {half}, 95 % at most {most}, all at most {every}."]
 
 
 def _told(framework: Framework, query: Query) -> list[str]:
@@ -91,6 +105,6 @@ def _told(framework: Framework, query: Query) -> list[str]:
             told = evidence.influence(asked, name)
         except SizeError:
             continue
-        if told.mu is None and asked:
+        if told.mu is None and asked and told.unknown is None:
             notes.append(f"Of {name}, without noise, by the other queried columns: {points_text(told.values)}")
     return notes

@@ -244,16 +244,29 @@ class DensityNetwork(NetworkMethods):
         return {name: found[name] if name in found else known.values[name][rows] for name in wanted}
 
     def settable(self, name: str, fixed: frozenset[str] = frozenset()) -> bool:
-        """Return whether to set a parameter is to condition on it: nothing is above it, or only what is fixed.
+        """Return whether to set a parameter is to condition on it.
 
-        A parameter that the draws of a belief tell depends on all others of them.
+        It is where nothing is above it, or only what is fixed; a parameter that has draws in a belief depends on all
+        others that have.
+
+        Parameters
+        ----------
+        name : str
+        fixed : frozenset of str
+            Parameters that are given.
         """
         if self.drawn is not None and self.drawn.reading == "belief" and name in self.drawn.values:
             return False
         return fixed.issuperset(self.parameters[name].parents)
 
     def between(self, protected: str, columns: frozenset[str]) -> frozenset[str]:
-        """Return a protected parameter with those that lie below it and above, or are, what drives some columns."""
+        """Return a protected parameter with those that lie below it and above, or are, what drives some columns.
+
+        Parameters
+        ----------
+        protected : str
+        columns : frozenset of str
+        """
         above = self.graph.ancestral(drivers(self, columns))
         return frozenset({protected} | {each for each in above if protected in self.graph.ancestral((each,))})
 
@@ -274,7 +287,11 @@ class DensityNetwork(NetworkMethods):
     def refusal(self, names: Iterable[str], known: frozenset[str] = frozenset()) -> Refusal | None:
         """Return why nothing can be said of some parameters: one that they are or that is above them has no law.
 
-        Those that are `known` need none.
+        Parameters
+        ----------
+        names : iterable of str
+        known : frozenset of str
+            Parameters that need no law.
         """
         for name in self.graph.nodes:
             reason = self.parameters[name].refused

@@ -122,8 +122,11 @@ class ParameterDraws:
 
     def fixed(self, between: Collection[str]) -> frozenset[str]:
         """Return the parameters that each draw fixes: those with draws, without some and what is drawn with them."""
-        loose = {each for name in between for each in self.together.get(name, (name,))}
-        return self.parameters.difference(loose)
+        return self.parameters.difference(self.whole(between))
+
+    def whole(self, names: Collection[str]) -> frozenset[str]:
+        """Return some parameters with all that is drawn together with one of them."""
+        return frozenset(each for name in names for each in self.together.get(name, (name,)))
 
     def identity(self) -> bytes:
         """Return a hash of all that the draws say."""

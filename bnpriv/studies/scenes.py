@@ -268,8 +268,10 @@ def _forward(
     pair = getattr(decisions[0], "pair", None) if decisions else None
     listed = [each for each in framework.secrets[name] if isinstance(each, IntervalPair)] or [near[name]]
     wanted = next((each for each in listed if each == pair or str(each) == pair), listed[0])
-    sides = OfForward(evidence.forward, name, wanted.first), OfForward(evidence.forward, name, wanted.second)
-    return Learned(protected=name, pair=wanted, model=0, sides=sides)
+    model = int(getattr(decisions[0], "model", 0)) if decisions and len(evidence.samplers) > 1 else 0
+    forward = evidence.samplers[model]
+    sides = OfForward(forward, name, wanted.first), OfForward(forward, name, wanted.second)
+    return Learned(protected=name, pair=wanted, model=model, sides=sides)
 
 
 @scene_of.register

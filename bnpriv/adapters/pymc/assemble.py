@@ -30,7 +30,7 @@ from bnpriv.networks.reading import NodeReading, Reading, Treatment
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
+class AskedDraws:
     """What the user said about a posterior.
 
     Parameters
@@ -50,7 +50,7 @@ class Asked:
     independent: bool
 
 
-def network_of(model: Any, columns: Columns, asked: Asked) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
+def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
     """Return the network; see `bnpriv.from_pymc`."""
     member("reading", asked.reading, READINGS, error=NetworkError)
     structure = structure_of(model)
@@ -91,7 +91,7 @@ def _driven(roles: Roles) -> dict[str, tuple[str, ...]]:
     return driven
 
 
-def _of_records(model: Any, roles: Roles, columns: Columns, asked: Asked) -> DiscreteNetwork | DensityNetwork:
+def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | DensityNetwork:
     """Return the network of one record, where all parameters have draws; of parameters where records differ."""
     reading = _reading(roles, {}, "exact", "one record, given each draw")
     try:
@@ -103,18 +103,20 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: Asked) -> Dis
     return replace(network, posterior_draws=posterior_of(roles, asked.posterior), reading=reading)
 
 
-def _with_draws(model: Any, structure: Structure, columns: Columns, asked: Asked) -> DensityNetwork:
+def _with_draws(model: Any, structure: Structure, columns: Columns, asked: AskedDraws) -> DensityNetwork:
     """Return the network of all parameters, with those draws of a posterior from which they are taken."""
     known = drawn_variables(structure, asked.posterior, asked.thin, asked.fix)
     roles = roles_of(structure, columns, {}, known)
     drawn = parameter_draws(roles, model, asked.posterior, known, asked.thin, asked.reading, own=asked.independent)
     driven = _driven(roles)
-    how = "the law of" if asked.reading == "belief" else "fixed to, unless it tells of the secret,"
-    reading = _reading(roles, driven, "draws", f"{how} {drawn.draws:,} draws of a posterior", drawn=frozenset(known))
+    every = len(next(iter(known.values())))
+    some = f"{drawn.draws:,} of {every:,}" if drawn.draws < every else f"{every:,}"
+    how = "has the law of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
+    reading = _reading(roles, driven, "draws", f"{how} {some} draws of a posterior", drawn=frozenset(known))
     return density_network(roles, reading, drawn)
 
 
-def _forward(model: Any, roles: Roles, columns: Columns, asked: Asked, reading: Reading) -> DensityNetwork | None:
+def _forward(model: Any, roles: Roles, columns: Columns, asked: AskedDraws, reading: Reading) -> DensityNetwork | None:
     """Return forward draws of a linear-Gaussian model; given draws of a posterior if these are few enough."""
     if not roles.fixed:
         return density_network(roles, reading)

@@ -22,11 +22,11 @@ from bnpriv.networks.posterior import TableFingerprint
 MOST_ENTRIES = 100
 """Entries of a Deterministic that can be protected; one for every record is none of the few numbers of interest."""
 
-MOST_MODELS, LEAST_MODELS = 100, 10
+MOST_MODELS, LEAST_MODELS = 40, 10
 """Draws of which each is a model, unless thin= says otherwise."""
 
-MOST_MODEL_NUMBERS = 2**28
-"""Numbers that are drawn for all of them, but for what a secret keeps of them."""
+MOST_MODEL_NUMBERS = 2**27
+"""Numbers in the tables that are drawn for all of them, for one pair of secrets."""
 
 POSTERIOR_REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
 
@@ -137,7 +137,7 @@ def parameter_draws(
     return ParameterDraws(
         values={name: found[::step] for name, found in every.items() if len(found) == draws},
         functions=frozenset(every) - own_names,
-        together={name: v.names for v in variables if v.is_joint for name in v.names},
+        together={name: v.names for v in roles.parameters if v.is_joint for name in v.names},
         reading=reading,
         chains=chains if step == 1 else 1,
         posterior=Posterior(
@@ -153,11 +153,11 @@ def parameter_draws(
 def models_that_fit(roles: Roles) -> int:
     """Return how many draws are models: as many as can be drawn from in some seconds, within limits.
 
-    Where every draw is a model, tables are drawn anew for each of them, several for each that is kept.
+    Where every draw is a model, tables are drawn anew for each of them, given either secret.
     """
     structure = roles.structure.variables
     width = sum(v.size for v in structure.values() if v.name not in roles.unused)
-    return max(LEAST_MODELS, min(MOST_MODELS, MOST_MODEL_NUMBERS // (Sampling().draws * width)))
+    return max(LEAST_MODELS, min(MOST_MODELS, MOST_MODEL_NUMBERS // (2 * Sampling().draws * width)))
 
 
 def _entries(draws: FloatArray, names: Iterable[str]) -> dict[str, FloatArray]:

@@ -34,6 +34,12 @@ from bnpriv.secrets.values import IntervalPair
 MOST_LATTICES = 4
 """Grids that are kept with a network; each may hold large tables."""
 
+OF_DRAWS = Refusal(
+    required="what columns tell at most needs the laws of their parameters",
+    found="draws of a posterior, which say nothing of values that were not drawn",
+    remedy="Use a mechanism that compares laws of the answer, such as TightMechanism, or ColumnMechanism.",
+)
+
 SEPARATED = Settled(value=0.0, change=0.0, settled=True, reason="The graph separates the columns from it.")
 """What is found where nothing is told."""
 
@@ -148,6 +154,8 @@ class DensityDetails(WithoutDistance):
 def _(network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair]) -> Influence:
     asked = asked_columns(network, columns, protected)
     border = network.graph.frontier(protected, asked)
+    if border and network.drawn is not None:
+        return _unknown(network, asked, protected, pairs, OF_DRAWS, f"{OF_DRAWS.required}; found {OF_DRAWS.found}.")
     missing = without_density(network, (protected, *border)) if border else ()
     if missing:
         why = Refusal(
@@ -202,7 +210,7 @@ def _influence(
 ) -> Influence:
     """Return the influence that a refinement led to; a value is the larger one of both directions."""
     border = network.graph.frontier(protected, columns)
-    values = np.array([[found.value for found in details.found]])
+    values = np.tile([[found.value for found in details.found]], (network.models, 1))
     values.flags.writeable = False
     worst = int(np.argmax(values[0]))
     ended = details.found[worst]

@@ -442,7 +442,9 @@ def test_the_variables_to_fix_can_be_named() -> None:
         pm.Bernoulli("income", p)
     network = bp.from_pymc(model, posterior=drawn, fix=["p", "q"])
     assert isinstance(network, bp.DiscreteNetwork)
-    refused(model, "must be discrete or linear-Gaussian", posterior=drawn, fix=["q"])
+    mixed = bp.from_pymc(model, posterior=drawn, fix=["q"])
+    assert isinstance(mixed, bp.types.DensityNetwork)
+    assert (mixed.attributes, mixed.drawn.parameters) == (("p", "q[0]", "q[1]", "income"), {"q[0]", "q[1]"})
     refused(model, "fix", posterior=drawn, fix=["z"])
     refused(model, "thin and fix go with posterior", fix=["p"])
 
@@ -552,12 +554,13 @@ def test_records_that_are_not_alike_make_no_network_of_one() -> None:
     with pm.Model() as model:
         b = pm.Normal("b", 0, 1)
         pm.Bernoulli("x", pm.math.sigmoid(b * np.arange(3.0)), observed=[0, 1, 1])
-    refused(model, "independent and alike", posterior=drawn)
+    refused(model, "independent and alike", posterior=drawn, fix=["b"])
+    assert bp.from_pymc(model, posterior=drawn).drawn.reading == "models"
     with pm.Model() as model:
         b = pm.Normal("b", 0, 1)
         x = pm.Bernoulli("x", pm.math.sigmoid(b), observed=[0, 1, 1])
         pm.Bernoulli("y", 0.1 + 0.2 * x[::-1], observed=[0, 1, 1])
-    refused(model, "independent and alike", posterior=drawn)
+    refused(model, "independent and alike", posterior=drawn, fix=["b"])
 
 
 def test_the_table_that_the_draws_rest_on_is_refused() -> None:
@@ -677,7 +680,13 @@ def test_draws_that_do_not_fit_are_refused() -> None:
             "theta": (("chain", "draw", "school"), np.ones((1, 4, 3))),
         }
     )
-    refused(eight_schools(), "a parameter must be left", posterior=schools)
+    refused(eight_schools(), "a parameter must be left", posterior=schools, fix=["mu", "tau", "theta"])
+    for reading in ("belief", "models"):
+        refused(eight_schools(), "must have draws too", posterior=schools[["mu", "theta"]], reading=reading)
+    refused(eight_schools(), "reading must be", posterior=schools, reading="prior")
+    refused(eight_schools(), "a belief fixes nothing", posterior=schools, reading="belief", fix=["mu"])
+    refused(eight_schools(), "go with posterior=", reading="belief")
+    refused(eight_schools(), "go with posterior=", independent=True)
     refused(eight_schools(), "must have draws too", posterior=schools[["mu", "theta"]])
 
 

@@ -1,0 +1,187 @@
+"""PyMC models with draws of a posterior: as the observer's law, and as models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.errors import BnprivError, SecretError
+from bnpriv.evidence import laws
+from bnpriv.networks import DensityNetwork
+from tests.later import optional
+
+pm = optional("pymc")
+xarray = optional("xarray")
+
+SCHOOLS = 4
+
+
+def schools(*, centred: bool) -> Any:
+    with pm.Model(coords={"school": [*"abcd"]}) as model:
+        mu = pm.Normal("mu", 0, 5)
+        tau = pm.HalfCauchy("tau", 5)
+        if centred:
+            theta = pm.Normal("theta", mu, tau, dims="school")
+        else:
+            eta = pm.Normal("eta", 0, 1, dims="school")
+            theta = pm.Deterministic("theta", mu + tau * eta, dims="school")
+        pm.Normal("obs", theta, 2.0, observed=np.zeros(SCHOOLS), dims="school")
+    return model
+
+
+def school_draws(count: int = 2000, chains: int = 4) -> Any:
+    """Return independent draws of a made-up posterior in which parameters depend on each other."""
+    random = np.random.default_rng(0)
+    shape = (chains, count // chains)
+    mu = random.normal(4, 3, shape)
+    tau = np.exp(0.2 * mu - 1 + 0.3 * random.standard_normal(shape))  # larger where mu is
+    eta = random.standard_normal((*shape, SCHOOLS))
+    theta = mu[..., None] + tau[..., None] * eta
+    dims = ("chain", "draw", "school")
+    return xarray.Dataset(
+        {"mu": (dims[:2], mu), "tau": (dims[:2], tau), "eta": (dims, eta), "theta": (dims, theta)},
+    )
+
+
+def framework(network: DensityNetwork, protect: dict[str, object], records: int = SCHOOLS, **column: object) -> Any:
+    (name, bounds), *_ = (column or {"obs": bp.Real(-40, 40)}).items()
+    schema = bp.Schema(records=records, columns={name: bounds})
+    return bp.DistributionalAttributePrivacy(network, schema, protect, source="public schools")
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_a_belief_holds_everything_that_has_draws(centred: bool) -> None:
+    drawn = school_draws() if not centred else school_draws().drop_vars("eta")
+    network = bp.from_pymc(schools(centred=centred), posterior=drawn, reading="belief")
+    assert isinstance(network, DensityNetwork)
+    assert {"mu", "tau", "theta[a]", "theta[d]"} <= set(network.attributes)
+    assert network.models == 1
+    assert not network.posterior_draws.independent
+    # in a posterior all depend on each other
+    assert network.graph.frontier("mu", {"tau", "theta[a]"}) == ("tau", "theta[a]")
+
+
+@pytest.mark.parametrize("name", ["mu", "tau", "theta[b]"])
+def test_the_law_of_an_answer_is_that_below_the_draws_in_the_secret(name: str) -> None:
+    drawn = school_draws(8000)
+    network = bp.from_pymc(schools(centred=False), posterior=drawn, reading="belief").with_sampling(draws=40_000)
+    known = {key: drawn[key].values.reshape(8000, -1) for key in ("mu", "tau", "theta")}
+    values = known["theta"][:, 1] if name == "theta[b]" else known[name][:, 0]
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+    secret = bp.intervals(((low, middle - 1e-9), (middle + 1e-9, high)))
+    (constraint,) = laws(framework(network, {name: secret}), bp.mean("obs")).constraints()
+    (pair,) = constraint.pairs
+    for law, (a, b) in ((pair.first, (low, middle)), (pair.second, (middle, high))):
+        inside = known["theta"][(values >= a) & (values <= b)].mean(axis=1)
+        assert law.mean[0] == pytest.approx(inside.mean(), abs=0.05)
+        spread = float(law.probabilities @ (law.support - law.mean[0]) ** 2)
+        assert spread == pytest.approx(inside.var() + 4 / SCHOOLS, rel=0.05)
+
+
+def test_models_fix_what_is_neither_protected_nor_between() -> None:
+    model = schools(centred=True)
+    network = bp.from_pymc(model, posterior=school_draws().drop_vars("eta"))
+    assert network.models == 40
+    assert network.drawn.fixed(network.between("mu", frozenset({"obs"}))) == {"tau"}
+    assert network.drawn.fixed(network.between("theta[a]", frozenset({"obs"}))) == {
+        "mu",
+        "tau",
+        "theta[b]",
+        "theta[c]",
+        "theta[d]",
+    }
+    few = bp.from_pymc(model, posterior=school_draws().drop_vars("eta"), thin=400).with_sampling(draws=20_000)
+    spreads = few.drawn.values["tau"]
+    assert few.models == len(spreads) == 8
+    evidence = laws(framework(few, {"mu": bp.intervals((1.0, 5.0))}), bp.mean("obs"))
+    for constraint, tau in zip(evidence.constraints(), spreads, strict=True):
+        (pair,) = constraint.pairs
+        variance = (tau**2 + 4) / SCHOOLS
+        assert pair.first.mean[0] == pytest.approx(1.0, abs=6 * np.sqrt(variance / 20_000))
+        spread = float(pair.second.probabilities @ (pair.second.support - pair.second.mean[0]) ** 2)
+        assert spread == pytest.approx(variance, rel=0.06)
+
+
+def test_a_deterministic_is_protected_in_a_belief_only() -> None:
+    drawn = school_draws()
+    models = bp.from_pymc(schools(centred=False), posterior=drawn)
+    with pytest.raises(SecretError, match="a protected attribute must be"):
+        framework(models, {"theta[a]": bp.intervals(((0, 3), (5, 8)))})
+
+
+def test_plans_pages_and_rehearsals_work_on_both_readings() -> None:
+    model, drawn = schools(centred=False), school_draws()
+    for options in ({"reading": "belief"}, {"reading": "models", "thin": 500}):
+        network = bp.from_pymc(model, posterior=drawn, **options).with_sampling(draws=2000)
+        private = framework(network, {"mu": bp.intervals(((0, 3), (5, 8)))})
+        plan = bp.plan(private, bp.mean("obs"), 1.0, 1e-2)
+        assert plan.best.scale < 40
+        assert plan.best.guarantee.kind == "estimate"
+        assert "posterior" in plan.text
+        assert type(plan.best).from_json(plan.best.to_json(), private).scale == plan.best.scale
+        assert "posterior" in bp.influence_report(private, bp.mean("obs"), epsilon=1.0).text
+        assert bp.rehearse(plan.best, draws=50).text
+        made = bp.simulate(private, seed=1)
+        assert len(made["obs"]) == SCHOOLS
+
+
+def test_an_improper_prior_needs_no_law_where_it_has_draws() -> None:
+    with pm.Model() as model:
+        a, b = pm.Flat("a"), pm.Normal("b", 0, 1)
+        pm.Normal("x", a + b, 1.0, observed=np.zeros(5))
+    random = np.random.default_rng(1)
+    drawn = xarray.Dataset({name: (("chain", "draw"), random.normal(size=(2, 500))) for name in "ab"})
+    secret = bp.intervals(((-1.5, -0.1), (0.1, 1.5)))
+    for reading in ("belief", "models"):
+        network = bp.from_pymc(model, posterior=drawn, reading=reading, thin=50 if reading == "models" else 1)
+        private = framework(network, {"b": secret}, 5, x=bp.Real(-20, 20))
+        if reading == "models":
+            private = framework(network.with_sampling(draws=1000), {"b": secret}, 5, x=bp.Real(-20, 20))
+        assert 0 < bp.TightMechanism().calibrate(private, bp.mean("x"), epsilon=1.0, delta=1e-2).scale < 10
+    models = bp.from_pymc(model, posterior=drawn, thin=50)
+    with pytest.raises(BnprivError, match="improper"):
+        bp.TightMechanism().calibrate(
+            framework(models, {"a": secret}, 5, x=bp.Real(-20, 20)), bp.mean("x"), epsilon=1.0, delta=1e-2
+        )
+
+
+def test_vectors_that_are_drawn_as_a_whole_are_fixed_as_a_whole() -> None:
+    with pm.Model() as model:
+        w = pm.Dirichlet("w", np.ones(3))
+        s = pm.HalfNormal("s", 1.0)
+        pm.Normal("x", 10 * w[0], s, observed=np.zeros(5))
+    random = np.random.default_rng(1)
+    drawn = xarray.Dataset(
+        {
+            "w": (("chain", "draw", "k"), random.dirichlet([2, 2, 2], (2, 1000))),
+            "s": (("chain", "draw"), random.uniform(0.5, 1.5, (2, 1000))),
+        }
+    )
+    secret = {"w[0]": bp.intervals(((0.0, 0.3), (0.4, 1.0)))}
+    belief = bp.from_pymc(model, posterior=drawn, reading="belief")
+    models = bp.from_pymc(model, posterior=drawn, thin=500).with_sampling(draws=4000)
+    assert models.drawn.fixed({"w[1]"}) == {"s"}
+    found = [
+        TIGHT.calibrate(framework(network, secret, 5, x=bp.Real(-20, 20)), bp.mean("x"), epsilon=1.0, delta=1e-2).scale
+        for network in (belief, models)
+    ]
+    assert all(1 < scale < 10 for scale in found)
+
+
+TIGHT = bp.TightMechanism()
+
+
+def test_the_table_that_the_draws_rest_on_is_refused_in_a_belief_too() -> None:
+    class Holder:
+        posterior = school_draws()
+        observed_data = xarray.Dataset({"obs": (("school",), np.arange(4.0))})
+
+    pandas = pytest.importorskip("pandas")
+    network = bp.from_pymc(schools(centred=False), posterior=Holder(), reading="belief")
+    private = framework(network, {"mu": bp.intervals(((0, 3), (5, 8)))})
+    calibration = bp.ColumnMechanism().calibrate(private, bp.mean("obs"), epsilon=1.0)
+    with pytest.raises(BnprivError, match="must not be the one that the models were learned from"):
+        bp.release(calibration, pandas.DataFrame({"obs": np.arange(4.0)}))
