@@ -10,6 +10,8 @@ from bnpriv.errors import Refusal, RefusedError, SizeError
 from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Json, Shown
@@ -31,11 +33,14 @@ class Plan(Shown):
         The mechanisms that do not support the question, with the reason.
     baselines : tuple of Calibration
         Those that were passed for comparison only, in their order; none is ever the best.
+    draws : DrawsAdvice or None
+        What more draws, and another delta, would buy; None where no law was learned from draws.
     """
 
     calibrations: tuple[Calibration, ...]
     refusals: tuple[tuple[Mechanism, Refusal], ...]
     baselines: tuple[Calibration, ...] = ()
+    draws: DrawsAdvice | None = None
 
     @property
     def best(self) -> Calibration:
@@ -75,6 +80,8 @@ class Plan(Shown):
         }
         if self.baselines:
             data["baselines"] = [calibration.to_dict() for calibration in self.baselines]
+        if self.draws is not None:
+            data["draws"] = self.draws.to_json()
         if not self.calibrations:
             headline = "No mechanism supports this query"
             return Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
@@ -84,7 +91,7 @@ class Plan(Shown):
             kind="plan",
             kicker="bnpriv plan",
             title=f"{self.calibrations[0].query}: mechanisms compared",
-            sections=(comparison, *best.sections),
+            sections=(comparison, *(() if self.draws is None else (self.draws.section,)), *best.sections),
             data=data,
         )
 
@@ -138,10 +145,25 @@ def plan(
     tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
     compared = _calibrated(baselines, framework, asked, epsilon, delta)
     return Plan(
+        draws=_draws(tried[0], framework, asked, epsilon, delta),
         calibrations=tuple(sorted(tried[0], key=lambda calibration: calibration.ranked_error)),
         refusals=(*tried[1], *compared[1]),
         baselines=tuple(compared[0]),
     )
+
+
+def _draws(
+    calibrations: Iterable[Calibration], framework: Framework, query: Query, epsilon: float, delta: float
+) -> DrawsAdvice | None:
+    """Return what more draws would buy, where laws of the answer were learned from draws."""
+    learned = (
+        decision
+        for calibration in calibrations
+        for decision in calibration.certificate.decisions[:1]
+        if isinstance(decision, LawDecision) and decision.draws and decision.noise == "laplace"
+    )
+    worst = next(learned, None)
+    return None if worst is None else draws_advice(framework, query, epsilon, delta, (worst.protected, worst.model))
 
 
 def _calibrated(

@@ -363,6 +363,11 @@ class _TightSearch:
         return loss
 
 
+def foretold_scale(constraint: Constraint, *, epsilon: float, delta: float, rounding: float) -> float:
+    """Return the scale of Laplace noise that the laws of one constraint need."""
+    return _TightSearch(noise="laplace", epsilon=epsilon, delta=delta, rounding=rounding).decide(constraint).scale
+
+
 def _rounding_loss(rounding: float, scale: float) -> float:
     """Return what rounding the answer costs in epsilon; nothing without noise, where equal answers stay equal."""
     return rounding / scale if scale else 0.0

@@ -1,0 +1,246 @@
+"""What more draws, and a delta, would buy where laws were learned from draws (docs/claims/draws.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from bnpriv.errors import Refusal
+from bnpriv.evidence import Constraint, LawPair, SampledLaws, laws, plain_laws
+from bnpriv.frameworks import Framework
+from bnpriv.laws import Atoms
+from bnpriv.laws.draws import draws_needed
+from bnpriv.mechanisms.from_draws import CALIBRATIONS, DELTA_MARGIN
+from bnpriv.mechanisms.tight import foretold_scale
+from bnpriv.networks.density import MOST_DRAWS
+from bnpriv.queries.base import Query
+from bnpriv.render import Json, number_text
+from bnpriv.render.document import Items, Section, Table
+from bnpriv.render.text import full_text, upper_percent
+
+SUGGESTED_CONFIDENCE = 0.95
+"""That of the guarantees that are suggested."""
+
+BETTER = 4
+"""So many times the least number of draws is suggested: with the least alone hardly any delta is left."""
+
+DECADES = 3
+"""Deltas that are tried: powers of ten below one over the number of records."""
+
+RESAMPLED = 12
+"""Times that draws are drawn again from themselves, to see how far the scale rests on chance."""
+
+MOST_FORETOLD_EPSILON = 20.0
+"""Above it no number of draws carries a confidence."""
+
+LEAST_STEP = 0.999
+"""A scale that is not smaller by this factor is no gain."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DrawsStep:
+    """A delta and a number of draws that go together.
+
+    Parameters
+    ----------
+    delta : float
+    draws : int
+        Under each secret.
+    confidence : float or None
+        None for an estimate.
+    scale : float
+        Of Laplace noise, foretold from the draws that there are.
+    """
+
+    delta: float
+    draws: int
+    confidence: float | None
+    scale: float
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DrawsAdvice:
+    """What more draws, and a delta, would buy.
+
+    Parameters
+    ----------
+    asked : DrawsStep
+        What there is.
+    steps : tuple of DrawsStep
+        What else there could be, the smallest delta first; none needs more noise than one with a smaller delta.
+    spread : float
+        Standard deviation of the scale from such draws, as a share of it.
+    posterior : str
+        What draws of the posterior would have to be added; empty where parameters are not taken from draws.
+    """
+
+    asked: DrawsStep
+    steps: tuple[DrawsStep, ...]
+    spread: float
+    posterior: str = ""
+
+    @property
+    def section(self) -> Section:
+        """Return it as a section of a document."""
+        rows = [_row(step) for step in (self.asked, *self.steps)]
+        kind = "known" if self.asked.confidence is not None else "estimated"
+        known = (
+            f"From other draws, as many, the {kind} scale would differ by about {upper_percent(self.spread)}; from "
+            "four times as many by half of that."
+        )
+        return Section(
+            title="What more draws, or another delta, would buy",
+            id="more-draws",
+            blocks=(
+                Table(
+                    caption="Laplace noise, foretold from the draws that there are; the first row is what there is",
+                    header=("delta", "draws under each secret", "rests on", "scale"),
+                    rows=rows,
+                    numbers=(0, 1, 3),
+                ),
+                Items(tuple(text for text in (known, self.posterior) if text)),
+            ),
+        )
+
+    def to_json(self) -> Json:
+        """Return it as plain values."""
+        steps: list[Json] = [
+            {"delta": step.delta, "draws": step.draws, "confidence": step.confidence, "scale": step.scale}
+            for step in (self.asked, *self.steps)
+        ]
+        return {"steps": list(steps), "spread": self.spread, "posterior": self.posterior}
+
+
+def _row(step: DrawsStep) -> tuple[str, str, str, str]:
+    rests = "an estimate" if step.confidence is None else f"a confidence of {100 * step.confidence:g} %"
+    return full_text(step.delta), f"{step.draws:,}", rests, number_text(step.scale)
+
+
+def draws_advice(
+    framework: Framework, query: Query, epsilon: float, delta: float, worst: tuple[str, int]
+) -> DrawsAdvice | None:
+    """Return what more draws, and a delta, would buy; None where laws are not learned from draws.
+
+    Parameters
+    ----------
+    framework : Framework
+    query : Query
+    epsilon, delta : float
+    worst : tuple of str and int
+        The protected attribute and the model that need the most noise.
+    """
+    evidence = laws(framework, query)
+    if isinstance(evidence, Refusal):
+        return None
+    plain = plain_laws(evidence)
+    if not isinstance(plain, SampledLaws) or evidence.dimension > 1:
+        return None
+    found = [each for each in evidence.constraints() if (each.protected, each.model) == worst]
+    if not found or isinstance(found[0].pairs, Refusal):
+        return None
+    search = _Search(found[0], found[0].pairs, epsilon, evidence.rounding)
+    asked = search.step(delta, plain.sampling.draws, plain.sampling.confidence)
+    steps = tuple(_gains(asked, search.steps(plain, plain.forward.form.schema.records, delta)))
+    posterior = _posterior_text(plain, search.pairs, steps)
+    return DrawsAdvice(asked=asked, steps=steps, spread=search.spread(asked), posterior=posterior)
+
+
+def _gains(asked: DrawsStep, steps: Iterator[DrawsStep]) -> Iterator[DrawsStep]:
+    """Yield steps, of the same kind those only that need less noise than those before: more delta must buy some."""
+    least: dict[bool, float] = {asked.confidence is None: asked.scale}
+    for step in steps:
+        kind = step.confidence is None
+        before = least.get(kind, math.inf)
+        more_delta = step.delta > asked.delta or not kind
+        if math.isfinite(step.scale) and more_delta and step.scale < LEAST_STEP * before:
+            least[kind] = step.scale
+            yield step
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Foretells scales from one constraint's laws, as if they had been learned from other numbers of draws."""
+
+    constraint: Constraint
+    pairs: Sequence[LawPair]
+    epsilon: float
+    rounding: float
+
+    def scale(self, pairs: Sequence[LawPair], delta: float) -> float:
+        constraint = replace(self.constraint, pairs=tuple(pairs))
+        return foretold_scale(constraint, epsilon=self.epsilon, delta=delta, rounding=self.rounding)
+
+    def step(self, delta: float, draws: int, confidence: float | None) -> DrawsStep:
+        pairs = [
+            pair
+            if pair.sampled is None
+            else replace(pair, sampled=replace(pair.sampled, draws=draws, confidence=confidence))
+            for pair in self.pairs
+        ]
+        return DrawsStep(delta=delta, draws=draws, confidence=confidence, scale=self.scale(pairs, delta))
+
+    def steps(self, evidence: SampledLaws, records: int, delta: float) -> Iterator[DrawsStep]:
+        """Yield estimates with other deltas, and guarantees with a confidence, where draws can carry one."""
+        drawn, known = evidence.forward.network.drawn, evidence.sampling
+        top = math.ceil(math.log10(1 / records)) - 1
+        deltas = sorted(
+            {10.0**power for power in range(top - DECADES + 1, top + 1)} | ({delta} if delta > 0 else set())
+        )
+        for each in deltas if known.confidence is None else ():
+            if each < 1 / records:
+                yield self.step(each, known.draws, None)
+        chains = drawn is not None and drawn.reading == "belief" and not drawn.posterior.independent
+        if chains or self.epsilon > MOST_FORETOLD_EPSILON:
+            return
+        for each in deltas:
+            needed = draws_needed(
+                each / (1 + DELTA_MARGIN), (1 - SUGGESTED_CONFIDENCE) / CALIBRATIONS, math.exp(self.epsilon)
+            )
+            draws = max(BETTER * needed, known.draws)
+            if draws <= MOST_DRAWS:
+                yield self.step(each, draws, SUGGESTED_CONFIDENCE)
+
+    def spread(self, asked: DrawsStep) -> float:
+        """Return by how much the scale varies with the draws, by drawing again from them; a share of it."""
+        random = np.random.default_rng(0)
+        if not 0 < asked.scale < math.inf:
+            return 0.0
+        scales = [self.scale([_again(pair, random) for pair in self.pairs], asked.delta) for _ in range(RESAMPLED)]
+        return float(np.std([scale for scale in scales if math.isfinite(scale)] or [0.0]) / asked.scale)
+
+
+def _again(pair: LawPair, random: np.random.Generator) -> LawPair:
+    """Return a pair whose laws are drawn again from themselves, as often as they rest on independent draws."""
+    known = pair.sampled
+    assert known is not None
+    count = int(min(known.draws, math.inf if known.effective is None else known.effective))
+    sides: list[Atoms] = []
+    for law in (pair.first, pair.second):
+        assert isinstance(law, Atoms)
+        masses = law.probabilities / law.probabilities.sum()
+        met = random.multinomial(max(1, count), masses) / max(1, count)
+        sides.append(Atoms(law.points[met > 0], met[met > 0]))
+    return replace(pair, first=sides[0], second=sides[1])
+
+
+def _posterior_text(evidence: SampledLaws, pairs: Sequence[LawPair], steps: Sequence[DrawsStep]) -> str:
+    """Return how many draws of the posterior it takes for what there is, and for the steps with a confidence."""
+    drawn = evidence.forward.network.drawn
+    facts = [pair.sampled for pair in pairs if pair.sampled is not None]
+    sizes = [fact.effective for fact in facts if fact.effective is not None]
+    if drawn is None or not sizes:
+        return ""
+    tables = max([evidence.sampling.draws, *(step.draws for step in steps)])
+    few = f"The draws of the posterior in the rarest secret are worth {number_text(min(sizes))} independent ones"
+    if min(sizes) >= tables:
+        return f"{few}, no fewer than {tables:,} tables under each secret."
+    return (
+        f"{few}, fewer than {tables:,} tables under each secret: more tables alone buy little, about "
+        f"{math.ceil(drawn.draws * tables / min(sizes)):,} draws of the posterior would match them."
+    )

@@ -1,0 +1,69 @@
+"""What a plan says more draws, and another delta, would buy."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from tests.unit.evidence.test_posterior_laws import beta_binomial, framework, network, normal_normal
+
+TIGHT = bp.TightMechanism(large_delta=True)
+
+
+def made(case: object, delta: float, draws: int = 10_000, count: int = 700_000, **options: object) -> object:
+    values = case.values(np.random.default_rng(1), count)
+    known = network(case, values, **options).with_sampling(draws=draws, seed=1, cells=1000)
+    return bp.plan(framework(case, known), case.query, 1.0, delta), known
+
+
+@pytest.mark.parametrize("make", [beta_binomial, normal_normal])
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.019])
+def test_more_delta_is_proposed_only_for_less_noise(make: object, delta: float) -> None:
+    plan, _ = made(make(), delta)
+    advice = plan.draws
+    assert advice.asked.delta == delta
+    estimates = [step for step in advice.steps if step.confidence is None]
+    certain = [step for step in advice.steps if step.confidence is not None]
+    for steps, first in ((estimates, advice.asked.scale), (certain, np.inf)):
+        scales = [first, *(step.scale for step in steps)]
+        assert all(after < before for before, after in pairwise(scales))
+        assert [step.delta for step in steps] == sorted(step.delta for step in steps)
+    assert all(step.delta > delta for step in estimates)
+    assert certain  # a delta and a number of draws together
+
+
+def test_what_is_foretold_is_what_so_many_draws_need() -> None:
+    case = beta_binomial()
+    plan, known = made(case, 0.019)
+    step = next(step for step in plan.draws.steps if step.confidence is not None and step.delta == 0.019)
+    later = known.with_sampling(draws=step.draws // 2, seed=5, cells=1000, confidence=step.confidence)
+    found = TIGHT.calibrate(framework(case, later), case.query, epsilon=1.0, delta=step.delta).scale
+    assert step.scale == pytest.approx(found, rel=0.03)
+    assert step.scale < found  # with half of the draws a little more is needed
+
+
+def test_the_spread_is_that_of_other_draws() -> None:
+    case = beta_binomial()
+    plan, known = made(case, 1e-3, draws=3000)
+    scales = [
+        TIGHT.calibrate(
+            framework(case, known.with_sampling(draws=3000, seed=seed, cells=1000)), case.query, epsilon=1.0, delta=1e-3
+        ).scale
+        for seed in range(12)
+    ]
+    assert 0.4 < plan.draws.spread / (np.std(scales) / np.mean(scales)) < 2.5
+
+
+def test_chains_are_promised_no_confidence_and_told_how_many_draws_do() -> None:
+    plan, _ = made(beta_binomial(), 0.0, count=4000, independent=False, chains=4)
+    assert all(step.confidence is None for step in plan.draws.steps)
+    assert "more tables alone buy little" in plan.draws.posterior
+    assert "What more draws, or another delta, would buy" in plan.text
+    assert plan.document.data["draws"]["spread"] == plan.draws.spread
+
+
+def test_laws_that_were_computed_need_no_draws() -> None:
+    assert bp.plan(bp.example("student"), "count(height > 180)", 1.0).draws is None
