@@ -137,7 +137,7 @@ class AnswerSampler:
         while done < wanted:
             count = min(wanted - done, max(1, MOST_NUMBERS_AT_ONCE // self.width))
             taken = None if rows is None else rows[done : done + count]
-            own = {each: value[done : done + count] if np.ndim(value) else value for each, value in given.items()}
+            own = {each: _part(value, done, count) for each, value in given.items()}
             batches.append(self._batch((), count, (*path, len(batches)), own, protected, taken)[1])
             done += count
         return Draws(np.concatenate(batches), seed=self.network.sampling.seed)
@@ -208,7 +208,9 @@ class AnswerSampler:
         """Return draws of parameters, and of the answer, that belong together."""
         records = self.form.schema.records
         asked = (*names, *self.columns)
-        drawn = self._drawn(asked, count, self._seed(path), given, protected, rows) if asked else {}
+        drawn: Mapping[str, NDArray[np.float64]] = {}
+        if asked:
+            drawn = self._drawn(asked, count, self._seed(path), given, protected, rows)
         tables: dict[str, NDArray[Any]] = {name: drawn[name] for name in self.columns}
         random = np.random.default_rng([self.network.sampling.seed, *path, 1])
         for name, law in self.independent.items():
@@ -245,6 +247,11 @@ class AnswerSampler:
                 found=f"about {numbers:.3g}" + ("" if share == 1 else f", as 1 table of {1 / share:,.0f} is kept"),
                 remedy="Take fewer draws, or more probable intervals.",
             )
+
+
+def _part(value: Given, start: int, count: int) -> Given:
+    """Return the values that a parameter is set to in some of the draws."""
+    return value[start : start + count] if isinstance(value, np.ndarray) else value
 
 
 def _not_conditioned(parameter: Parameter, side: Interval) -> RefusedError:

@@ -14,7 +14,7 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
-from bnpriv.render import Document, Json, Shown
+from bnpriv.render import Document, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ class Plan(Shown):
     def document(self) -> Document:
         """Return the mechanisms compared, and all about the best of them."""
         comparison = comparison_section((*self.calibrations, *self.baselines), self.refusals)
-        data: Json = {
+        data: dict[str, object] = {
             "calibrations": [calibration.to_dict() for calibration in self.calibrations],
             "refusals": [{"mechanism": str(mechanism), "reason": str(why)} for mechanism, why in self.refusals],
         }

@@ -240,7 +240,9 @@ class DensityNetwork(NetworkMethods):
         rows = shuffled_rows(np.arange(known.draws), draws, np.random.default_rng(seed)) if rows is None else rows
         taken = {**known.at(rows, known.fixed(loose)), **given} if given else known.at(rows, known.fixed(loose))
         forward = [name for name in wanted if name not in known.functions]
-        found = self.simulator(forward, draws, seed=seed, given=taken, records=records) if forward else {}
+        found: Mapping[str, FloatArray] = {}
+        if forward:
+            found = self.simulator(forward, draws, seed=seed, given=taken, records=records)
         return {name: found[name] if name in found else known.values[name][rows] for name in wanted}
 
     def settable(self, name: str, fixed: frozenset[str] = frozenset()) -> bool:

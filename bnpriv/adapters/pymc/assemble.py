@@ -12,6 +12,7 @@ from bnpriv.adapters.pymc.finite import discrete_network, finite_states
 from bnpriv.adapters.pymc.gaussian import gaussian_network, is_linear
 from bnpriv.adapters.pymc.identity import identity_of
 from bnpriv.adapters.pymc.posterior import (
+    MODEL_DRAWS,
     MOST_MODELS,
     drawn_variables,
     draws_of,
@@ -113,7 +114,8 @@ def _with_draws(model: Any, structure: Structure, columns: Columns, asked: Asked
     some = f"{drawn.draws:,} of {every:,}" if drawn.draws < every else f"{every:,}"
     how = "has the law of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
     reading = _reading(roles, driven, "draws", f"{how} {some} draws of a posterior", drawn=frozenset(known))
-    return density_network(roles, reading, drawn)
+    network = density_network(roles, reading, drawn)
+    return network if asked.reading == "belief" else network.with_sampling(draws=MODEL_DRAWS)
 
 
 def _forward(model: Any, roles: Roles, columns: Columns, asked: AskedDraws, reading: Reading) -> DensityNetwork | None:

@@ -14,7 +14,7 @@ from bnpriv.adapters.pymc.structure import Structure, entry_names
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, subset, type_text
 from bnpriv.errors import NetworkError
-from bnpriv.networks import ParameterDraws, Posterior, Sampling
+from bnpriv.networks import ParameterDraws, Posterior
 from bnpriv.networks.learning.fingerprint import fingerprint_of
 from bnpriv.networks.parameter_draws import DrawReading
 from bnpriv.networks.posterior import TableFingerprint
@@ -22,10 +22,13 @@ from bnpriv.networks.posterior import TableFingerprint
 MOST_ENTRIES = 100
 """Entries of a Deterministic that can be protected; one for every record is none of the few numbers of interest."""
 
-MOST_MODELS, LEAST_MODELS = 40, 10
+MOST_MODELS, LEAST_MODELS = 25, 10
 """Draws of which each is a model, unless thin= says otherwise."""
 
-MOST_MODEL_NUMBERS = 2**27
+MODEL_DRAWS = 4_000
+"""Draws under each secret and each of the models, unless with_sampling says otherwise."""
+
+MOST_MODEL_NUMBERS = 2**26
 """Numbers in the tables that are drawn for all of them, for one pair of secrets."""
 
 POSTERIOR_REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
@@ -157,7 +160,7 @@ def models_that_fit(roles: Roles) -> int:
     """
     structure = roles.structure.variables
     width = sum(v.size for v in structure.values() if v.name not in roles.unused)
-    return max(LEAST_MODELS, min(MOST_MODELS, MOST_MODEL_NUMBERS // (2 * Sampling().draws * width)))
+    return max(LEAST_MODELS, min(MOST_MODELS, MOST_MODEL_NUMBERS // (2 * MODEL_DRAWS * width)))
 
 
 def _entries(draws: FloatArray, names: Iterable[str]) -> dict[str, FloatArray]:

@@ -44,7 +44,7 @@ def from_pymc(
         protected, entries of vectors too. "models": every draw of the other parameters is a model of Theta; the noise
         is enough under each. Where what has no draws is discrete or linear-Gaussian the models are exact. If no
         parameter stays and the records of the observed variables are alike, these make a network of level "records".
-        Otherwise at most 40 draws are models, evenly spaced, and fewer where tables are large, unless `thin` is given.
+        Otherwise at most 25 draws are models, evenly spaced, and fewer where tables are large, unless `thin` is given.
     independent : bool
         Declares that the draws are independent draws of the posterior itself, as those of a conjugate one are. Those of
         ``pm.sample`` are not.

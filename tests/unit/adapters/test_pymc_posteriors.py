@@ -84,7 +84,7 @@ def test_the_law_of_an_answer_is_that_below_the_draws_in_the_secret(name: str) -
 def test_models_fix_what_is_neither_protected_nor_between() -> None:
     model = schools(centred=True)
     network = bp.from_pymc(model, posterior=school_draws().drop_vars("eta"))
-    assert network.models == 40
+    assert network.models == 25
     assert network.drawn.fixed(network.between("mu", frozenset({"obs"}))) == {"tau"}
     assert network.drawn.fixed(network.between("theta[a]", frozenset({"obs"}))) == {
         "mu",
@@ -185,3 +185,22 @@ def test_the_table_that_the_draws_rest_on_is_refused_in_a_belief_too() -> None:
     calibration = bp.ColumnMechanism().calibrate(private, bp.mean("obs"), epsilon=1.0)
     with pytest.raises(BnprivError, match="must not be the one that the models were learned from"):
         bp.release(calibration, pandas.DataFrame({"obs": np.arange(4.0)}))
+
+
+def test_a_linear_model_with_a_column_of_counts_has_laws_given_each_draw() -> None:
+    with pm.Model() as model:
+        level, effect = pm.Normal("level", 0, 1), pm.Normal("effect", 0, 1)
+        pm.Poisson("calls", pm.math.exp(level + effect * np.array([0.0, 0.0, 1.0, 1.0])), observed=np.zeros(4))
+    random = np.random.default_rng(2)
+    drawn = xarray.Dataset({"level": (("chain", "draw"), random.normal(1.0, 0.1, (2, 5)))})
+    network = bp.from_pymc(model, posterior=drawn)
+    assert isinstance(network, bp.GaussianNetwork)
+    assert network.forward.models == 10
+    private = framework(network, {"effect": bp.intervals((0.0, 0.5))}, 4, calls=bp.Integer(0, 60))
+    found = laws(private, bp.mean("calls")).constraints()
+    assert len(found) == 10
+    for constraint, level in zip(found, drawn["level"].values.reshape(-1), strict=True):
+        (pair,) = constraint.pairs
+        assert pair.first.mean[0] == pytest.approx(np.exp(level), rel=0.05)
+        assert pair.second.mean[0] == pytest.approx(np.exp(level) * (1 + np.exp(0.5)) / 2, rel=0.05)
+    assert bp.TightMechanism(large_delta=True).calibrate(private, bp.mean("calls"), epsilon=1.0, delta=1e-2).scale < 20
