@@ -37,7 +37,7 @@ RESAMPLED = 12
 MOST_FORETOLD_EPSILON = 20.0
 """Above it no number of draws carries a confidence."""
 
-LEAST_STEP = 0.999
+LEAST_SAVING = 0.999
 """A scale that is not smaller by this factor is no gain."""
 
 
@@ -158,7 +158,7 @@ def _gains(asked: DrawsStep, steps: Iterator[DrawsStep]) -> Iterator[DrawsStep]:
         kind = step.confidence is None
         before = least.get(kind, math.inf)
         more_delta = step.delta > asked.delta or not kind
-        if math.isfinite(step.scale) and more_delta and step.scale < LEAST_STEP * before:
+        if math.isfinite(step.scale) and more_delta and step.scale < LEAST_SAVING * before:
             least[kind] = step.scale
             yield step
 
