@@ -265,8 +265,58 @@ def networks() -> Kind:
     return Kind(framework, COUGHS, "coughs", "the distribution")
 
 
+WARD = bp.Schema(records=30, columns={name: bp.Categorical([0, 1]) for name in ("ill", "coughs")})
+
+
+def ward(prior: tuple[float, float] = (4, 6)) -> bp.types.DensityNetwork:
+    """Whole tables: how common an illness is has a beta law, and the ill cough more often."""
+
+    def drawn_tables(
+        names: tuple[str, ...], draws: int, *, seed: int, given: Mapping[str, float], records: int
+    ) -> dict[str, np.ndarray]:
+        random = np.random.default_rng(seed)
+        prevalence = random.beta(*prior, draws)
+        ill = random.random((draws, records)) < prevalence[:, np.newaxis]
+        coughs = random.random((draws, records)) < np.where(ill, 0.6, 0.2)
+        found = {"prevalence": prevalence, "ill": ill.astype(float), "coughs": coughs.astype(float)}
+        return {name: found[name] for name in names}
+
+    return bp.types.DensityNetwork(
+        parameters={"prevalence": bp.networks.Parameter(name="prevalence", lower=0.0, upper=1.0)},
+        model_hash=f"a ward {prior}",
+        simulator=drawn_tables,
+        reading=bp.networks.Reading(columns={"ill": ("prevalence",), "coughs": ("prevalence",)}),
+    ).with_sampling(draws=2000)
+
+
+def tables() -> Kind:
+    """A property of tables that a model draws as a whole: how many are ill, in two ranges."""
+    secret = bp.Secret(bp.count(bp.col("ill") == 1), pairs=bp.intervals(((5, 10), (12, 20))))
+    framework = bp.DatasetAttributePrivacy(ward(), WARD, {"ill": secret}, source=SOURCE)
+    return Kind(framework, bp.count(bp.col("coughs") == 1), "coughs", "ill", delta=0.005)
+
+
+def models() -> Kind:
+    """Two models that draw whole tables, either of which the table may come from."""
+    framework = bp.DistributionPrivacy([(ward(), ward((6, 6)))], schema=WARD, source=SOURCE)
+    return Kind(framework, bp.count(bp.col("coughs") == 1), "coughs", "the distribution", delta=0.005)
+
+
 KINDS = {
     build.__name__: build
-    for build in (discrete, interval, gaussian, density, chain, records, dataset, normal, laws, networks)
+    for build in (
+        discrete,
+        interval,
+        gaussian,
+        density,
+        chain,
+        records,
+        dataset,
+        normal,
+        laws,
+        networks,
+        tables,
+        models,
+    )
 }
 """How each kind is built; the names are the columns of the table of verbs."""

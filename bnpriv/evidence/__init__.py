@@ -1,9 +1,9 @@
 """What mechanisms ask of a framework: influences or laws, never the notion itself."""
 
 from bnpriv.evidence.constraints import AnswerLaw, Constraint, DrawFacts, LawPair, Laws, RecordPair
-from bnpriv.evidence.draws import SampledLaws
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.possible import impossibility, require_possible
+from bnpriv.evidence.sampled import SampledLaws
 from bnpriv.evidence.structural import Influences, influences
 from bnpriv.evidence.weighted import plain_laws
 

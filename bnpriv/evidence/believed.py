@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence.forward import AnswerSampler
+from bnpriv.evidence.conditions import Condition, SecretSide, side_words
+from bnpriv.evidence.forward import AnswerSampler, AnswerSource
 from bnpriv.networks import DensityNetwork, drivers
 from bnpriv.render.text import number_text
 from bnpriv.secrets.values import Interval
@@ -15,43 +15,56 @@ LEAST_EFFECTIVE = 100
 """Independent draws that those of a posterior in a secret must be worth."""
 
 
-def effective_of(forward: AnswerSampler, name: str, side: Interval) -> float | None:
-    """Return how many independent draws of a posterior the law given a secret rests on; None if it rests on none."""
-    drawn = forward.believed
-    if drawn is None:
+def effective_of(
+    source: AnswerSource, condition: Condition | None, side: SecretSide | None, share: float
+) -> float | None:
+    """Return how many independent draws of a posterior the law given a secret rests on; None if it rests on none.
+
+    Of a property `share` says how often it has a value of the secret.
+    """
+    if not isinstance(source, AnswerSampler) or source.believed is None:
         return None
-    behind = drivers(forward.network, frozenset(forward.columns))
-    if name in drawn.values:
-        return drawn.effective(name, side.low, side.high, behind)
-    return drawn.draws * min([1.0, *(drawn.share(each) for each in behind.intersection(drawn.values))])
+    drawn = source.believed
+    read = frozenset(source.columns).union(() if condition is None else condition.columns)
+    behind = drivers(source.network, read)
+    if condition is not None and isinstance(side, Interval) and drawn.values.keys() & set(condition.parameters):
+        return drawn.effective(condition.name, side.low, side.high, behind)
+    return drawn.draws * share * min([1.0, *(drawn.share(each) for each in behind.intersection(drawn.values))])
 
 
-def sizes_refusal(forward: AnswerSampler, name: str, sizes: Mapping[Interval, float | None]) -> Refusal | None:
-    """Return why too few draws of a posterior lie in a secret, or None if there are enough in each."""
-    known = {side: size for side, size in sizes.items() if size is not None}
-    if not known or forward.believed is None:
+def size_refusal(
+    source: AnswerSource, condition: Condition | None, side: SecretSide | None, size: float | None
+) -> Refusal | None:
+    """Return why too few draws of a posterior lie in a secret, or None if there are enough."""
+    if size is None or not isinstance(source, AnswerSampler) or source.believed is None:
         return None
-    side = min(known, key=lambda each: known[each])
-    drawn, size = forward.believed, known[side]
-    if side.low == side.high and not len(drawn.inside(name, side.low, side.high)):
+    drawn, name = source.believed, "the model" if condition is None else condition.name
+    own = condition is None or bool(drawn.values.keys() & set(condition.parameters))
+    where = name if side is None else f"{name} in {side_words(side)}"
+    if (
+        own
+        and isinstance(side, Interval)
+        and side.low == side.high
+        and not len(drawn.inside(name, side.low, side.high))
+    ):
         return None  # a single value is refused for what it is
     if size < LEAST_EFFECTIVE:
         return Refusal(
             required=f"draws of the posterior in a secret must be worth {LEAST_EFFECTIVE} independent ones",
-            found=f"{name} in {side}: {_worth(size)} of {drawn.draws:,}",
+            found=f"{where}: {_worth(size)} of {drawn.draws:,}",
             remedy=_more(drawn.draws, size),
         )
-    wanted, confidence = forward.network.sampling.draws, forward.network.sampling.confidence
-    if confidence is not None and name not in drawn.values:
+    wanted, confidence = source.sampling.draws, source.sampling.confidence
+    if confidence is not None and not own:
         return Refusal(
-            required="with a confidence the protected parameter needs draws of its own",
+            required="with a confidence what is protected needs draws of its own",
             found=f"none of {name}, below draws of others",
             remedy="Leave out the confidence, for an estimate, or pass draws of it too.",
         )
     if confidence is not None and size < wanted:
         return Refusal(
             required="with a confidence every draw of the posterior is used once, so that tables are independent",
-            found=f"{name} in {side}: {_worth(size)} for {wanted:,} tables",
+            found=f"{where}: {_worth(size)} for {wanted:,} tables",
             remedy=f"Draw fewer tables: network.with_sampling(draws={math.floor(size)}, confidence={confidence:g}). "
             f"{_more(drawn.draws, size, wanted)}",
         )

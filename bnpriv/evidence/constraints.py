@@ -35,6 +35,8 @@ class DrawFacts:
         The larger mean square of such a move, to the mean of the draws that are gathered.
     drift : float
         How far rounding may have taken such a mean off.
+    share : float
+        How often the rarer of the two secrets came up among the draws; 1 where nothing had to be waited for.
     effective : float, optional
         How many independent draws those of a posterior are worth that lie in the rarer of the two secrets; None where
         parameters are not taken from draws.
@@ -45,6 +47,7 @@ class DrawFacts:
     moved: float
     variance: float
     drift: float
+    share: float = 1.0
     effective: float | None = None
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import final
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from bnpriv.checks import listing
-from bnpriv.errors import BnprivError, Refusal
-from bnpriv.evidence.believed import confidence_refusal, effective_of, sizes_refusal
-from bnpriv.evidence.constraints import Constraint, DrawFacts, LawPair
+from bnpriv.errors import Refusal
+from bnpriv.evidence.believed import confidence_refusal
+from bnpriv.evidence.conditions import OfParameter
 from bnpriv.evidence.forward import AnswerSampler
-from bnpriv.evidence.sums import rounding_of
+from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, conditioned
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.frameworks.digest import first_digest
-from bnpriv.laws.draws import Draws, gathered
-from bnpriv.networks import DensityNetwork, Parameter, Sampling, drivers
+from bnpriv.networks import DensityNetwork, Parameter, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.secrets.values import ContinuousPair, Interval, IntervalPair, of_values
@@ -34,116 +31,20 @@ NO_DISTANCE = Refusal(
 )
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SampledLaws:
-    """The laws of an answer given that a protected parameter is in an interval, learned from forward draws.
+def _of_parameter(
+    sampler: AnswerSampler, parameter: Parameter, pairs: Sequence[ContinuousPair], model: int
+) -> SampledConstraint | None:
+    """Return what one protected parameter asks; None where all its secrets have probability zero."""
+    chosen = [pair for pair in pairs if isinstance(pair, IntervalPair)]
+    if len(chosen) < len(pairs):
+        return SampledConstraint(protected=parameter.name, model=model, pairs=NO_DISTANCE)
+    condition = OfParameter(parameter)
+    found = [conditioned(sampler, condition, pair) for pair in chosen if _pair_possible(parameter, pair)]
+    return SampledConstraint(protected=parameter.name, model=model, pairs=found) if found else None
 
-    Parameters
-    ----------
-    forward : Forward
-        Draws the answers, once they are asked for.
-    secrets : mapping from str to sequence of pairs
-    """
 
-    forward: AnswerSampler
-    secrets: Mapping[str, Sequence[ContinuousPair]]
-
-    @property
-    def sampling(self) -> Sampling:
-        """Return how the laws are learned."""
-        return self.forward.network.sampling
-
-    @property
-    def dimension(self) -> int:
-        """Return how many numbers the answer has."""
-        return len(self.forward.form.rows)
-
-    @property
-    def rounding(self) -> float:
-        """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
-        return rounding_of(self.forward.form)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Return what must hold outside the library."""
-        return (WHOLE_TABLES, INDEPENDENT_COLUMNS) if self.forward.independent else (WHOLE_TABLES,)
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """Return the pairs that are no constraint because a secret has probability zero."""
-        return tuple(
-            f"{name}: {pair}, a secret has probability zero"
-            for name, pairs in self.secrets.items()
-            for pair in pairs
-            if isinstance(pair, IntervalPair) and not self._possible(name, pair)
-        )
-
-    def constraints(self) -> tuple[Constraint, ...]:
-        """Return one constraint per protected attribute; the first call draws."""
-        return self._constraints
-
-    @cached_property
-    def _constraints(self) -> tuple[Constraint, ...]:
-        found: list[Constraint] = []
-        for name, pairs in self.secrets.items():
-            for model, forward in enumerate(self.samplers):
-                laws = self._pairs(forward, name, pairs)
-                if isinstance(laws, Refusal) or laws:
-                    found.append(Constraint(protected=name, model=model, record=None, pairs=laws))
-        return tuple(found)
-
-    @cached_property
-    def samplers(self) -> tuple[AnswerSampler, ...]:
-        """Return what draws the answers under each model."""
-        drawn = self.forward.network.drawn
-        if drawn is None or drawn.reading == "belief":
-            return (self.forward,)
-        return tuple(replace(self.forward, row=k) for k in range(drawn.draws))
-
-    def _pairs(
-        self, forward: AnswerSampler, name: str, pairs: Sequence[ContinuousPair]
-    ) -> tuple[LawPair, ...] | Refusal:
-        chosen = [pair for pair in pairs if isinstance(pair, IntervalPair)]
-        if len(chosen) < len(pairs):
-            return NO_DISTANCE
-        chosen = [pair for pair in chosen if self._possible(name, pair)]
-        sides = list(dict.fromkeys(side for pair in chosen for side in (pair.first, pair.second)))
-        sizes = {side: effective_of(forward, name, side) for side in sides}
-        refusal = sizes_refusal(forward, name, sizes)
-        if refusal is not None:
-            return refusal
-        try:
-            drawn = forward.answers(name, sides) if sides else {}
-        except BnprivError as error:
-            return Refusal.of(error)
-        return tuple(self._pair(pair, drawn, sizes) for pair in chosen)
-
-    def _pair(
-        self, pair: IntervalPair, drawn: Mapping[Interval, Draws], sizes: Mapping[Interval, float | None]
-    ) -> LawPair:
-        known = self.sampling
-        least = [size for side in (pair.first, pair.second) if (size := sizes[side]) is not None]
-        laws = gathered(drawn[pair.first], drawn[pair.second], known.cells)
-        return LawPair(
-            pair=str(pair),
-            first=laws.first,
-            second=laws.second,
-            rounding=0.0,  # answers are drawn as the doubles that are released
-            kind="estimate" if known.confidence is None else "certified",
-            sampled=DrawFacts(
-                draws=known.draws,
-                confidence=known.confidence,
-                moved=laws.moved,
-                variance=laws.variance,
-                drift=laws.drift,
-                effective=min(least, default=None),
-            ),
-        )
-
-    def _possible(self, name: str, pair: IntervalPair) -> bool:
-        parameter = self.forward.network.parameters[name]
-        return all(_possible(parameter, side) for side in (pair.first, pair.second))
+def _pair_possible(parameter: Parameter, pair: IntervalPair) -> bool:
+    return all(_possible(parameter, side) for side in (pair.first, pair.second))
 
 
 def _possible(parameter: Parameter, side: Interval) -> bool:
@@ -163,17 +64,28 @@ def sampled_laws(
         refusal = draws_refusal(framework, network, query.columns) or confidence_refusal(network)
         if refusal is not None:
             return refusal
-        columns = sorted(query.columns)
-        evidence = SampledLaws(
-            forward=AnswerSampler(
-                network=network,
-                form=normal_form(query, framework.schema),
-                columns=tuple(name for name in columns if name in network.reading.columns),
-                independent={name: framework.column_laws[name][0] for name in columns if name in framework.independent},
-            ),
-            secrets={name: of_values(pairs) for name, pairs in framework.secrets.items()},
+        sampler = parameter_sampler(framework, network, query)
+        secrets = {network.parameters[name]: of_values(pairs) for name, pairs in framework.secrets.items()}
+        samplers = samplers_of(sampler)
+        asked = (
+            _of_parameter(each, parameter, pairs, model)
+            for parameter, pairs in secrets.items()
+            for model, each in enumerate(samplers)
         )
-        if len(evidence.dropped) == sum(map(len, evidence.secrets.values())):
+        evidence = SampledLaws(
+            form=sampler.form,
+            sampling=sampler.sampling,
+            asked=tuple(each for each in asked if each is not None),
+            drawn=network.drawn,
+            assumptions=(WHOLE_TABLES, INDEPENDENT_COLUMNS) if sampler.independent else (WHOLE_TABLES,),
+            dropped=tuple(
+                f"{parameter.name}: {pair}, a secret has probability zero"
+                for parameter, pairs in secrets.items()
+                for pair in pairs
+                if isinstance(pair, IntervalPair) and not _pair_possible(parameter, pair)
+            ),
+        )
+        if len(evidence.dropped) == sum(map(len, secrets.values())):
             return Refusal(
                 required="some pair of secrets must have positive probability",
                 found="none",
@@ -183,22 +95,34 @@ def sampled_laws(
     return known[query]
 
 
+def parameter_sampler(
+    framework: DistributionalAttributePrivacy, network: DensityNetwork, query: Query
+) -> AnswerSampler:
+    """Return what draws the answers to a query given a parameter."""
+    columns = sorted(query.columns)
+    return AnswerSampler(
+        network=network,
+        form=normal_form(query, framework.schema),
+        columns=tuple(name for name in columns if name in network.reading.columns),
+        independent={name: framework.column_laws[name][0] for name in columns if name in framework.independent},
+        sampling=network.sampling,
+    )
+
+
+def samplers_of(sampler: AnswerSampler) -> tuple[AnswerSampler, ...]:
+    """Return what draws the answers under each model: one for each draw of a posterior that is read as models."""
+    drawn = sampler.network.drawn
+    if drawn is None or drawn.reading == "belief":
+        return (sampler,)
+    return tuple(replace(sampler, row=k) for k in range(drawn.draws))
+
+
 def draws_refusal(
     framework: DistributionalAttributePrivacy, network: DensityNetwork, asked: frozenset[str]
 ) -> Refusal | None:
     """Return why columns cannot be drawn forward, or None if they can."""
-    drawn, independent = network.reading.columns, frozenset(framework.independent)
-    missing = sorted(asked.difference(drawn, independent))
-    if missing:
-        alone = [name for name in missing if name in network.attributes]
-        return Refusal(
-            required="draws need every queried column to be a column of the model, or declared independent",
-            found=listing(alone) + ", a parameter without a column" if alone else listing(missing),
-            remedy="Add to the model an observed variable, or a prediction, of that name, with one value per record.",
-        )
-    known = frozenset[str]() if network.drawn is None else network.drawn.parameters
-    loose = frozenset[str]().union(*(network.between(name, asked) for name in framework.secrets))
-    refusal = network.refusal(sorted(drivers(network, asked).union(framework.secrets)), known - loose)
+    independent = frozenset(framework.independent)
+    refusal = columns_refusal(network, framework.schema, asked, independent, framework.secrets)
     if refusal is not None:
         return refusal
     lawless = sorted(asked.intersection(independent).difference(framework.column_laws))
@@ -208,7 +132,32 @@ def draws_refusal(
             found=f"none for {listing(lawless)}",
             remedy="Pass laws={column: scipy.stats.norm(mean, sd)}.",
         )
-    named = [name for name in sorted(asked.intersection(drawn)) if _in_words(framework.schema, name)]
+    return None
+
+
+def columns_refusal(
+    network: DensityNetwork,
+    schema: Schema,
+    asked: frozenset[str],
+    independent: frozenset[str] = frozenset(),
+    protected: Iterable[str] = (),
+) -> Refusal | None:
+    """Return why a model does not draw columns as a table of the schema has them, or None if it does."""
+    drawn = network.reading.columns
+    missing = sorted(asked.difference(drawn, independent))
+    if missing:
+        alone = [name for name in missing if name in network.attributes]
+        return Refusal(
+            required="draws need every queried column to be a column of the model, or declared independent",
+            found=listing(alone) + ", a parameter without a column" if alone else listing(missing),
+            remedy="Add to the model an observed variable, or a prediction, of that name, with one value per record.",
+        )
+    known = frozenset[str]() if network.drawn is None else network.drawn.parameters
+    loose = frozenset[str]().union(*(network.between(name, asked) for name in protected))
+    refusal = network.refusal(sorted(drivers(network, asked).union(protected)), known - loose)
+    if refusal is not None:
+        return refusal
+    named = [name for name in sorted(asked.intersection(drawn)) if _in_words(schema, name)]
     if named:
         return Refusal(
             required="the columns of the model are drawn as numbers",

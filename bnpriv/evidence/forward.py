@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
-from bnpriv.laws import Draws
-from bnpriv.networks import DensityNetwork, Parameter, ParameterDraws
+from bnpriv.evidence.conditions import Condition, SecretSide, inside, side_words
+from bnpriv.laws import Atoms, Draws
+from bnpriv.networks import DensityNetwork, ParameterDraws, Sampling
 from bnpriv.networks.density import Given
 from bnpriv.networks.parameter_draws import RowNumbers, shuffled_rows
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm
-from bnpriv.secrets.values import Interval
 from bnpriv.tables.column_laws import ColumnLaw
 
-TRIED = 20_000
-"""Draws of a parameter alone, which tell how often a secret comes up."""
-
 LEAST_MET = 2
-"""In how many of them it must: a secret that is rarer than 1 in 10,000 takes too long."""
+"""In how many of the tried draws a secret must come up: one that is rarer takes too long."""
 
 MOST_NUMBERS_AT_ONCE = 2**23
 """Numbers in the tables that are held at once."""
@@ -32,11 +30,45 @@ MOST_NUMBERS_AT_ONCE = 2**23
 MOST_SAMPLED_NUMBERS = 2**36
 """Numbers in all tables that are drawn for one protected attribute."""
 
+FIRST_TRIAL = 2**32 - 1
+"""Where the seeds of tried draws start, counted down; those of kept ones are counted up from 0."""
+
+ROW_ORDER = 2**32 - 2
+"""Where the seed stands by which draws of a posterior are put in order."""
+
+DRAWN_ABOVE = 2**32 - 3
+"""Where the seeds stand of parameters that are drawn before the tables below them."""
+
+DrawsBySecret = dict[SecretSide | None, Draws]
+"""Draws of the answer for each of several secrets; under None those without a condition."""
+
+
+class AnswerSource(Protocol):
+    """Draws answers to one query, of whole tables."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """How many are drawn, and from which seed."""
+        ...
+
+    @property
+    def believed(self) -> ParameterDraws | None:
+        """The draws of a posterior whose law is that of the parameters; None if there are none."""
+        ...
+
+    def reseeded(self, draws: int, seed: int) -> AnswerSource:
+        """Return the same with so many draws from another seed."""
+        ...
+
+    def answers(self, condition: Condition | None, sides: Sequence[SecretSide | None]) -> DrawsBySecret:
+        """Return independent draws of the answer given each of several secrets; None for no condition."""
+        ...
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnswerSampler:
-    """Draws answers to one query.
+    """Draws answers from a model that is known by forward draws.
 
     Parameters
     ----------
@@ -47,55 +79,62 @@ class AnswerSampler:
         The queried columns that the network draws.
     independent : mapping from str to ColumnLaw
         The other queried columns.
+    sampling : Sampling
+    place : int
+        Which of several models it is, counted from 1, so that each has seeds of its own; 0 for the only one.
     row : int, optional
-        The draw of a posterior that fixes the other parameters; None where each draw counts as much as another, or
-        there are none.
+        The draw of a posterior that fixes the parameters that are not protected; None where each draw counts as much
+        as another, or there are none.
     """
 
     network: DensityNetwork
     form: NormalForm
     columns: tuple[str, ...]
     independent: Mapping[str, ColumnLaw]
+    sampling: Sampling
+    place: int = 0
     row: int | None = None
 
-    @property
-    def width(self) -> int:
-        """Return the numbers in one table."""
-        return self.form.schema.records * max(1, len(self.columns) + len(self.independent))
+    def reseeded(self, draws: int, seed: int) -> AnswerSampler:
+        """Return the same with so many draws from another seed."""
+        return replace(self, sampling=replace(self.sampling, draws=draws, seed=seed))
 
-    def answers(self, name: str, sides: Sequence[Interval]) -> dict[Interval, Draws]:
-        """Return independent draws of the answer given that a parameter is in each of several intervals.
+    def answers(self, condition: Condition | None, sides: Sequence[SecretSide | None]) -> DrawsBySecret:
+        """Return independent draws of the answer given each of several secrets.
 
         Parameters
         ----------
-        name : str
-            The parameter.
-        sides : sequence of Interval
-            Each with positive probability, or a single value where that can be set.
+        condition : Condition or None
+            What is secret; None for tables as they are drawn.
+        sides : sequence of secrets
+            Each with positive probability, or one that can be set; None for no condition.
 
         Returns
         -------
-        dict from Interval to Draws
-            The draws of disjoint intervals are independent of each other.
+        dict from secret to Draws
+            The draws of disjoint secrets are independent of each other.
 
         Raises
         ------
         RefusedError
-            If a single value cannot be conditioned on, or an interval is too rare.
+            If a secret is too rare, or has probability zero.
         NetworkError
             If the simulator refuses.
         """
-        parameter, fixed = self.network.parameters[name], self.fixed(name)
-        alone = self.network.settable(name, fixed)
-        single = [side for side in sides if side.low == side.high and alone]
-        kept = [side for side in sides if side not in single]
-        for side in kept:
-            if side.low == side.high and parameter.states is None:
-                raise _not_conditioned(parameter, side)
-        if self.believed is not None and name in self.believed.values:
-            return {side: self._believed(name, side) for side in kept}
-        found = {side: self._set(name, side) for side in single}
-        return {**found, **self._kept(name, kept)} if kept else found
+        if condition is None:
+            return dict.fromkeys(sides, self._whole())
+        chosen = [side for side in sides if side is not None]
+        fixed = self.fixed(condition.parameters)
+        settings = {side: condition.settings(side, lambda name: self.network.settable(name, fixed)) for side in chosen}
+        given = {side: known for side, known in settings.items() if known is not None}
+        drawn: DrawsBySecret = {side: self._set(condition, known) for side, known in given.items()}
+        kept = [side for side in chosen if side not in given]
+        if self.believed is not None and self.believed.values.keys() & set(condition.parameters):
+            return {**drawn, **{side: self._believed(condition, side) for side in kept}}
+        if self.row is not None and condition.parameters and kept:
+            rarest = self._shares(condition, kept)
+            return {**drawn, **{side: self._below(condition, side, rarest) for side in kept}}
+        return {**drawn, **self._kept(condition, kept)} if kept else drawn
 
     @property
     def believed(self) -> ParameterDraws | None:
@@ -103,26 +142,58 @@ class AnswerSampler:
         drawn = self.network.drawn
         return drawn if drawn is not None and drawn.reading == "belief" else None
 
-    def fixed(self, name: str) -> frozenset[str]:
-        """Return the parameters that a draw of a posterior fixes where one is protected; none without such draws."""
+    def fixed(self, protected: Iterable[str]) -> frozenset[str]:
+        """Return the parameters that a draw of a posterior fixes where some are protected; none without such draws."""
         if self.network.drawn is None or self.row is None:
             return frozenset()
-        return self.network.drawn.fixed(self.network.between(name, frozenset(self.columns)))
+        return self.network.drawn.fixed(self._loose(protected))
 
-    def _believed(self, name: str, side: Interval) -> Draws:
+    def _loose(self, protected: Iterable[str]) -> frozenset[str]:
+        """Return protected parameters and those between them and the columns."""
+        between = (self.network.between(name, frozenset(self.columns)) for name in protected)
+        return frozenset(name for names in between for name in names)
+
+    def _whole(self) -> Draws:
+        """Draw tables without a condition."""
+        self._check_work(1.0, self._width(None))
+        rows = None
+        if self.believed is not None:
+            every = np.arange(self.believed.draws)
+            rows = shuffled_rows(every, self.sampling.draws, np.random.default_rng(self._seed((ROW_ORDER,))))
+        return self._tables((), {}, (), rows)
+
+    def _believed(self, condition: Condition, side: SecretSide) -> Draws:
         """Draw tables given those draws of a posterior in which a parameter is inside."""
-        self._check_work(1.0)
+        self._check_work(1.0, self._width(None))
         assert self.believed is not None
-        rows = self.believed.inside(name, side.low, side.high)
-        path = (*_words(name), *_words(repr(side)))
-        order = shuffled_rows(rows, self.network.sampling.draws, np.random.default_rng(self._seed((*path, 2**32 - 2))))
+        rows = np.flatnonzero(inside(side, condition.values(self.believed.values)))
+        path = (*_words(condition.name), *_words(repr(side)))
+        order = shuffled_rows(rows, self.sampling.draws, np.random.default_rng(self._seed((*path, ROW_ORDER))))
         return self._tables(path, {}, (), order)
 
-    def _set(self, name: str, side: Interval) -> Draws:
-        """Draw with the parameter set, which is to condition on it where nothing that varies is above it."""
-        self._check_work(1.0)
-        path = (*_words(name), *_words(f"{side.low!r}"))
-        return self._tables(path, {name: side.low}, (name,))
+    def _set(self, condition: Condition, given: Mapping[str, float]) -> Draws:
+        """Draw with parameters set, which is to condition on them where nothing that varies is above them."""
+        self._check_work(1.0, self._width(None))
+        path = (*_words(condition.name), *_words(f"{next(iter(given.values()))!r}"))
+        return self._tables(path, given, condition.parameters)
+
+    def _below(self, condition: Condition, side: SecretSide, share: float) -> Draws:
+        """Draw a parameter and what lies above it until it is inside often enough, and then tables below these."""
+        assert self.network.drawn is not None
+        self._check_work(1.0, self._width(None))
+        wanted, path = self.sampling.draws, (*_words(condition.name), *_words(repr(side)))
+        above = self.network.graph.ancestral(condition.parameters) - self.fixed(condition.parameters)
+        names = tuple(sorted(self.network.drawn.whole(above)))
+        kept: list[Mapping[str, NDArray[np.float64]]] = []
+        have = 0
+        while have < wanted:
+            count = min(MOST_NUMBERS_AT_ONCE // len(names), math.ceil(1.05 * (wanted - have) / share) + 16)
+            drawn = self._drawn(names, count, (*path, len(kept), DRAWN_ABOVE), {}, condition.parameters)
+            met = inside(side, condition.values(drawn))
+            kept.append({each: drawn[each][met] for each in names})
+            have += int(met.sum())
+        values = {each: np.concatenate([part[each] for part in kept])[:wanted] for each in names}
+        return self._tables(path, values, condition.parameters)
 
     def _tables(
         self,
@@ -133,70 +204,67 @@ class AnswerSampler:
     ) -> Draws:
         """Draw all tables of one secret, with parameters set, or taken from given draws of a posterior."""
         batches: list[NDArray[np.float64]] = []
-        wanted, done = self.network.sampling.draws, 0
+        wanted, done = self.sampling.draws, 0
         while done < wanted:
-            count = min(wanted - done, max(1, MOST_NUMBERS_AT_ONCE // self.width))
+            count = min(wanted - done, max(1, MOST_NUMBERS_AT_ONCE // self._width(None)))
             taken = None if rows is None else rows[done : done + count]
             own = {each: _part(value, done, count) for each, value in given.items()}
-            batches.append(self._batch((), count, (*path, len(batches)), own, protected, taken)[1])
+            place = (*path, len(batches))
+            drawn = self._drawn(self.columns, count, place, own, protected, taken)
+            batches.append(self._answers(drawn, count, place))
             done += count
-        return Draws(np.concatenate(batches), seed=self.network.sampling.seed)
+        return Draws(np.concatenate(batches), seed=self.sampling.seed)
 
-    def _kept(self, name: str, sides: Sequence[Interval]) -> dict[Interval, Draws]:
-        """Draw from the model as it is and keep the tables whose parameter is inside."""
-        rarest = self._shares(name, sides)
-        if self.row is not None:
-            return {side: self._below(name, side, rarest) for side in sides}
-        self._check_work(rarest)
-        wanted, path = self.network.sampling.draws, _words(name)
-        kept: dict[Interval, list[NDArray[np.float64]]] = {side: [] for side in sides}
-        have = dict.fromkeys(sides, 0)
+    def _kept(self, condition: Condition, sides: Sequence[SecretSide]) -> dict[SecretSide, Draws]:
+        """Draw from the model as it is and keep the tables for which the secret is true."""
+        rarest = self._shares(condition, sides)
+        width = self._width(condition)
+        self._check_work(rarest, width)
+        wanted, path = self.sampling.draws, _words(condition.name)
+        kept: dict[SecretSide, list[NDArray[np.float64]]] = {side: [] for side in sides}
+        have, tables = dict.fromkeys(sides, 0), 0
+        names = tuple(dict.fromkeys((*condition.parameters, *condition.columns, *self.columns)))
         number = 0
         while min(have.values()) < wanted:
             needed = math.ceil(1.05 * (wanted - min(have.values())) / rarest) + 16
-            count = min(needed, max(1, MOST_NUMBERS_AT_ONCE // self.width))
-            drawn, batch = self._batch((name,), count, (*path, number), {}, (name,))
+            count = min(needed, max(1, MOST_NUMBERS_AT_ONCE // width))
+            drawn = self._drawn(names, count, (*path, number), {}, condition.parameters)
+            batch, values = self._answers(drawn, count, (*path, number)), condition.values(drawn)
             for side in sides:
-                inside = (drawn[name] >= side.low) & (drawn[name] <= side.high)
-                kept[side].append(batch[inside])
-                have[side] += int(inside.sum())
-            number += 1
-        seed = self.network.sampling.seed
-        return {side: Draws(np.concatenate(parts)[:wanted], seed=seed) for side, parts in kept.items()}
+                met = inside(side, values)
+                kept[side].append(batch[met])
+                have[side] += int(met.sum())
+            tables, number = tables + count, number + 1
+        seed = self.sampling.seed
+        return {
+            side: Draws(np.concatenate(parts)[:wanted], seed=seed, share=have[side] / tables)
+            for side, parts in kept.items()
+        }
 
-    def _below(self, name: str, side: Interval, share: float) -> Draws:
-        """Draw a parameter and what lies above it until it is inside often enough, and then tables below these."""
-        assert self.network.drawn is not None
-        self._check_work(1.0)
-        wanted, path = self.network.sampling.draws, (*_words(name), *_words(repr(side)))
-        above = self.network.graph.ancestral((name,)) - self.fixed(name)
-        names = tuple(sorted(self.network.drawn.whole(above)))
-        kept: list[Mapping[str, NDArray[np.float64]]] = []
-        have = 0
-        while have < wanted:
-            count = min(MOST_NUMBERS_AT_ONCE // len(names), math.ceil(1.05 * (wanted - have) / share) + 16)
-            drawn = self._drawn(names, count, self._seed((*path, len(kept), 2**32 - 3)), {}, (name,))
-            inside = (drawn[name] >= side.low) & (drawn[name] <= side.high)
-            kept.append({each: drawn[each][inside] for each in names})
-            have += int(inside.sum())
-        values = {each: np.concatenate([part[each] for part in kept])[:wanted] for each in names}
-        return self._tables(path, values, (name,))
-
-    def _shares(self, name: str, sides: Sequence[Interval]) -> float:
-        """Return how often the rarest of the intervals comes up."""
-        seed = self._seed((*_words(name), 2**32 - 1))
-        values = self._drawn((name,), TRIED, seed, {}, (name,))[name]
-        met = {side: int(np.count_nonzero((values >= side.low) & (values <= side.high))) for side in sides}
+    def _shares(self, condition: Condition, sides: Sequence[SecretSide]) -> float:
+        """Return how often the rarest of the secrets comes up."""
+        tried = condition.tried(self.form.schema.records)
+        values = np.concatenate(list(self._tried(condition, tried)))
+        met = {side: int(np.count_nonzero(inside(side, values))) for side in sides}
         rarest = min(sides, key=lambda side: met[side])
         if met[rarest] < LEAST_MET:
+            what = "tables" if condition.columns else "draws of its parameter"
             raise RefusedError(
-                f"a secret must come up in at least {LEAST_MET} of {TRIED:,} draws of its parameter",
-                found=f"{name} in {rarest} in {met[rarest]}",
+                f"a secret must come up in at least {LEAST_MET} of {tried:,} {what}",
+                found=f"{condition.name} in {side_words(rarest)} in {met[rarest]}",
                 remedy="Choose a wider or a more probable interval.",
             )
-        return met[rarest] / TRIED
+        return met[rarest] / tried
 
-    def _batch(
+    def _tried(self, condition: Condition, tried: int) -> Iterator[FloatArray]:
+        """Yield values of what is secret, from draws that are used for nothing else."""
+        names = (*condition.parameters, *condition.columns)
+        at_once = max(1, MOST_NUMBERS_AT_ONCE // (self.form.schema.records * len(condition.columns) or 1))
+        for k, start in enumerate(range(0, tried, at_once)):
+            path = (*_words(condition.name), FIRST_TRIAL - 8 * k)
+            yield condition.values(self._drawn(names, min(at_once, tried - start), path, {}, condition.parameters))
+
+    def _drawn(
         self,
         names: tuple[str, ...],
         count: int,
@@ -204,43 +272,42 @@ class AnswerSampler:
         given: Mapping[str, Given],
         protected: tuple[str, ...] = (),
         rows: RowNumbers | None = None,
-    ) -> tuple[Mapping[str, NDArray[np.float64]], NDArray[np.float64]]:
-        """Return draws of parameters, and of the answer, that belong together."""
-        records = self.form.schema.records
-        asked = (*names, *self.columns)
-        drawn: Mapping[str, NDArray[np.float64]] = {}
-        if asked:
-            drawn = self._drawn(asked, count, self._seed(path), given, protected, rows)
-        tables: dict[str, NDArray[Any]] = {name: drawn[name] for name in self.columns}
-        random = np.random.default_rng([self.network.sampling.seed, *path, 1])
-        for name, law in self.independent.items():
-            tables[name] = law.sample(count * records, random).reshape(count, records)
-        return drawn, answers(self.form, tables)
-
-    def _drawn(
-        self,
-        names: tuple[str, ...],
-        count: int,
-        seed: int,
-        given: Mapping[str, Given],
-        protected: tuple[str, ...] = (),
-        rows: RowNumbers | None = None,
     ) -> Mapping[str, NDArray[np.float64]]:
         """Return joint draws; of a posterior parameters are taken as this sampler reads it."""
+        if not names:
+            return {}
         loose = frozenset[str]()
         if self.row is not None:
-            rows = np.full(count, self.row)
-            loose = loose.union(*(self.network.between(name, frozenset(self.columns)) for name in protected))
-        records = self.form.schema.records
+            rows, loose = np.full(count, self.row), self._loose(protected)
+        records, seed = self.form.schema.records, self._seed(path)
         return self.network.simulate(names, count, seed=seed, given=given, records=records, rows=rows, loose=loose)
+
+    def _answers(
+        self, drawn: Mapping[str, NDArray[np.float64]], count: int, path: tuple[int, ...]
+    ) -> NDArray[np.float64]:
+        """Return the answers to drawn tables; independent columns are drawn here."""
+        records = self.form.schema.records
+        tables: dict[str, NDArray[Any]] = {name: drawn[name] for name in self.columns}
+        random = np.random.default_rng([self.sampling.seed, *self._path(path), 1])
+        for name, law in self.independent.items():
+            tables[name] = law.sample(count * records, random).reshape(count, records)
+        return answers(self.form, tables)
+
+    def _width(self, condition: Condition | None) -> int:
+        """Return the numbers in one table."""
+        read = {*self.columns, *self.independent, *(() if condition is None else condition.columns)}
+        return self.form.schema.records * max(1, len(read))
+
+    def _path(self, path: tuple[int, ...]) -> tuple[int, ...]:
+        return path if not self.place else (*_words("distribution"), self.place, *path)
 
     def _seed(self, path: tuple[int, ...]) -> int:
         """Return a seed of its own for every batch."""
-        state = np.random.SeedSequence([self.network.sampling.seed, *path]).generate_state(1, np.uint64)
+        state = np.random.SeedSequence([self.sampling.seed, *self._path(path)]).generate_state(1, np.uint64)
         return int(state[0] >> np.uint64(1))
 
-    def _check_work(self, share: float) -> None:
-        numbers = self.network.sampling.draws / share * self.width
+    def _check_work(self, share: float, width: int) -> None:
+        numbers = self.sampling.draws / share * width
         if numbers > MOST_SAMPLED_NUMBERS:
             raise RefusedError(
                 f"the tables that are drawn for one attribute may hold {MOST_SAMPLED_NUMBERS:.3g} numbers",
@@ -249,17 +316,41 @@ class AnswerSampler:
             )
 
 
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExactSampler:
+    """Draws answers from their exact law, where the other side of a pair is drawn.
+
+    Parameters
+    ----------
+    law : Atoms
+        Of the answer, one atom for each double that is released.
+    sampling : Sampling
+    place : int
+        Which of several distributions it is, counted from 1.
+    """
+
+    law: Atoms
+    sampling: Sampling
+    place: int
+
+    believed = None
+
+    def reseeded(self, draws: int, seed: int) -> ExactSampler:
+        """Return the same with so many draws from another seed."""
+        return replace(self, sampling=replace(self.sampling, draws=draws, seed=seed))
+
+    def answers(self, condition: Condition | None, sides: Sequence[SecretSide | None]) -> DrawsBySecret:
+        """Return independent draws of the answer; there is no condition."""
+        random = np.random.default_rng([self.sampling.seed, *_words("distribution"), self.place])
+        weights = self.law.probabilities / self.law.probabilities.sum()
+        places = random.choice(self.law.size, size=self.sampling.draws, p=weights)
+        return dict.fromkeys(sides, Draws(self.law.points[places], seed=self.sampling.seed))
+
+
 def _part(value: Given, start: int, count: int) -> Given:
     """Return the values that a parameter is set to in some of the draws."""
     return value[start : start + count] if isinstance(value, np.ndarray) else value
-
-
-def _not_conditioned(parameter: Parameter, side: Interval) -> RefusedError:
-    return RefusedError(
-        "a single value of a parameter that depends on others cannot be drawn exactly",
-        found=f"{parameter.name} = {side}",
-        remedy=f"Declare a narrow interval around it, such as bnpriv.intervals((({side}, ...), (...))).",
-    )
 
 
 def _words(text: str) -> tuple[int, ...]:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import cast, final
 
 from bnpriv.bound import weakest
 from bnpriv.errors import BnprivError, Refusal
+from bnpriv.evidence.believed import confidence_refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
+from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal
+from bnpriv.evidence.forward import AnswerSampler, AnswerSource, ExactSampler
+from bnpriv.evidence.properties import AS_UNKNOWN
+from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, SampledPair, SampledSide
 from bnpriv.evidence.sums import record_pair, released, rounding_of, too_large
 from bnpriv.frameworks import DistributionPrivacy
-from bnpriv.frameworks.pairs import DISTRIBUTION
+from bnpriv.frameworks.pairs import DISTRIBUTION, DistributionPair, draws_tables
 from bnpriv.laws import Atoms, Normal, WholeLaw, summed
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, Network, Sampling, forward_of
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import NormalForm, normal_form
+
+NETWORKS_NEED_A_QUERY = Refusal(required="networks need a query", found="none", remedy="Pass the query to be released.")
 
 
 @final
@@ -36,8 +43,10 @@ class GivenLaws:
         return self.found
 
 
-def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws | Refusal:
+def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws | SampledLaws | Refusal:
     """Return the laws, or why they cannot be computed."""
+    if framework.sampling is not None:
+        return _drawn(framework, query or framework.query, framework.sampling)
     if framework.of_records:
         return _of_records(framework, query or framework.query)
     if query is not None and query != framework.query and not isinstance(query, GivenAnswer):
@@ -69,19 +78,15 @@ def _label(framework: DistributionPrivacy, k: int) -> str:
 
 def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaws | Refusal:
     if query is None or isinstance(query, GivenAnswer):
-        return Refusal(required="record networks need a query", found="none", remedy="Pass the query to be released.")
+        return NETWORKS_NEED_A_QUERY
     form = normal_form(query, framework.schema)
     found: list[Constraint] = []
     for k, (first, second) in enumerate(framework.pairs):
         assert isinstance(first, DiscreteNetwork)
         assert isinstance(second, DiscreteNetwork)
-        missing = query.columns.difference(first.attributes, ()) | query.columns.difference(second.attributes)
-        if missing:
-            return Refusal(
-                required="every queried column must be a node of both record networks",
-                found=", ".join(sorted(missing)),
-                remedy="Add it to the networks.",
-            )
+        refusal = _missing(query, first, second)
+        if refusal is not None:
+            return refusal
         laws = [network_record_law(network, framework.schema, query) for network in (first, second)]
         label = _label(framework, k)
         record = record_pair(form, label, (laws[0], laws[1]), (framework.schema.records,), "exact")
@@ -90,14 +95,76 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
     return GivenLaws(tuple(found), len(form.rows), rounding_of(form), (RECORDS_FROM_MODEL,))
 
 
+def _missing(query: Query, *networks: DiscreteNetwork) -> Refusal | None:
+    missing = frozenset(name for network in networks for name in query.columns.difference(network.attributes))
+    if not missing:
+        return None
+    return Refusal(
+        required="every queried column must be a node of both record networks",
+        found=", ".join(sorted(missing)),
+        remedy="Add it to the networks.",
+    )
+
+
+def _drawn(framework: DistributionPrivacy, query: Query | None, sampling: Sampling) -> SampledLaws | Refusal:
+    """Return laws of which some are learned from draws of whole tables (docs/claims/conditional_draws.md)."""
+    if query is None or isinstance(query, GivenAnswer):
+        return NETWORKS_NEED_A_QUERY
+    (declared,) = framework.secrets.values()
+    form = normal_form(query, framework.schema)
+    known: dict[int, AnswerSource] = {}
+    asked: list[SampledConstraint] = []
+    for k, pair in enumerate(cast("Sequence[DistributionPair]", declared)):
+        for side, place in zip((pair.first, pair.second), pair.places, strict=True):
+            if place not in known:
+                found = _source(cast(Network, side), place, query, form, sampling)
+                if isinstance(found, Refusal):
+                    return found
+                known[place] = found
+        first, second = (SampledSide(sampler=known[place]) for place in pair.places)
+        drawn = SampledPair(pair=pair, label=_label(framework, k), first=first, second=second)
+        asked.append(SampledConstraint(protected=DISTRIBUTION, model=k, pairs=(drawn,)))
+    drawn = (source.believed for source in known.values())
+    return SampledLaws(
+        form=form,
+        sampling=sampling,
+        asked=tuple(asked),
+        assumptions=(WHOLE_TABLES, AS_UNKNOWN),
+        drawn=next((each for each in drawn if each is not None), None),
+    )
+
+
+def _source(network: Network, place: int, query: Query, form: NormalForm, sampling: Sampling) -> AnswerSource | Refusal:
+    """Return what draws answers from one distribution: whole tables, or the exact law of independent records."""
+    forward = forward_of(network) if draws_tables(network) else None
+    if forward is not None:
+        refusal = columns_refusal(forward, form.schema, query.columns) or confidence_refusal(forward)
+        columns = tuple(sorted(query.columns))
+        return refusal or AnswerSampler(
+            network=forward, form=form, columns=columns, independent={}, sampling=sampling, place=place
+        )
+    assert isinstance(network, DiscreteNetwork)
+    refusal = _missing(query, network)
+    if refusal is not None:
+        return refusal
+    law = _answer(network_record_law(network, form.schema, query), form)
+    return law if isinstance(law, Refusal) else ExactSampler(law=law, sampling=sampling, place=place)
+
+
 def _exact(label: str, sides: Sequence[WholeLaw], form: NormalForm) -> tuple[LawPair, ...] | Refusal:
+    first, second = (_answer(law, form) for law in sides)
+    if isinstance(first, Refusal):
+        return first
+    return second if isinstance(second, Refusal) else (LawPair(pair=label, first=first, second=second, rounding=0.0),)
+
+
+def _answer(law: WholeLaw, form: NormalForm) -> Atoms | Refusal:
+    """Return the law of the answer from that of what one record adds, or why it is not computed."""
     n = form.schema.records
-    for law in sides:
-        refusal = too_large([law], n)
-        if refusal is not None:
-            return refusal
+    refusal = too_large([law], n)
+    if refusal is not None:
+        return refusal
     try:
-        first, second = (released(form, summed((law, n))) for law in sides)
-        return (LawPair(pair=label, first=first, second=second, rounding=0.0),)
+        return released(form, summed((law, n)))
     except BnprivError as error:
         return Refusal.of(error)

@@ -13,6 +13,7 @@ from bnpriv.evidence.given_pairs import given_laws
 from bnpriv.evidence.normal import NormalLaws
 from bnpriv.evidence.normal_models import normal_parameter_laws, normal_record_laws
 from bnpriv.evidence.parameters import parameter_laws
+from bnpriv.evidence.properties import property_laws
 from bnpriv.evidence.weighted import WeightedLaws
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
@@ -94,6 +95,8 @@ def _secret_text(framework: object) -> str:
 def _(framework: DatasetAttributePrivacy, query: Query | None) -> Laws | Refusal:
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
+    if framework.forward is not None:
+        return _too_many(query, framework.schema) or property_laws(framework, framework.forward, query)
     return laws_of_records(framework.network, framework, query)
 
 

@@ -58,6 +58,8 @@ def _(framework: ValuePrivacy) -> Refusal | None:
 
 @impossibility.register
 def _(framework: DatasetAttributePrivacy) -> Refusal | None:
+    if framework.forward is not None:
+        return None  # draws do not tell what is impossible from what is rare
     for name, secret in framework.protect.items():
         try:
             varies = any(can_vary(framework, secret, model) for model in range(framework.models))

@@ -177,11 +177,12 @@ def subject_of(framework: Framework, query: Query | None) -> Subject:
 
 @subject_of.register
 def _(framework: DatasetAttributePrivacy, query: Query | None) -> Subject:
-    """A property of a table is told by what single records tell about the protected column."""
-    network = framework.network
+    """A property of a table is told by what single records tell about the protected column, if they are independent."""
+    network, drawn = framework.network, framework.forward is not None
     return Subject(
-        network=network,
-        secrets={name: usual_pairs(network, name) for name in framework.protect},
+        network=None if drawn else network,
+        secrets={} if drawn else {name: usual_pairs(network, name) for name in framework.protect},
+        without=WHOLE_TABLES_ALONE if drawn else None,
         protected=framework.protected_secrets,
         source=framework.source,
         framework=framework,
@@ -204,6 +205,8 @@ def _(framework: DistributionPrivacy, query: Query | None) -> Subject:
         without=NO_NETWORK,
         by_laws=True,
     )
+    if framework.sampling is not None:
+        return replace(bare, without=WHOLE_TABLES_ALONE)
     declared = framework.secrets[name]
     sides = {
         label: side for pair in declared for label, side in zip(pair.sides, (pair.first, pair.second), strict=True)
@@ -219,6 +222,11 @@ def _(framework: DistributionPrivacy, query: Query | None) -> Subject:
     return replace(bare, network=network, secrets={name: chosen.ordered(name, list(networks))}, without=None)
 
 
+WHOLE_TABLES_ALONE = Refusal(
+    required="what single columns tell needs independent records",
+    found="a model of whole tables, whose records tell about each other",
+    remedy="Ask for a plan: mechanisms compare laws of the answer, which are learned from drawn tables.",
+)
 NO_NETWORK = Refusal(
     required="what single columns tell needs a network of them",
     found="laws of an answer, which name no columns",

@@ -15,7 +15,7 @@ from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
-from bnpriv.networks import Network, require_discrete
+from bnpriv.networks import DensityNetwork, Network, forward_of, require_discrete
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
 from bnpriv.queries.builtin import Count, Proportion
@@ -37,15 +37,17 @@ class DatasetAttributePrivacy(HasCard):
 
     Parameters
     ----------
-    network : DiscreteNetwork or GaussianNetwork
+    network : DiscreteNetwork, GaussianNetwork or DensityNetwork
         How the columns of one record depend on each other, of level "records"; several models are the class Theta.
         A node's states are the values of its column, or bins of them with a law declared in `laws`; a node of a
-        GaussianNetwork is the column itself.
+        GaussianNetwork is the column itself. Or a model that draws whole tables, of parameters and the columns that
+        they drive, as `bnpriv.from_pymc` reads it: laws given the property are then learned from drawn tables.
     schema : Schema
         The columns of the table and the number of records.
     protect : mapping from str to Secret
         For every protected column the property that is hidden, and which values of it must not be told apart. Over a
-        GaussianNetwork a mean, total or linear, as the values are before they are clamped to their bounds.
+        GaussianNetwork a mean, total or linear, as the values are before they are clamped to their bounds. Over a
+        model that draws tables chosen pairs of intervals or values, as the table holds them: inside their bounds.
     source : str
         Where the model comes from; printed in every certificate. It must not be the data to be released.
     laws : mapping, optional
@@ -54,7 +56,7 @@ class DatasetAttributePrivacy(HasCard):
     Raises
     ------
     FrameworkError
-        If the network is not of level "records".
+        If the network is not of level "records", and draws no tables.
     NetworkError
         If it is given by intervals.
     SecretError
@@ -62,7 +64,8 @@ class DatasetAttributePrivacy(HasCard):
 
     Notes
     -----
-    Definition 3 of Zhang, Ohrimenko, Cummings, "Attribute Privacy" (FAccT 2022): records are independent draws.
+    Definition 3 of Zhang, Ohrimenko, Cummings, "Attribute Privacy" (FAccT 2022): records are independent draws. Of a
+    model that draws tables they are so given its parameters; docs/claims/conditional_draws.md.
 
     Examples
     --------
@@ -93,9 +96,10 @@ class DatasetAttributePrivacy(HasCard):
     def __post_init__(self) -> None:
         require_network(self.network)
         require_schema(self.schema)
-        if self.network.states:
+        if self.network.states and self.forward is None:
             require_discrete(self.network, self.notion)
-        require_level(self.network, "records", self.notion)
+        if self.forward is None:
+            require_level(self.network, "records", self.notion)
         checks.text("source", self.source, error=FrameworkError)
         if not isinstance(self.protect, Mapping) or not self.protect:
             raise SecretError(
@@ -105,7 +109,7 @@ class DatasetAttributePrivacy(HasCard):
             )
         object.__setattr__(self, "protect", ReadOnly(self.protect))
         for name, secret in self.protect.items():
-            _check_secret(name, secret, self.network, self.schema)
+            _check_secret(name, secret, self)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, ())
         object.__setattr__(self, "column_laws", laws)
 
@@ -122,8 +126,16 @@ class DatasetAttributePrivacy(HasCard):
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
         """Return what is protected of every protected column, in words."""
-        bounded = bool(self.network.states)
+        bounded = self.forward is not None or bool(self.network.states)
         return tuple(property_secret(secret, self.schema, bounded=bounded) for secret in self.protect.values())
+
+    @property
+    def forward(self) -> DensityNetwork | None:
+        """Return what draws whole tables, where the network is one of parameters and columns; None for one of records.
+
+        What single columns tell about a property is then not asked: records tell about each other by the parameters.
+        """
+        return None if self.network.level == "records" else forward_of(self.network)
 
     @property
     def models(self) -> int:
@@ -154,8 +166,10 @@ def _pairs(secret: Secret) -> tuple[Pair, ...]:
     return tuple(dict.fromkeys(way for pair in secret.pairs.chosen for way in (pair, pair.reverse)))
 
 
-def _check_secret(name: str, secret: Secret, network: Network, schema: Schema) -> None:
-    checks.member("a protected column", name, network.attributes, error=SecretError)
+def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy) -> None:
+    network, schema, forward = framework.network, framework.schema, framework.forward
+    known = network.attributes if forward is None else tuple(forward.reading.columns)
+    checks.member("a protected column", name, known, error=SecretError)
     checks.member("a protected column", name, schema.columns, error=SecretError)
     if not isinstance(secret, Secret) or secret.column != name:
         raise SecretError(
@@ -164,14 +178,32 @@ def _check_secret(name: str, secret: Secret, network: Network, schema: Schema) -
             remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
         )
     for column in sorted(secret.property.columns):
-        checks.member("a column of a secret", column, network.attributes, error=SecretError)
-    if not network.states:
+        checks.member("a column of a secret", column, known, error=SecretError)
+    if forward is not None:
+        _check_drawn(name, secret, schema)
+    elif not network.states:
         _check_normal(name, secret, schema)
     elif len(secret.property.columns) > 1:
         raise SecretError(
             f"the secret of {name!r} must be a property of that column alone",
             found=str(secret.property),
             remedy="A linear of several columns needs records with a joint normal law, a GaussianNetwork.",
+        )
+
+
+def _check_drawn(name: str, secret: Secret, schema: Schema) -> None:
+    """Refuse pairs that are not listed: draws are kept for each secret of a pair."""
+    normal_form(secret.property, schema)
+    if secret.pairs is None or isinstance(secret.pairs, Apart):
+        raise SecretError(
+            f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one",
+            found=str(secret),
+            remedy="Choose ranges that come up often enough, pairs=intervals(((30, 40), (50, 60))), or values, "
+            "pairs=pairs((40, 50)).",
+        )
+    if any(math.isinf(pair.farthest) for pair in _pairs(secret)):
+        raise SecretError(
+            "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
         )
 
 

@@ -14,7 +14,8 @@ from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.laws import Atoms, Normal
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks import DiscreteNetwork, Network, Sampling, forward_of
+from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, HasCard
@@ -24,7 +25,7 @@ from bnpriv.tables.schema import Categorical, Schema, require_schema
 DISTRIBUTION = "the distribution"
 """What is protected, as an attribute."""
 
-PairLaw = Atoms | Normal | DiscreteNetwork
+PairLaw = Atoms | Normal | Network
 
 NO_TABLE = Schema(records=1, columns={"answer": Categorical(["known by its laws alone"])})
 """Stands for the table where laws of an answer are declared without one."""
@@ -37,7 +38,7 @@ class DistributionPair:
 
     Parameters
     ----------
-    first, second : Atoms, Normal or DiscreteNetwork
+    first, second : Atoms, Normal or Network
     places : tuple of two int
         Which of the declared distributions they are, counted from 1.
     """
@@ -81,18 +82,20 @@ class DistributionPrivacy(HasCard):
     ----------
     pairs : sequence of (law, law) or (network, network)
         Either laws of one query's answer, or record networks (level "records", one model each), from which the law of
-        any query's answer follows.
+        any query's answer follows, or models that draw whole tables, as `bnpriv.from_pymc` reads them, from whose
+        draws it is learned; one side of a pair may be a record network, the other such a model.
     query : Query or str, optional
         The query whose answer the laws describe; without it the framework can be analysed, not released.
     schema : Schema, optional
-        Needed for record networks, and to release.
+        Needed for networks, and to release.
     source : str
         Where the distributions come from; printed in every certificate.
 
     Raises
     ------
     FrameworkError
-        If there is no pair, the two sides of a pair are not of one kind, or record networks come without a schema.
+        If there is no pair, the two sides of a pair are not both laws or both networks, networks come without a schema,
+        or models that draw tables do it in different ways.
 
     Notes
     -----
@@ -126,25 +129,32 @@ class DistributionPrivacy(HasCard):
             _check_pair(first, second)
         if len({_dimension(first) for first, _ in self.pairs}) > 1:
             raise FrameworkError(
-                "all pairs must be laws of one answer, or all must be record networks",
+                "all pairs must be laws of one answer, or all must be networks",
                 found="some of each, or several dimensions",
                 remedy="Declare a framework for each answer.",
             )
         if (self.of_records or self.query is not None) and self.schema is NO_TABLE:
             raise FrameworkError(
-                "record networks, and a query, need a schema",
+                "networks, and a query, need a schema",
                 found="none",
                 remedy="Pass schema=Schema(records=..., columns=...).",
             )
 
+        _check_sampling(self.pairs)
+
     @property
     def of_records(self) -> bool:
-        """Return whether the pairs are record networks rather than laws of an answer."""
+        """Return whether the pairs are networks, which tell how a table is drawn, rather than laws of an answer."""
         return _dimension(self.pairs[0][0]) is None
 
     @property
+    def sampling(self) -> Sampling | None:
+        """Return how laws of answers are learned, where some of the models draw whole tables; None where none does."""
+        return next(iter(_samplings(self.pairs)), None)
+
+    @property
     def dimension(self) -> int:
-        """Return how many numbers the declared laws are about; 1 for record networks."""
+        """Return how many numbers the declared laws are about; 1 for networks."""
         return _dimension(self.pairs[0][0]) or 1
 
     @property
@@ -210,8 +220,8 @@ class DistributionPrivacy(HasCard):
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""
         sides = [side for pair in self.pairs for side in pair]
-        networks = [side for side in sides if isinstance(side, DiscreteNetwork)]
-        laws = [_facts(side) for side in sides if not isinstance(side, DiscreteNetwork)]
+        networks = [side for side in sides if not isinstance(side, (Atoms, Normal))]
+        laws = [_facts(side) for side in sides if isinstance(side, (Atoms, Normal))]
         return fingerprint((self.notion, self.source, str(self.query), self.schema, laws), networks)
 
     def __hash__(self) -> int:
@@ -232,9 +242,7 @@ def _sides(pairs: object) -> tuple[tuple[PairLaw, PairLaw], ...]:
 
 
 def _identity(side: PairLaw) -> str:
-    if isinstance(side, DiscreteNetwork):
-        return fingerprint((), (side,))
-    return repr(_facts(side))
+    return repr(_facts(side)) if isinstance(side, (Atoms, Normal)) else fingerprint((), (side,))
 
 
 def _facts(law: Atoms | Normal) -> object:
@@ -244,30 +252,50 @@ def _facts(law: Atoms | Normal) -> object:
 
 
 def _dimension(side: PairLaw) -> int | None:
-    return None if isinstance(side, DiscreteNetwork) else side.dimension
+    return side.dimension if isinstance(side, (Atoms, Normal)) else None
 
 
 def _check_pair(first: PairLaw, second: PairLaw) -> None:
-    alike = type(first) is type(second) and isinstance(first, (Atoms, Normal, DiscreteNetwork))
-    if not alike:
+    networks = [side for side in (first, second) if not isinstance(side, (Atoms, Normal))]
+    if len(networks) == 1 or (not networks and type(first) is not type(second)):
         raise FrameworkError(
             "the two sides of a pair must both be Atoms, both Normal, or both networks",
             found=f"{type(first).__name__} and {type(second).__name__}",
-            remedy="Give two laws of one query's answer, or two networks of one record.",
+            remedy="Give two laws of one query's answer, or two networks.",
         )
-    networks = [side for side in (first, second) if isinstance(side, DiscreteNetwork)]
-    if networks:
-        for network in networks:
-            if network.level != "records" or network.models != 1:
-                raise FrameworkError(
-                    "a distribution is a network of level 'records' with one model",
-                    found=f"level {network.level!r} with {network.models} models",
-                    remedy="Give one pair per model.",
-                )
-        return
+    for network in networks:
+        require_network(network)
+        is_record = isinstance(network, DiscreteNetwork) and network.level == "records"
+        if network.models != 1 or not (is_record or draws_tables(network)):
+            raise FrameworkError(
+                "a distribution is a network of level 'records' with one model, or a model that draws tables",
+                found=f"level {network.level!r} with {network.models} models",
+                remedy="Give one pair per model; PyMC models with columns are read by bnpriv.from_pymc.",
+            )
     if _dimension(first) != _dimension(second):
         raise FrameworkError(
             "the two laws of a pair must have one dimension",
             found=f"{_dimension(first)} and {_dimension(second)}",
             remedy="Give laws of one query's answer.",
+        )
+
+
+def draws_tables(side: PairLaw) -> bool:
+    """Return whether a side is a model of parameters and columns that draws whole tables."""
+    return not isinstance(side, (Atoms, Normal)) and side.level == "parameters" and forward_of(side) is not None
+
+
+def _samplings(pairs: Iterable[tuple[PairLaw, PairLaw]]) -> list[Sampling]:
+    """Return the different ways in which models draw tables."""
+    drawn = (forward_of(side) for pair in pairs for side in pair if draws_tables(side))
+    return list(dict.fromkeys(each.sampling for each in drawn if each is not None))
+
+
+def _check_sampling(pairs: Iterable[tuple[PairLaw, PairLaw]]) -> None:
+    found = _samplings(pairs)
+    if len(found) > 1:
+        raise FrameworkError(
+            "all models that draw tables must do it in the same way",
+            found=" and ".join(str(each) for each in found[:2]),
+            remedy="Give all of them the same with_sampling(draws=..., seed=..., confidence=...).",
         )

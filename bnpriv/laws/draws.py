@@ -27,6 +27,8 @@ class Draws:
         In the unit of the answer.
     seed : int
         Where they came from.
+    share : float
+        Which share of all draws they are; below 1 where only those with a secret were kept.
 
     Raises
     ------
@@ -43,8 +45,9 @@ class Draws:
 
     values: FloatArray
     seed: int
+    share: float
 
-    def __init__(self, values: ArrayLike, *, seed: int) -> None:
+    def __init__(self, values: ArrayLike, *, seed: int, share: float = 1.0) -> None:
         found = numbers("draws", values) + 0.0  # a copy, and -0.0 becomes 0.0
         if found.ndim not in (1, 2) or found.size == 0:
             raise refused("draws must have shape (N,) or (N, d)", f"shape {found.shape}", "Pass at least one draw.")
@@ -53,6 +56,7 @@ class Draws:
         found.flags.writeable = False
         object.__setattr__(self, "values", found)
         object.__setattr__(self, "seed", checks.whole("seed", seed, least=0, error=LawError))
+        object.__setattr__(self, "share", share)
 
     @property
     def size(self) -> int:

@@ -160,7 +160,7 @@ class AttributeGaussianMechanism(Mechanism):
         if isinstance(framework, DistributionPrivacy):
             return any(isinstance(law, Normal) for pair in framework.pairs for law in pair)
         if isinstance(framework, DatasetAttributePrivacy):
-            return not framework.network.states
+            return framework.forward is None and not framework.network.states
         if isinstance(framework, DistributionalAttributePrivacy):
             return bool(centred(framework.network) and framework.column_laws)
         return False

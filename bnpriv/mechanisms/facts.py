@@ -15,7 +15,8 @@ from bnpriv.frameworks import (
     Framework,
     ValuePrivacy,
 )
-from bnpriv.laws import Atoms, Normal
+from bnpriv.frameworks.pairs import PairLaw
+from bnpriv.laws import Atoms
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Indicator, Query
 from bnpriv.queries.custom import Custom
@@ -32,6 +33,8 @@ from bnpriv.tables.schema import Categorical, Column, Real, Schema
 
 MOST_STORED_NUMBERS = 2**13
 """Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""
+
+DRAWN = "not covered: laws that are learned from draws"
 
 
 def query_facts(query: Query, schema: Schema) -> Json:
@@ -63,9 +66,13 @@ def model_facts(framework: Framework, query: Query) -> Json:
 
 
 def _declared(framework: Framework, query: Query, names: frozenset[str]) -> Json:
+    if isinstance(framework, DistributionPrivacy) and framework.sampling is not None:
+        return {"left_out": DRAWN}
     if isinstance(framework, DistributionPrivacy):
         return {"sides": [_side(side, query) for pair in framework.pairs for side in pair]}
     network = framework.model if isinstance(framework, ValuePrivacy) else framework.network
+    if isinstance(framework, DatasetAttributePrivacy) and framework.forward is not None:
+        return {"left_out": DRAWN}
     if not isinstance(network, DiscreteNetwork):
         return {"left_out": f"not covered: a {type(network).__name__}"}
     if isinstance(framework, DatasetAttributePrivacy) and any(
@@ -156,10 +163,10 @@ def _law(law: ColumnLaw) -> Json:
     return {"left_out": f"not covered: a law of the family {law.name}"}
 
 
-def _side(side: Atoms | Normal | DiscreteNetwork, query: Query) -> Json:
+def _side(side: PairLaw, query: Query) -> Json:
     if isinstance(side, DiscreteNetwork):
         return {"network": _network(side, query.columns)}
-    if isinstance(side, Normal):
+    if not isinstance(side, Atoms):
         return {"left_out": "not covered: a normal law"}
     if side.points.size > MOST_STORED_NUMBERS:
         return {"size": int(side.points.size)}

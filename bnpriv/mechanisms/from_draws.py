@@ -12,7 +12,7 @@ from bnpriv.laws.draws import draws_needed, missed
 from bnpriv.networks import ParameterDraws, Sampling
 from bnpriv.networks.density import MOST_DRAWS
 from bnpriv.render import number_text
-from bnpriv.render.text import full_text, rough_text
+from bnpriv.render.text import full_text, percent_text, rough_text
 
 CALIBRATIONS = 3
 """Calibrations of one question that share draws: TightMechanism with two laws of noise, and WassersteinMechanism.
@@ -93,7 +93,7 @@ def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal
 def _found(error: float, evidence: Laws) -> str:
     plain = plain_laws(evidence)
     assert isinstance(plain, SampledLaws)
-    records = plain.forward.form.schema.records
+    records = plain.form.schema.records
     above = (
         f", which passes one over the number of records, {number_text(1 / records)}, too"
         if error >= 1 / records
@@ -111,6 +111,17 @@ def _more_draws(needed: int) -> str:
     return f"Take at least {needed:,} draws, better four times as many: network.with_sampling(draws=...). {instead}"
 
 
+def _waited(evidence: Laws) -> str:
+    """Return how rare the rarest secret is among draws of which those with the secret were kept."""
+    listed = [pair for each in evidence.constraints() if not isinstance(each.pairs, Refusal) for pair in each.pairs]
+    met = {pair.pair: pair.sampled.share for pair in listed if pair.sampled is not None}
+    rarest = min(met, key=lambda name: met[name], default="")
+    if not met or met[rarest] == 1:
+        return ""
+    often = percent_text(met[rarest])
+    return f"; tables were drawn until so many had each secret, the rarer one of {rarest} came up in {often} of them"
+
+
 def _posterior_of(evidence: Laws) -> tuple[ParameterDraws | None, float]:
     """Return the draws of a posterior that laws rest on, and what those in the rarest secret are worth."""
     plain = plain_laws(evidence)
@@ -118,7 +129,7 @@ def _posterior_of(evidence: Laws) -> tuple[ParameterDraws | None, float]:
         return None, math.inf
     pairs = [pair for each in plain.constraints() if not isinstance(each.pairs, Refusal) for pair in each.pairs]
     known = [each for pair in pairs if pair.sampled is not None and (each := pair.sampled.effective) is not None]
-    return plain.forward.network.drawn, min(known, default=math.inf)
+    return plain.drawn, min(known, default=math.inf)
 
 
 def draws_notes(evidence: Laws) -> tuple[str, ...]:
@@ -128,7 +139,7 @@ def draws_notes(evidence: Laws) -> tuple[str, ...]:
         return ()
     how = (
         f"The laws of the answer were learned from {sampling.draws:,} independent draws under each secret "
-        f"(seed {sampling.seed}; at most {sampling.cells:,} values are told apart)."
+        f"(seed {sampling.seed}; at most {sampling.cells:,} values are told apart){_waited(evidence)}."
     )
     drawn, effective = _posterior_of(evidence)
     if drawn is not None and drawn.reading == "belief":

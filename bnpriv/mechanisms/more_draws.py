@@ -146,7 +146,7 @@ def draws_advice(
         return None
     search = _Search(found[0], found[0].pairs, epsilon, evidence.rounding)
     asked = search.step(delta, plain.sampling.draws, plain.sampling.confidence)
-    steps = tuple(_gains(asked, search.steps(plain, plain.forward.form.schema.records, delta)))
+    steps = tuple(_gains(asked, search.steps(plain, plain.form.schema.records, delta)))
     posterior = _posterior_text(plain, search.pairs, steps)
     return DrawsAdvice(asked=asked, steps=steps, spread=search.spread(asked), posterior=posterior)
 
@@ -187,7 +187,7 @@ class _Search:
 
     def steps(self, evidence: SampledLaws, records: int, delta: float) -> Iterator[DrawsStep]:
         """Yield estimates with other deltas, and guarantees with a confidence, where draws can carry one."""
-        drawn, known = evidence.forward.network.drawn, evidence.sampling
+        drawn, known = evidence.drawn, evidence.sampling
         top = math.ceil(math.log10(1 / records)) - 1
         deltas = sorted(
             {10.0**power for power in range(top - DECADES + 1, top + 1)} | ({delta} if delta > 0 else set())
@@ -231,7 +231,7 @@ def _again(pair: LawPair, random: np.random.Generator) -> LawPair:
 
 def _posterior_text(evidence: SampledLaws, pairs: Sequence[LawPair], steps: Sequence[DrawsStep]) -> str:
     """Return how many draws of the posterior it takes for what there is, and for the steps with a confidence."""
-    drawn = evidence.forward.network.drawn
+    drawn = evidence.drawn
     facts = [pair.sampled for pair in pairs if pair.sampled is not None]
     sizes = [fact.effective for fact in facts if fact.effective is not None]
     if drawn is None or not sizes:

@@ -5,6 +5,7 @@ from bnpriv.networks.chain import MarkovChain
 from bnpriv.networks.density import DensityNetwork, Parameter, Sampling
 from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.exact import from_weights, require_discrete
+from bnpriv.networks.forward import forward_of
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.learning.groups import parameters_by_group
@@ -31,6 +32,7 @@ __all__ = [
     "Sampling",
     "State",
     "drivers",
+    "forward_of",
     "from_weights",
     "model_class",
     "parameters_by_group",

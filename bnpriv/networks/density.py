@@ -332,3 +332,22 @@ class DensityNetwork(NetworkMethods):
 
     def __repr__(self) -> str:
         return f"DensityNetwork(parameters={len(self.parameters)}, edges={len(self.graph.edges)})"
+
+
+def resampled(
+    forward: DensityNetwork | None, draws: int, seed: int, confidence: float | None, cells: int
+) -> DensityNetwork:
+    """Return what draws tables from a network, with another way to learn laws from draws.
+
+    Raises
+    ------
+    NetworkError
+        If there is no way to draw from it, or a number is out of range.
+    """
+    if forward is None:
+        raise NetworkError(
+            "drawing needs the laws of columns",
+            found="a network of parameters alone",
+            remedy="Read a model with columns by from_pymc.",
+        )
+    return forward.with_sampling(draws=draws, seed=seed, confidence=confidence, cells=cells)

@@ -16,6 +16,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks.base import Level, columns_identity, level_of
 from bnpriv.networks.declared import FEW_DECIMALS, DeclaredTables, declared_tables
+from bnpriv.networks.density import DensityNetwork, Sampling, resampled
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.finite import FiniteMethods
 from bnpriv.networks.graph import Graph, Parents
@@ -51,6 +52,8 @@ class DiscreteNetwork(FiniteMethods):
         Where the models were drawn from, if they are draws of a posterior.
     reading : Reading, optional
         How the model was read from another library, and what drives the columns that are no attribute.
+    forward : DensityNetwork, optional
+        The same model by forward draws of whole tables, where columns are driven by the attributes.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class DiscreteNetwork(FiniteMethods):
     models: int
     posterior_draws: Posterior | None = None
     reading: Reading = NOTHING_READ
+    forward: DensityNetwork | None = field(default=None, repr=False)
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -271,7 +275,26 @@ class DiscreteNetwork(FiniteMethods):
             parts.append(repr((table.axes, table.values.shape, self.states[name])).encode())
             parts.append(table.values.tobytes())
         parts.append(b"" if self.posterior_draws is None else repr(self.posterior_draws).encode())
+        if self.forward is not None and self.forward.sampling != Sampling():
+            parts.append(repr(self.forward.sampling).encode())
         return b"".join(parts)
+
+    def with_sampling(
+        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 200
+    ) -> DiscreteNetwork:
+        """Return the same network with another way to learn the law of an answer from draws of whole tables.
+
+        Parameters
+        ----------
+        draws, seed, confidence, cells
+            As in `DensityNetwork.with_sampling`.
+
+        Raises
+        ------
+        NetworkError
+            If there is no way to draw from it, or a number is out of range.
+        """
+        return replace(self, forward=resampled(self.forward, draws, seed, confidence, cells))
 
     def __repr__(self) -> str:
         return (

@@ -14,7 +14,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listed, listing, subset, text, type_text
 from bnpriv.errors import NetworkError
 from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity, level_of
-from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.density import DensityNetwork, resampled
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
@@ -232,13 +232,7 @@ class GaussianNetwork(NetworkMethods):
         NetworkError
             If there is no way to draw from it, or a number is out of range.
         """
-        if self.forward is None:
-            raise NetworkError(
-                "drawing needs the laws of columns",
-                found="a network of parameters alone",
-                remedy="Read a model with columns by from_pymc.",
-            )
-        forward = self.forward.with_sampling(draws=draws, seed=seed, confidence=confidence, cells=cells)
+        forward = resampled(self.forward, draws, seed, confidence, cells)
         return self.read_as(self.reading, self.posterior_draws, forward)
 
     @property

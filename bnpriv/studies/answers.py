@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, SecretError, SizeError
-from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.records import record_law, state_cells
+from bnpriv.evidence.sampled import SampledSide
 from bnpriv.influence.elimination import joint_law
 from bnpriv.laws import Atoms, Normal, WholeLaw
 from bnpriv.laws.base import log_sum
@@ -23,7 +23,6 @@ from bnpriv.networks.factors import LogTable, sum_out
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
-from bnpriv.secrets.values import Interval
 from bnpriv.studies.records import draw_chain, state_values
 from bnpriv.tables.schema import Schema
 
@@ -146,17 +145,14 @@ class OfLaw:
 @final
 @dataclass(frozen=True, eq=False)
 class OfForward:
-    """Answers of a model that is known by forward draws, given that a parameter is in an interval."""
+    """Answers of a model that is known by forward draws, given a secret."""
 
-    forward: AnswerSampler
-    name: str
-    side: Interval
+    given: SampledSide
 
     def __call__(self, draws: int, random: np.random.Generator) -> FloatArray:
         """Return exact answers of shape (draws, outputs)."""
-        sampling = replace(self.forward.network.sampling, draws=draws, seed=int(random.integers(2**31)))
-        network = replace(self.forward.network, sampling=sampling)
-        found = replace(self.forward, network=network).answers(self.name, [self.side])[self.side]
+        sampler = self.given.sampler.reseeded(draws, int(random.integers(2**31)))
+        found = sampler.answers(self.given.condition, [self.given.side])[self.given.side]
         return found.values.reshape(draws, -1)
 
 

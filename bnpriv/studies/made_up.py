@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, cast, final
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,19 @@ from bnpriv.frameworks import (
     Framework,
     ValuePrivacy,
 )
-from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, State, require_discrete
-from bnpriv.queries.arrays import cleaned
+from bnpriv.frameworks.pairs import draws_tables
+from bnpriv.networks import (
+    DensityNetwork,
+    DiscreteNetwork,
+    GaussianNetwork,
+    MarkovChain,
+    Network,
+    State,
+    forward_of,
+    require_discrete,
+)
+from bnpriv.studies.asked import MOST_NUMBERS_HELD, Asked, MadeUp, held, new_seed
+from bnpriv.studies.drawn_tables import table_with_property, whole_table
 from bnpriv.studies.normal import normal_parameters, normal_records
 from bnpriv.studies.parameters import Assumed, draw_parameters, law_given, model_index, require_laws, secret_probability
 from bnpriv.studies.records import (
@@ -37,15 +47,10 @@ from bnpriv.studies.records import (
     step_laws,
 )
 from bnpriv.tables.column_laws import ColumnLaw, NumberLaw
-from bnpriv.tables.schema import Categorical, Column, Integer, Schema
-
-MadeUpColumns = Mapping[str, NDArray[Any]]
+from bnpriv.tables.schema import Schema
 
 PARAMETER_DRAWS = 20_000
 """Draws of parameters that tell how often numbers lie where a secret wants them."""
-
-MOST_NUMBERS_HELD = 2**22
-"""Numbers in the tables that are held at once."""
 
 MOST_NUMBERS_TRIED = 2**34
 """Numbers in all tables that are drawn until one fits."""
@@ -55,42 +60,6 @@ NO_RECORDS = Refusal(
     found="laws of the answer alone, which say of no table how probable it is",
     remedy="Declare pairs of record networks, from which the law of any answer follows too.",
 )
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
-    """What a made-up table is to be like.
-
-    Parameters
-    ----------
-    records : int
-    secret : mapping from str to what is true of an attribute
-    model : int
-        Index of the model in Theta.
-    random : numpy.random.Generator
-    """
-
-    records: int
-    secret: Assumed
-    model: int
-    random: np.random.Generator
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MadeUp:
-    """A made-up table.
-
-    Parameters
-    ----------
-    columns : mapping from str to ndarray of shape (records,)
-    probability : float, optional
-        How probable what was assumed is under the model; None where no model says it.
-    """
-
-    columns: MadeUpColumns
-    probability: float | None = None
 
 
 @singledispatch
@@ -137,7 +106,7 @@ def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, asked
     # a column about a parameter has the law of its distance from it, which is not clamped
     laws = {name: framework.column_laws[name][0] for name in schema.columns}
     columns = {
-        name: _held(column, centres[name] + _deviation(laws[name]) * asked.random.standard_normal(asked.records))
+        name: held(column, centres[name] + _deviation(laws[name]) * asked.random.standard_normal(asked.records))
         if name in centres
         else laws[name].sample(asked.records, asked.random)
         for name, column in schema.columns.items()
@@ -191,12 +160,12 @@ def _forward(framework: DistributionalAttributePrivacy, network: DensityNetwork,
         )
     count = 1 if not sides else min(math.ceil(2 / share), max(1, MOST_NUMBERS_HELD // width))
     while True:
-        seed = _seed(asked.random)
+        seed = new_seed(asked.random)
         found = network.simulate((*sides, *drawn), count, seed=seed, given=given, records=asked.records)
         met = np.flatnonzero(_inside(found, sides, count)).tolist()
         if met:
             break
-    columns = {name: _held(schema[name], found[name][met[0]]) for name in drawn}
+    columns = {name: held(schema[name], found[name][met[0]]) for name in drawn}
     for name in framework.independent:
         columns[name] = framework.column_laws[name][0].sample(asked.records, asked.random)
     return MadeUp(columns={name: columns[name] for name in schema.columns}, probability=share)
@@ -236,7 +205,7 @@ def _share(
     """Return how often parameters lie where the secret wants them, which must not be hardly ever."""
     if not sides:
         return 1.0
-    seed = _seed(asked.random)
+    seed = new_seed(asked.random)
     found = network.simulate(tuple(sides), PARAMETER_DRAWS, seed=seed, given=given, records=asked.records)
     met = int(np.count_nonzero(_inside(found, sides, PARAMETER_DRAWS)))
     if met < 2:
@@ -248,10 +217,6 @@ def _share(
     return met / PARAMETER_DRAWS
 
 
-def _seed(random: np.random.Generator) -> int:
-    return int(random.integers(2**62))
-
-
 def _inside(
     found: Mapping[str, NDArray[np.float64]], sides: Mapping[str, tuple[float, float]], count: int
 ) -> NDArray[np.bool_]:
@@ -259,14 +224,6 @@ def _inside(
     for name, (low, high) in sides.items():
         inside &= (found[name] >= low) & (found[name] <= high)
     return inside
-
-
-def _held(column: Column, values: NDArray[Any]) -> NDArray[Any]:
-    """Return values as a column holds them: inside its bounds, whole, or a category."""
-    held = cleaned(column, values)
-    if isinstance(column, Categorical):
-        return np.array(column.categories)[held]
-    return held.astype(np.int64) if isinstance(column, Integer) else held
 
 
 @made_up.register
@@ -339,12 +296,15 @@ def _states(known: State | Collection[State] | None, states: Sequence[State]) ->
 
 @made_up.register
 def _(framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
-    require_nodes(framework.network, framework.schema)
+    if framework.forward is None:
+        require_nodes(framework.network, framework.schema)
     model_index(framework.models, asked.model)
     for name in asked.secret:
         checks.member("a protected column", name, framework.protect, error=SecretError)
     if len(asked.secret) > 1:
         raise one_secret(asked.secret)
+    if framework.forward is not None:
+        return table_with_property(framework, framework.forward, asked)
     return of_records(framework.network, framework, asked)
 
 
@@ -366,10 +326,10 @@ def of_records(network: object, framework: DatasetAttributePrivacy, asked: Asked
         columns = record_columns(network, schema, framework.column_laws, places, asked.random)
         return MadeUp(columns=columns)
     ((name, known),) = asked.secret.items()
-    held = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
-    numerators = held.numerators((known,) if isinstance(known, (str, int, float)) else known)
-    columns = draw_with_property(held, numerators, asked.random)
-    return MadeUp(columns=columns, probability=min(1.0, math.exp(held.log_mass(numerators))))
+    hidden = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
+    numerators = hidden.numerators((known,) if isinstance(known, (str, int, float)) else known)
+    columns = draw_with_property(hidden, numerators, asked.random)
+    return MadeUp(columns=columns, probability=min(1.0, math.exp(hidden.log_mass(numerators))))
 
 
 @of_records.register
@@ -377,7 +337,7 @@ def _(network: GaussianNetwork, framework: DatasetAttributePrivacy, asked: Asked
     schema = Schema(records=asked.records, columns=framework.schema.columns)
     properties = {name: secret.property for name, secret in framework.protect.items()}
     columns, share = normal_records(network, schema, properties, asked.secret, asked.model, asked.random)
-    return MadeUp(columns={name: _held(schema[name], columns[name]) for name in schema.columns}, probability=share)
+    return MadeUp(columns={name: held(schema[name], columns[name]) for name in schema.columns}, probability=share)
 
 
 @made_up.register
@@ -389,16 +349,21 @@ def _(framework: DistributionPrivacy, asked: Asked) -> MadeUp:
     for given in asked.secret:
         checks.member("what is protected", given, (name,), error=SecretError)
     sides = {
-        text: cast(DiscreteNetwork, side)
+        text: cast(Network, side)
         for pair in (pairs[asked.model], *pairs)
         for text, side in zip(pair.sides, (pair.first, pair.second), strict=True)
     }
-    inside = _states(asked.secret.get(name), tuple(sides))
-    if len(inside) > 1:
+    chosen = _states(asked.secret.get(name), tuple(sides))
+    if len(chosen) > 1:
         raise SecretError(
-            "a table comes from one distribution", found=listing(inside), remedy=f'Write secret={{"{name}": ...}}.'
+            "a table comes from one distribution", found=listing(chosen), remedy=f'Write secret={{"{name}": ...}}.'
         )
-    network = sides[str(inside[0])] if inside else next(iter(sides.values()))
+    network = sides[str(chosen[0])] if chosen else next(iter(sides.values()))
+    forward = forward_of(network) if draws_tables(network) else None
+    if forward is not None:
+        schema = Schema(records=asked.records, columns=framework.schema.columns)
+        return MadeUp(columns=whole_table(forward, schema, asked))
+    assert isinstance(network, DiscreteNetwork)
     require_nodes(network, framework.schema)
     places = draw_places(network, asked.records, asked.random)
     return MadeUp(columns=record_columns(network, framework.schema, {}, places, asked.random))

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Protocol, cast, final
+from typing import Protocol, TypeVar, cast, final
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, Refusal, SecretError
 from bnpriv.evidence import influences, laws
+from bnpriv.evidence.conditions import OfParameter
 from bnpriv.evidence.constraints import Constraint
 from bnpriv.evidence.counts import Counts
 from bnpriv.evidence.dataset import network_record_law
-from bnpriv.evidence.draws import sampled_laws
+from bnpriv.evidence.draws import parameter_sampler, sampled_laws
 from bnpriv.evidence.normal import NormalLaws
+from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, SampledPair, conditioned
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -57,6 +59,9 @@ from bnpriv.studies.records import step_laws
 
 LEARNED_ANSWERS = 2000
 """Answers under each secret from which a guesser learns, who has no formula for their laws."""
+
+AnyConstraint = TypeVar("AnyConstraint", Constraint, SampledConstraint)
+"""What one protected attribute asks: laws that are known, or what is drawn to learn them."""
 
 
 class Scene(Protocol):
@@ -259,19 +264,30 @@ def _forward(
     calibration: Calibration,
     near: Mapping[str, IntervalPair],
 ) -> Scene:
-    query = calibration.query
-    evidence = sampled_laws(framework, network, query)
+    evidence = sampled_laws(framework, network, calibration.query)
     if isinstance(evidence, Refusal):
         raise evidence.error()
-    decisions = calibration.certificate.decisions
-    name = decisions[0].protected if decisions else next(iter(framework.secrets))
-    pair = getattr(decisions[0], "pair", None) if decisions else None
-    listed = [each for each in framework.secrets[name] if isinstance(each, IntervalPair)] or [near[name]]
-    wanted = next((each for each in listed if each == pair or str(each) == pair), listed[0])
-    model = int(getattr(decisions[0], "model", 0)) if decisions and len(evidence.samplers) > 1 else 0
-    forward = evidence.samplers[model]
-    sides = OfForward(forward, name, wanted.first), OfForward(forward, name, wanted.second)
-    return Learned(protected=name, pair=wanted, model=model, sides=sides)
+    constraint, decided = _decided(evidence.asked, calibration)
+    if not isinstance(constraint.pairs, Refusal):
+        return _of_sampled(constraint.pairs, constraint, decided)
+    sampler = parameter_sampler(framework, network, calibration.query)
+    condition = OfParameter(network.parameters[constraint.protected])
+    return _of_sampled([conditioned(sampler, condition, near[constraint.protected])], constraint, decided)
+
+
+def _of_drawn(evidence: SampledLaws, calibration: Calibration) -> Scene:
+    """Return the scene of laws that are learned from draws, whichever notion they are for."""
+    constraint, decided = _decided(evidence.asked, calibration)
+    if isinstance(constraint.pairs, Refusal):
+        raise constraint.pairs.error()
+    return _of_sampled(constraint.pairs, constraint, decided)
+
+
+def _of_sampled(pairs: Sequence[SampledPair], constraint: SampledConstraint, decided: str) -> Scene:
+    """Return the scene of the pair that decided the noise, or of the first, among pairs that are drawn."""
+    wanted = next((each for each in pairs if each.label == decided), pairs[0])
+    sides = OfForward(wanted.first), OfForward(wanted.second)
+    return Learned(protected=constraint.protected, pair=wanted.pair, model=constraint.model, sides=sides)
 
 
 @scene_of.register
@@ -347,6 +363,8 @@ def _(framework: DatasetAttributePrivacy, calibration: Calibration) -> Scene:
     evidence = laws(framework, calibration.query)
     if isinstance(evidence, NormalLaws):
         return _of_normals(framework, evidence, calibration)
+    if isinstance(evidence, SampledLaws):
+        return _of_drawn(evidence, calibration)
     constraint, decided = _constraint(framework, calibration)
     network = require_discrete(framework.network, "a rehearsal")
     secret, model = framework.protect[constraint.protected], constraint.model
@@ -383,6 +401,9 @@ def _of_counts(
 
 @scene_of.register
 def _(framework: DistributionPrivacy, calibration: Calibration) -> Scene:
+    evidence = laws(framework, calibration.query)
+    if isinstance(evidence, SampledLaws):
+        return _of_drawn(evidence, calibration)
     constraint, decided = _constraint(framework, calibration)
     pair = framework.secrets[constraint.protected][constraint.model]
     networks = [side for side in framework.pairs[constraint.model] if isinstance(side, DiscreteNetwork)]
@@ -401,7 +422,11 @@ def _constraint(framework: Framework, calibration: Calibration) -> tuple[Constra
     evidence = laws(framework, calibration.query)
     if isinstance(evidence, Refusal):
         raise evidence.error()
-    listed = evidence.constraints()
+    return _decided(evidence.constraints(), calibration)
+
+
+def _decided(listed: Sequence[AnyConstraint], calibration: Calibration) -> tuple[AnyConstraint, str]:
+    """Return the constraint that asked for the most noise, with the pair in words; the first where none did."""
     for decision in calibration.certificate.decisions[:1]:
         for each in listed:
             if (each.protected, each.model) == (decision.protected, decision.model):

@@ -10,7 +10,8 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.errors import SecretError
 from bnpriv.frameworks import Framework, require_framework
-from bnpriv.studies.made_up import Asked, made_up
+from bnpriv.studies.asked import Asked
+from bnpriv.studies.made_up import made_up
 from bnpriv.studies.parameters import Assumed
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def simulate(
     Parameters are drawn once from their exact joint law given the secret, by variable elimination; then every column
     is drawn by its own parameter alone, which is the model of distributional attribute privacy. Numbers of a model that
     is known by forward draws are drawn until they lie in the interval. Given a property, how many records add what to
-    it is drawn from its exact law, and every record given what it adds.
+    it is drawn from its exact law, and every record given what it adds; whole tables of a model are drawn until one has
+    the property, whose value may then be a number or the ends of an interval.
 
     Examples
     --------

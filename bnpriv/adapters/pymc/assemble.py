@@ -19,7 +19,7 @@ from bnpriv.adapters.pymc.posterior import (
     parameter_draws,
     posterior_of,
 )
-from bnpriv.adapters.pymc.records import record_network
+from bnpriv.adapters.pymc.records import alike_records, record_network
 from bnpriv.adapters.pymc.roles import Columns, Roles, roles_of
 from bnpriv.adapters.pymc.structure import Structure, Variable, structure_of, unsupported
 from bnpriv.checks import listing, member
@@ -76,7 +76,9 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
         )
         # without columns that its variables drive, a variable may be a parameter or a column of one record
         reading = replace(reading, level_assumed=not driven)
-        return replace(network, posterior_draws=posterior_of(roles, asked.posterior), reading=reading)
+        forward = density_network(roles, reading) if roles.columns and not roles.fixed else None
+        drawn = posterior_of(roles, asked.posterior)
+        return replace(network, posterior_draws=drawn, reading=reading, forward=forward)
     if all(is_linear(roles, variable) for variable in roles.parameters):
         reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
         forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
@@ -94,6 +96,8 @@ def _driven(roles: Roles) -> dict[str, tuple[str, ...]]:
 
 def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | DensityNetwork:
     """Return the network of one record, where all parameters have draws; of parameters where records differ."""
+    if not roles.fixed:
+        return _of_columns(roles)
     reading = _reading(roles, {}, "exact", "one record, given each draw")
     try:
         network = record_network(roles)
@@ -102,6 +106,14 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
             raise
         return _with_draws(model, roles.structure, columns, asked)
     return replace(network, posterior_draws=posterior_of(roles, asked.posterior), reading=reading)
+
+
+def _of_columns(roles: Roles) -> DiscreteNetwork | DensityNetwork:
+    """Return the network of one record of columns without parameters, or what draws them as a table."""
+    records = alike_records(roles)
+    if records is None:
+        return density_network(roles, _reading(roles, _driven(roles), None, ""))
+    return replace(records, reading=_reading(roles, {}, "exact", "one record"))
 
 
 def _with_draws(model: Any, structure: Structure, columns: Columns, asked: AskedDraws) -> DensityNetwork:

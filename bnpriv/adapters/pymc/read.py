@@ -53,7 +53,9 @@ def from_pymc(
     -------
     DiscreteNetwork, GaussianNetwork or DensityNetwork
         Exact if all parameters have finitely many values, or all are normal around affine functions of their parents;
-        else by densities and draws. ``network.reading`` says for every variable what became of it and why.
+        else by densities and draws. Columns without parameters make a network of level "records" if their records are
+        alike, with finitely many values; else a model that draws whole tables. ``network.reading`` says for every
+        variable what became of it and why.
 
     Raises
     ------
@@ -68,7 +70,9 @@ def from_pymc(
     Notes
     -----
     docs/claims/pymc.md, belief.md. A node stands for the parameter of the column of its name unless `columns` says
-    otherwise; a model of one record is ``from_pymc(model).of_level("records")``.
+    otherwise; a model of one record is ``from_pymc(model).of_level("records")``. Over a model with columns a property
+    of the drawn table may be secret (`bnpriv.DatasetAttributePrivacy`), or which of two models it comes from
+    (`bnpriv.DistributionPrivacy`).
 
     Examples
     --------

@@ -13,11 +13,25 @@ from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Variable
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
-from bnpriv.errors import NetworkError, SizeError
+from bnpriv.errors import BnprivError, NetworkError, SizeError
 from bnpriv.networks import DiscreteNetwork
 
 MOST_RECORD_CELLS = 2**26
 MOST_RECORDS_AT_ONCE = 2**22
+
+
+def alike_records(roles: Roles) -> DiscreteNetwork | None:
+    """Return the network of one record of columns without parameters, or None if their tables must be drawn as a whole.
+
+    That is where records differ, by covariates, or a column has values without end.
+    """
+    observed = frozenset(name for name, variable in roles.structure.variables.items() if variable.observed)
+    if observed != roles.own:
+        return None
+    try:
+        return record_network(roles)
+    except BnprivError:
+        return None
 
 
 def record_network(roles: Roles) -> DiscreteNetwork:

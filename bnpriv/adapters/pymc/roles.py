@@ -119,9 +119,9 @@ def roles_of(
     roles = Roles(
         structure=structure, fixed=fixed, columns=declared, own=frozenset(own), unused=frozenset(unused - fixed.keys())
     )
-    if not roles.parameters and not fixed:
+    if not roles.parameters and not roles.columns and not fixed:
         raise NetworkError(
-            "a parameter is needed to protect", found="columns only", remedy="Give the columns parameters with priors."
+            "a model needs a parameter to protect, or columns", found="neither", remedy="Add random variables to it."
         )
     return roles
 

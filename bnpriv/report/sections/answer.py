@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bnpriv.errors import Refusal
+from bnpriv.evidence.draws import WHOLE_TABLES
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.guarantee import observer_fact, protected_fact
 from bnpriv.mechanisms.verdict import brief_text
@@ -40,7 +41,8 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
 
 def _trusted(report: Analysis) -> str:
     if report.network is None:
-        return "That the declared laws are those of the answer."
+        drawn = report.best is not None and WHOLE_TABLES in report.best.certificate.assumptions
+        return "That tables are drawn as it says." if drawn else "That the declared laws are those of the answer."
     return "That no dependence is missing in it."
 
 
