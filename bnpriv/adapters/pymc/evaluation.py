@@ -11,15 +11,17 @@ import numpy as np
 
 from bnpriv.adapters.pymc.backend import (
     compiled,
+    of_many,
     of_parameters,
     own_generators,
     pymc,
     replaced,
     reseed,
     tensor,
-    updates_of,
     vectorized,
 )
+from bnpriv.adapters.pymc.batched import categorical
+from bnpriv.adapters.pymc.composed import drawer_of
 from bnpriv.adapters.pymc.expressions import in_double
 from bnpriv.adapters.pymc.structure import Variable
 from bnpriv.bound import FloatArray
@@ -68,7 +70,7 @@ class Evaluation:
     @cached_property
     def _parameters(self) -> Callable[..., Sequence[Any]]:
         own, above = list(self.variable.parameters), [self.variables[name].rv for name in self.variable.parents]
-        inputs = [_batch(each) for each in above]
+        inputs = [of_many(each) for each in above]
         try:
             made: Any = vectorized(own, dict(zip(above, inputs, strict=True)))
         except (NotImplementedError, TypeError, ValueError):  # PyTensor has not all operations for many points
@@ -173,8 +175,7 @@ class Evaluation:
         function, generators = self._draw
         reseed(generators, random)
         if not self.variable.is_plain and not self.variable.is_basic:
-            given = [points[name] for name in self.variable.parents]
-            return [function(*(each[i] for each in given)) for i in range(count)]
+            return function(count, *(points[name] for name in self.variable.parents))
         parameters: Sequence[FloatArray] = self.parameters(points, count)
         if self.variable.law == "Categorical" and not np.allclose(parameters[0].sum(axis=-1), 1, rtol=0, atol=1e-5):
             raise self._invalid()
@@ -183,32 +184,26 @@ class Evaluation:
         return function(*parameters)
 
     @cached_property
-    def _draw(self) -> tuple[Any, list[Any]]:
+    def _draw(self) -> tuple[Callable[..., Any], list[Any]]:
         """Return a function that draws, and its generators.
 
-        Laws of single numbers are drawn element by element, vectors of them all points at once. Laws that are made of
-        others are drawn point by point, as PyMC does it: their parts are random too.
+        Laws of single numbers are drawn element by element, vectors of them all points at once, and so are laws that
+        are made of others, with their parts.
         """
         rv, own = self.variable.rv, self.variable.parameters
         op = rv.owner.op
         if self.variable.is_plain:
             inputs = [_core(p, axes, str(rv.dtype)) for p, axes in zip(own, op.ndims_params, strict=True)]
-            drawn, generators = own_generators(of_parameters(op, inputs))
+            alike = categorical(inputs[0], None) if self.variable.law == "Categorical" else of_parameters(op, inputs)
+            drawn, generators = own_generators(alike)
         elif self.variable.is_basic:
-            inputs = [_batch(each) for each in own]
+            inputs = [of_many(each) for each in own]
             apart = [each.type() for each in own]
             alone = op.make_node(*rv.owner.inputs[:2], *apart).outputs[1]
             drawn, generators = own_generators(vectorized(alone, dict(zip(apart, inputs, strict=True))))
         else:
-            above = [self.variables[name].rv for name in self.variable.parents]
-            inputs = [each.type() for each in above]
-            drawn, generators = own_generators(replaced(rv, dict(zip(above, inputs, strict=True))))
-        return compiled(inputs, drawn, updates=updates_of(inputs, drawn)), generators
-
-
-def _batch(variable: Any) -> Any:
-    """Return an input like a variable with an axis for points before its own."""
-    return tensor().tensor(dtype=variable.dtype, shape=(None, *variable.type.shape))
+            return drawer_of(rv, [self.variables[name].rv for name in self.variable.parents])
+        return compiled(inputs, drawn), generators
 
 
 def _core(parameter: Any, axes: int, dtype: str) -> Any:
