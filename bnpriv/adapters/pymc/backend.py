@@ -99,6 +99,14 @@ def from_arrays(function: Callable[..., FloatArray], inputs: list[Any], axes: in
     return library.wrap_py(kinds[:-1], kinds[-1:])(function)(*(tensor().cast(each, "float64") for each in inputs))
 
 
+def check() -> Any:
+    """Return an operation that passes on its first input if the second holds, and raises ValueError if not."""
+    import pytensor.raise_op as module
+
+    library: Any = module
+    return library.CheckAndRaise(ValueError, "a parameter is not valid")
+
+
 def updates_of(inputs: Any, outputs: Any) -> Any:
     """Return what generators become when expressions are drawn."""
     import pymc.pytensorf as module

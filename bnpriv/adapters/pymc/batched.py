@@ -12,12 +12,33 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import from_arrays, generator, is_basic, is_plain, random_variables, tensor, vectorized
+from bnpriv.adapters.pymc.backend import (
+    check,
+    compiled,
+    from_arrays,
+    generator,
+    is_basic,
+    is_plain,
+    of_many,
+    own_generators,
+    random_variables,
+    reseed,
+    tensor,
+    vectorized,
+)
 from bnpriv.adapters.pymc.expressions import ancestors
+from bnpriv.adapters.pymc.recursions import aligned, autoregressive, sizes, volatile
 from bnpriv.bound import FloatArray
 
 Known = dict[Any, Any]
 """What stands for every variable of a graph: itself, or one with an axis for points in front."""
+
+ROUNDS = 1_000
+"""Draws of a truncated law are tried again at most so often: of 1 in 100 that fit 4 in 100,000 are left."""
+
+
+class NothingBetweenError(RuntimeError):
+    """Hardly any draw of a law lies between the bounds at which it is cut off."""
 
 
 def batched(parts: Sequence[Any], points: Mapping[Any, Any], count: Any) -> list[Any]:
@@ -43,16 +64,36 @@ def batched(parts: Sequence[Any], points: Mapping[Any, Any], count: Any) -> list
 def _spread(made: Any, part: Any, count: Any) -> Any:
     """Return an array with the axis for points also where nothing is random."""
     whole = aligned(made, part, part.ndim)
-    return tensor().broadcast_to(whole, (count, *_sizes(whole)[1:]))
+    return tensor().broadcast_to(whole, (count, *sizes(whole)[1:]))
 
 
 def categorical(p: Any, size: Any) -> Any:
     """Return draws of whole numbers from 0 on with probabilities along the last axis, by one uniform number each."""
     pt = tensor()
-    shape = tuple(_sizes(p)[:-1]) if size is None else size
+    shape = tuple(sizes(p)[:-1]) if size is None else size
     uniform = pt.random.uniform(0.0, 1.0, size=shape, rng=generator())
     passed = pt.lt(pt.cumsum(p, axis=-1)[..., :-1], pt.expand_dims(uniform, -1))
     return pt.sum(passed, axis=-1, dtype="int64")
+
+
+def dirichlet(amounts: Any, size: Any) -> Any:
+    """Return draws of shares, as Gamma numbers over their sum, by logarithms: small ones do not all become zero.
+
+    If U is uniform and G has the law Gamma(a + 1), then G U^(1/a) has the law Gamma(a).
+    """
+    pt = tensor()
+    valid = pt.all(pt.gt(amounts, 0))
+    amounts = check()(amounts, valid)
+    shape = sizes(amounts) if size is None else (*(size[k] for k in range(amounts.ndim - 1)), amounts.shape[-1])
+    gamma = pt.random.gamma(amounts + 1.0, scale=1.0, size=shape, rng=generator())
+    uniform = pt.random.uniform(0.0, 1.0, size=shape, rng=generator())
+    logs = pt.log(gamma) + pt.log1p(-uniform) / amounts
+    weights = pt.exp(logs - pt.max(logs, axis=-1, keepdims=True))
+    return weights / pt.sum(weights, axis=-1, keepdims=True)
+
+
+DRAWN_AT_ONCE: Mapping[str, Callable[[Any, Any], Any]] = {"CategoricalRV": categorical, "DirichletRV": dirichlet}
+"""Laws that PyTensor draws one after the other, by draws of all at once: of the parameter and the size."""
 
 
 @final
@@ -79,8 +120,10 @@ class _Batch:
             known[node.outputs[1]] = self._random(node, known)
         elif kind in ("Shape", "Shape_i"):
             known[here] = _shape(node, known)
-        elif kind in _KERNELS:
-            known[node.outputs[1]] = _KERNELS[kind](node, known)
+        elif kind in _PROCESSES:
+            known[here] = _PROCESSES[kind](node, known)
+        elif kind == "TruncatedRV":
+            known[here] = _truncated(node, known, self.count)
         elif kind == "Scan":
             raise NotImplementedError(kind)
         elif hasattr(op, "inner_inputs"):
@@ -107,12 +150,12 @@ class _Batch:
         own = op.dist_params(node)
         first, *rest = (aligned(known[each], each, each.ndim) for each in own)
         # a part that depends on no point is drawn for each all the same
-        given = [pt.broadcast_to(first, (self.count, *_sizes(first)[1:])), *rest]
+        given = [pt.broadcast_to(first, (self.count, *sizes(first)[1:])), *rest]
         size, sized = None, op.size_param(node)
         if hasattr(sized.type, "ndim"):
             size = pt.stack([self.count, *(known[sized][k] for k in range(sized.type.shape[0]))])
-        if type(op).__name__ == "CategoricalRV":
-            return categorical(given[0], size)
+        if type(op).__name__ in DRAWN_AT_ONCE:
+            return DRAWN_AT_ONCE[type(op).__name__](given[0], size)
         return op.make_node(generator(), size, *given).outputs[1]
 
 
@@ -124,59 +167,55 @@ def _shape(node: Any, known: Known) -> Any:
     return shape[more:] if type(node.op).__name__ == "Shape" else shape[more + node.op.i]
 
 
-def _sizes(array: Any) -> tuple[Any, ...]:
-    return tuple(array.shape[k] for k in range(array.ndim))
-
-
-def aligned(array: Any, own: Any, axes: int) -> Any:
-    """Return an array with the axis for points, and `axes` more, to which axes of length 1 are added in front."""
-    pt = tensor()
-    array = array if array.ndim > own.ndim else pt.expand_dims(array, 0)
-    return pt.expand_dims(array, tuple(range(1, 1 + axes - own.ndim)))
-
-
-def _autoregressive(node: Any, known: Known) -> Any:
-    """Return draws of x_t = c + sum of rho_i x_(t-i) + sigma e_t, step by step for all points at once."""
-    pt, op = tensor(), node.op
-    rhos, sigma, start, steps = node.inputs[:4]
-    first = known[start]  # its law is drawn for every point and every process
-    axes = first.ndim - 1
-    weights = aligned(known[rhos], rhos, axes)
-    mean, weights = (weights[..., :1], weights[..., 1:]) if op.constant_term else (pt.zeros_like(weights[..., :1]), weights)
-    spread = pt.expand_dims(aligned(known[sigma], sigma, axes - 1), -1)
-    shocks = pt.random.normal(mean, spread, size=(*_sizes(first)[:-1], known[steps]), rng=generator())
-    return from_arrays(_recursion, [weights, first, shocks], shocks.ndim)
-
-
-def _recursion(weights: FloatArray, first: FloatArray, shocks: FloatArray) -> FloatArray:
-    order = first.shape[-1]
-    found = np.concatenate([first, shocks], axis=-1)
-    for t in range(order, found.shape[-1]):
-        found[..., t] += (weights * found[..., t - order : t][..., ::-1]).sum(axis=-1)
-    return found
-
-
-def _volatile(node: Any, known: Known) -> Any:
-    """Return draws of a GARCH(1, 1) process, step by step for all points at once."""
-    pt = tensor()
-    *parameters, start, steps = node.inputs[:6]
-    first = known[start]
-    given = [aligned(known[each], each, first.ndim - 1) for each in parameters]
-    shocks = pt.random.normal(0.0, 1.0, size=(*_sizes(first), known[steps]), rng=generator())
-    return from_arrays(_volatility, [*given, first, shocks], shocks.ndim)
-
-
-def _volatility(
-    omega: FloatArray, alpha: FloatArray, beta: FloatArray, spread: FloatArray, first: FloatArray, shocks: FloatArray
-) -> FloatArray:
-    found = np.concatenate([first[..., np.newaxis], shocks], axis=-1)
-    for t in range(1, found.shape[-1]):
-        spread = np.sqrt(omega + alpha * found[..., t - 1] ** 2 + beta * spread**2)
-        found[..., t] *= spread
-    return found
-
-
-_KERNELS: Mapping[str, Callable[[Any, Known], Any]] = {
-    "AutoRegressiveRV": _autoregressive,
-    "GARCH11RV": _volatile,
+_PROCESSES: Mapping[str, Callable[[Any, Known], Any]] = {
+    "AutoRegressiveRV": autoregressive,
+    "GARCH11RV": volatile,
 }
+
+
+def _truncated(node: Any, known: Known, count: Any) -> Any:
+    """Return draws of the law that is not truncated, for every entry the first that lies between the bounds.
+
+    PyMC's own way, by the inverse of the distribution function, loses all digits where both bounds lie far out.
+    """
+    pt, rv = tensor(), node.default_output()
+    *inputs, lower, upper = node.inputs
+    given = [each for each in (*inputs, lower, upper) if hasattr(each.type, "ndim")]
+    apart = {each: each.type() for each in given}
+    whole = node.op.base_rv_op.make_node(*(apart.get(each, each) for each in inputs)).default_output()
+    # the number of entries is the same for all points
+    points = {apart[each]: of_many(each) if known[each].ndim > each.ndim else apart[each] for each in given}
+    number = pt.lscalar()
+    drawn, *ends = batched([whole, apart[lower], apart[upper]], points, number)
+    bounds = [aligned(end, own, whole.ndim) for end, own in zip(ends, (lower, upper), strict=True)]
+    parts, generators = own_generators([drawn, *bounds])
+    function = compiled([number, *points.values()], parts)
+    kinds = [(each.ndim > own.ndim, each.dtype) for own, each in points.items()]
+
+    def draw(seed: FloatArray, many: FloatArray, *values: FloatArray) -> FloatArray:
+        random = np.random.default_rng(int(seed))
+
+        def again(rows: Any) -> Any:
+            reseed(generators, random)
+            chosen = [each[rows] if by_point else each for each, (by_point, _) in zip(values, kinds, strict=True)]
+            typed = [each.astype(kind) for each, (_, kind) in zip(chosen, kinds, strict=True)]
+            return function(int(many) if isinstance(rows, slice) else len(rows), *typed)
+
+        return _kept(again)
+
+    seed = pt.random.integers(0, 2**31 - 1, rng=generator())
+    made = from_arrays(draw, [seed, count, *(known[each] for each in given)], whole.ndim + 1)
+    return pt.cast(made, rv.dtype)
+
+
+def _kept(again: Callable[[Any], Any]) -> FloatArray:
+    found, low, high = again(slice(None))
+    wrong = (found < low) | (found > high)
+    for _ in range(ROUNDS):
+        rows = np.flatnonzero(wrong.reshape((len(wrong), -1)).any(axis=1))
+        if not len(rows):
+            return np.asarray(found, dtype=np.float64)
+        new, low, high = again(rows)
+        found[rows] = np.where(wrong[rows], new, found[rows])
+        wrong[rows] &= (new < low) | (new > high)
+    raise NothingBetweenError("bounds that too few draws lie between")

@@ -20,7 +20,7 @@ from bnpriv.adapters.pymc.backend import (
     tensor,
     vectorized,
 )
-from bnpriv.adapters.pymc.batched import categorical
+from bnpriv.adapters.pymc.batched import DRAWN_AT_ONCE, NothingBetweenError, batched
 from bnpriv.adapters.pymc.composed import drawer_of
 from bnpriv.adapters.pymc.expressions import in_double
 from bnpriv.adapters.pymc.structure import Variable
@@ -161,6 +161,12 @@ class Evaluation:
         try:
             with np.errstate(all="ignore"):
                 drawn = self._drawn(points, count, random)
+        except NothingBetweenError as error:
+            raise NetworkError(
+                f"{self.variable.name!r} cannot be drawn",
+                found="bounds that too few draws of the law that is not truncated lie between",
+                remedy="Truncate less, or declare the law between the bounds itself, such as Uniform.",
+            ) from error
         except (NotImplementedError, RuntimeError) as error:
             raise NetworkError(
                 f"{self.variable.name!r} cannot be drawn",
@@ -192,17 +198,18 @@ class Evaluation:
         """
         rv, own = self.variable.rv, self.variable.parameters
         op = rv.owner.op
+        if not self.variable.is_plain and not self.variable.is_basic:
+            return drawer_of(rv, [self.variables[name].rv for name in self.variable.parents])
         if self.variable.is_plain:
             inputs = [_core(p, axes, str(rv.dtype)) for p, axes in zip(own, op.ndims_params, strict=True)]
-            alike = categorical(inputs[0], None) if self.variable.law == "Categorical" else of_parameters(op, inputs)
-            drawn, generators = own_generators(alike)
-        elif self.variable.is_basic:
+            at_once = DRAWN_AT_ONCE.get(type(op).__name__)
+            alike = of_parameters(op, inputs) if at_once is None else at_once(inputs[0], None)
+        else:
             inputs = [of_many(each) for each in own]
             apart = [each.type() for each in own]
             alone = op.make_node(*rv.owner.inputs[:2], *apart).outputs[1]
-            drawn, generators = own_generators(vectorized(alone, dict(zip(apart, inputs, strict=True))))
-        else:
-            return drawer_of(rv, [self.variables[name].rv for name in self.variable.parents])
+            alike = batched([alone], dict(zip(apart, inputs, strict=True)), inputs[0].shape[0])[0]
+        drawn, generators = own_generators(alike)
         return compiled(inputs, drawn), generators
 
 

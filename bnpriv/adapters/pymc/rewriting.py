@@ -1,4 +1,4 @@
-"""Operations that PyTensor computes number by number without a compiler, in terms of those that NumPy has for arrays."""
+"""What PyTensor computes number by number without a compiler, in terms of functions that NumPy has for arrays."""
 
 from __future__ import annotations
 
