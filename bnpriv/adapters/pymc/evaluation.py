@@ -134,11 +134,12 @@ class Evaluation:
             raise self._invalid() from None
         return np.asarray(logs, dtype=np.float64)
 
-    def _invalid(self) -> NetworkError:
+    def _invalid(self, found: str = "one that is not") -> NetworkError:
         return NetworkError(
             f"the parameters of {self.variable.name!r} must be valid for all values of its parents",
-            found="one that is not",
-            remedy="Correct the expression, for example keep a probability within 0 and 1.",
+            found=found,
+            remedy="Correct the expression, for example keep a probability within 0 and 1, or a prior from values "
+            "whose exponential is no number.",
         )
 
     @cached_property
@@ -174,8 +175,37 @@ class Evaluation:
                 remedy="Take another law, or protect and query what lies above it only.",
             ) from error
         except ValueError as error:
-            raise self._invalid() from error
-        return np.asarray(drawn, dtype=np.float64).reshape((count, *self.variable.shape))
+            raise self._invalid(self._failing(points, count)) from error
+        found = np.asarray(drawn, dtype=np.float64).reshape((count, *self.variable.shape))
+        if np.isnan(found).any():
+            raise self._invalid(self._failing(points, count))
+        return found
+
+    def _failing(self, points: Points, count: int) -> str:
+        """Return the values of the parents, and of the parameters, at a point that cannot be drawn."""
+        rows = np.arange(count)
+        while len(rows) > 1:
+            half = rows[: len(rows) // 2]
+            rows = half if self._fails(points, half) else rows[len(rows) // 2 :]
+        if not self._fails(points, rows):  # it was not the point but the draw
+            return "one that is not"
+        at = {name: points[name][rows] for name in self.variable.parents}
+        above = ", ".join(f"{name} = {_extreme(value)}" for name, value in at.items())
+        own = ""
+        if self.variable.parameters:
+            with np.errstate(all="ignore"):
+                own = ", ".join(_extreme(value) for value in self.parameters(at, 1))
+        where = f" where {above}" if above else ""
+        return f"{self.variable.law}({own}){where}"
+
+    def _fails(self, points: Points, rows: Any) -> bool:
+        chosen = {name: points[name][rows] for name in self.variable.parents}
+        try:
+            with np.errstate(all="ignore"):
+                drawn = self._drawn(chosen, len(rows), np.random.default_rng(0))
+        except ValueError:
+            return True
+        return bool(np.isnan(np.asarray(drawn, dtype=np.float64)).any())
 
     def _drawn(self, points: Points, count: int, random: np.random.Generator) -> Any:
         function, generators = self._draw
@@ -184,7 +214,7 @@ class Evaluation:
             return function(count, *(points[name] for name in self.variable.parents))
         parameters: Sequence[FloatArray] = self.parameters(points, count)
         if self.variable.law == "Categorical" and not np.allclose(parameters[0].sum(axis=-1), 1, rtol=0, atol=1e-5):
-            raise self._invalid()
+            raise ValueError("probabilities with another sum than 1")
         if self.variable.is_plain:
             parameters = [each.reshape((-1, *each.shape[2:])) for each in self._by_element(parameters)]
         return function(*parameters)
@@ -217,3 +247,11 @@ def _core(parameter: Any, axes: int, dtype: str) -> Any:
     """Return an input for a parameter of many laws; small whole numbers would be converted one by one, slowly."""
     kept = parameter.dtype if not dtype.startswith("float") else "float64"
     return tensor().tensor(dtype=kept, shape=(None,) * (axes + 1))
+
+
+def _extreme(values: FloatArray) -> str:
+    """Return a number, or of an array the entry that is none, or the least and the largest."""
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    odd = flat[~np.isfinite(flat)]
+    shown = odd[:1] if odd.size else np.unique([flat.min(), flat.max()]) if flat.size else flat
+    return " to ".join(f"{each:.3g}" for each in shown)

@@ -157,7 +157,8 @@ def structure_of(model: Any) -> Structure:
         raise NetworkError(
             "a model must be a product of conditional laws",
             found=f"the Potential {model.potentials[0].name!r}",
-            remedy="Replace it by a random variable; a factor has no place in the dependence graph.",
+            remedy="Declare the law that it stands for: pymc.Censored for values that are only known to lie beyond a "
+            "bound, pymc.Truncated for values that cannot, pymc.CustomDist with dist= for any other law.",
         )
     if not model.basic_RVs:
         raise NetworkError("a model needs a random variable", found="none", remedy="Declare the parameters in it.")

@@ -348,7 +348,7 @@ def test_planted_bugs_are_found(
     exec(compile(source.replace(old, new), str(module.__file__), "exec"), wrong)
     for user in (composed, evaluation, batched):
         for name, held in list(vars(user).items()):
-            if getattr(held, "__module__", "") == module.__name__ and name in wrong:
+            if name in wrong and held is vars(module).get(name):
                 monkeypatch.setattr(user, name, wrong[name])
     for kind, held in list(batched._PROCESSES.items()):
         if held.__module__ == module.__name__:
