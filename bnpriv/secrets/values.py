@@ -255,7 +255,7 @@ def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, .
         touching = next((pair for pair in found if pair.touches and not parameter.is_continuous), None)
         if touching is not None:
             raise SecretError(
-                f"the secrets of a pair must be disjoint: {parameter.name!r} may take a value with positive probability",
+                f"the secrets of a pair must be disjoint where a value may be taken often, as by {parameter.name!r}",
                 found=str(touching),
                 remedy="Leave out the end that they have in common.",
             )

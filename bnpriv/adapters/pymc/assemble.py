@@ -8,6 +8,7 @@ from typing import Any
 
 from bnpriv.adapters.pymc.column_laws import record_laws
 from bnpriv.adapters.pymc.densities import density_network, has_density
+from bnpriv.adapters.pymc.evaluation import check_orders
 from bnpriv.adapters.pymc.finite import discrete_network, finite_states
 from bnpriv.adapters.pymc.gaussian import gaussian_network, is_linear
 from bnpriv.adapters.pymc.identity import identity_of
@@ -26,6 +27,7 @@ def network_of(
 ) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
     """Return the network; see `bnpriv.from_pymc`."""
     structure = structure_of(model)
+    check_orders(structure.variables)
     roles = roles_of(structure, columns, draws_of(structure, posterior, thin, fix))
     if not roles.parameters:
         reading = _reading(roles, {}, "exact", "one record, given each draw")

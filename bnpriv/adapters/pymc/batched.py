@@ -27,13 +27,10 @@ from bnpriv.adapters.pymc.backend import (
     vectorized,
 )
 from bnpriv.adapters.pymc.expressions import ancestors
-from bnpriv.adapters.pymc.recursions import aligned, autoregressive, sizes, volatile
+from bnpriv.adapters.pymc.recursions import Known, aligned, autoregressive, sizes, volatile
 from bnpriv.bound import FloatArray
 
-Known = dict[Any, Any]
-"""What stands for every variable of a graph: itself, or one with an axis for points in front."""
-
-ROUNDS = 1_000
+MOST_ROUNDS = 1_000
 """Draws of a truncated law are tried again at most so often: of 1 in 100 that fit 4 in 100,000 are left."""
 
 
@@ -211,7 +208,7 @@ def _truncated(node: Any, known: Known, count: Any) -> Any:
 def _kept(again: Callable[[Any], Any]) -> FloatArray:
     found, low, high = again(slice(None))
     wrong = (found < low) | (found > high)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         rows = np.flatnonzero(wrong.reshape((len(wrong), -1)).any(axis=1))
         if not len(rows):
             return np.asarray(found, dtype=np.float64)

@@ -23,6 +23,7 @@ from bnpriv.adapters.pymc.backend import (
 from bnpriv.adapters.pymc.batched import DRAWN_AT_ONCE, NothingBetweenError, batched
 from bnpriv.adapters.pymc.composed import drawer_of
 from bnpriv.adapters.pymc.expressions import in_double
+from bnpriv.adapters.pymc.ordered import given_order, in_order
 from bnpriv.adapters.pymc.structure import Variable
 from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError
@@ -161,7 +162,7 @@ class Evaluation:
         """
         try:
             with np.errstate(all="ignore"):
-                drawn = self._drawn(points, count, random)
+                drawn = self._in_order(points, count, random)
         except NothingBetweenError as error:
             raise NetworkError(
                 f"{self.variable.name!r} cannot be drawn",
@@ -180,6 +181,19 @@ class Evaluation:
         if np.isnan(found).any():
             raise self._invalid(self._failing(points, count))
         return found
+
+    def _in_order(self, points: Points, count: int, random: np.random.Generator) -> Any:
+        order = self.variable.order
+        if not order:
+            return self._drawn(points, count, random)
+        shape = self.variable.shape
+        if self.is_uniform:
+            return in_order(np.asarray(self._drawn(points, count, random)).reshape((count, *shape)), order)
+
+        def draw(number: int) -> FloatArray:
+            return np.array(self._drawn({}, number, random)).reshape((number, *shape))
+
+        return given_order(draw, count, order)
 
     def _failing(self, points: Points, count: int) -> str:
         """Return the values of the parents, and of the parameters, at a point that cannot be drawn."""
@@ -241,6 +255,23 @@ class Evaluation:
             alike = batched([alone], dict(zip(apart, inputs, strict=True)), inputs[0].shape[0])[0]
         drawn, generators = own_generators(alike)
         return compiled(inputs, drawn), generators
+
+
+def check_orders(variables: Mapping[str, Variable]) -> None:
+    """Refuse vectors that are kept in order and whose order would change the laws of what lies above them.
+
+    Raises
+    ------
+    NetworkError
+        If entries that depend on others have laws of their own each.
+    """
+    for variable in variables.values():
+        if variable.order and variable.parents and not Evaluation(variable, variables).is_uniform:
+            raise NetworkError(
+                "entries that are kept in order must be alike, or depend on no other variable",
+                found=f"entries of {variable.name!r} with laws of their own that depend on others",
+                remedy="Give them one law, or declare a first one and positive differences.",
+            )
 
 
 def _core(parameter: Any, axes: int, dtype: str) -> Any:

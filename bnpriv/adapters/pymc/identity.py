@@ -19,7 +19,7 @@ def identity_of(roles: Roles) -> str:
     for name in sorted(roles.fixed):
         digest.update(name.encode() + roles.fixed[name].tobytes())
     for name, variable in structure.variables.items():
-        digest.update(repr((name, variable.names, structure.coords.get(f"{name}_states"))).encode())
+        digest.update(repr((name, variable.names, structure.coords.get(f"{name}_states"), variable.order)).encode())
     _add(digest, [each.rv for each in structure.variables.values()])
     return digest.hexdigest()
 

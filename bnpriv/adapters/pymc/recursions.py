@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from bnpriv.adapters.pymc.backend import from_arrays, generator, tensor
 from bnpriv.bound import FloatArray
 
-Known = Mapping[Any, Any]
+Known = dict[Any, Any]
 """What stands for every variable of a graph: itself, or one with an axis for points in front."""
 
 
