@@ -30,7 +30,7 @@ from bnpriv.adapters.pymc.expressions import ancestors
 from bnpriv.adapters.pymc.recursions import Known, aligned, autoregressive, sizes, volatile
 from bnpriv.bound import FloatArray
 
-MOST_ROUNDS = 1_000
+MOST_TRUNCATION_ROUNDS = 1_000
 """Draws of a truncated law are tried again at most so often: of 1 in 100 that fit 4 in 100,000 are left."""
 
 
@@ -208,7 +208,7 @@ def _truncated(node: Any, known: Known, count: Any) -> Any:
 def _kept(again: Callable[[Any], Any]) -> FloatArray:
     found, low, high = again(slice(None))
     wrong = (found < low) | (found > high)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MOST_TRUNCATION_ROUNDS):
         rows = np.flatnonzero(wrong.reshape((len(wrong), -1)).any(axis=1))
         if not len(rows):
             return np.asarray(found, dtype=np.float64)
