@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -50,7 +51,11 @@ def _code(op: Any) -> bytes:
     if function is None and type(op).__module__.split(".")[0] in ("pytensor", "pymc", "abc"):
         return b""
     code = getattr(function or cast(Any, type(op)).perform, "__code__", None)
-    return repr(id(op)).encode() + getattr(code, "co_code", b"")
+    return repr((_PROCESS, id(op))).encode() + getattr(code, "co_code", b"")
+
+
+_PROCESS = os.urandom(16)
+"""Places in memory tell operations apart within one process only."""
 
 
 def _shared(variable: Any) -> Any:
