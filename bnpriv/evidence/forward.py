@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.errors import RefusedError
+from bnpriv.evidence.pace import DrawTime, draw_time, paced
 from bnpriv.laws import Draws
 from bnpriv.networks import DensityNetwork, Parameter
 from bnpriv.queries.arrays import answers
@@ -26,6 +27,9 @@ LEAST_MET = 2
 
 MOST_NUMBERS_AT_ONCE = 2**23
 """Numbers in the tables that are held at once."""
+
+TRIAL_PATH = 2**32 - 2
+"""Where the seeds stand of the tables that only show how long one takes."""
 
 MOST_SAMPLED_NUMBERS = 2**36
 """Numbers in all tables that are drawn for one protected attribute."""
@@ -94,10 +98,12 @@ class AnswerSampler:
         path = (*_words(name), *_words(f"{side.low!r}"))
         batches: list[NDArray[np.float64]] = []
         left = self.network.sampling.draws
-        while left:
-            count = min(left, max(1, MOST_NUMBERS_AT_ONCE // self.width))
-            batches.append(self._batch((), count, (*path, len(batches)), {name: side.low})[1])
-            left -= count
+        with paced(self._expected(left)) as advance:
+            while left:
+                count = min(left, max(1, MOST_NUMBERS_AT_ONCE // self.width))
+                batches.append(self._batch((), count, (*path, len(batches)), {name: side.low})[1])
+                left -= count
+                advance(count)
         return Draws(np.concatenate(batches), seed=self.network.sampling.seed)
 
     def _kept(self, name: str, sides: Sequence[Interval]) -> dict[Interval, Draws]:
@@ -108,15 +114,17 @@ class AnswerSampler:
         kept: dict[Interval, list[NDArray[np.float64]]] = {side: [] for side in sides}
         have = dict.fromkeys(sides, 0)
         number = 0
-        while min(have.values()) < wanted:
-            needed = math.ceil(1.05 * (wanted - min(have.values())) / rarest) + 16
-            count = min(needed, max(1, MOST_NUMBERS_AT_ONCE // self.width))
-            drawn, batch = self._batch((name,), count, (*path, number), {})
-            for side in sides:
-                inside = (drawn[name] >= side.low) & (drawn[name] <= side.high)
-                kept[side].append(batch[inside])
-                have[side] += int(inside.sum())
-            number += 1
+        with paced(self._expected(math.ceil(1.05 * wanted / rarest))) as advance:
+            while min(have.values()) < wanted:
+                needed = math.ceil(1.05 * (wanted - min(have.values())) / rarest) + 16
+                count = min(needed, max(1, MOST_NUMBERS_AT_ONCE // self.width))
+                drawn, batch = self._batch((name,), count, (*path, number), {})
+                for side in sides:
+                    inside = (drawn[name] >= side.low) & (drawn[name] <= side.high)
+                    kept[side].append(batch[inside])
+                    have[side] += int(inside.sum())
+                number += 1
+                advance(count)
         seed = self.network.sampling.seed
         return {side: Draws(np.concatenate(parts)[:wanted], seed=seed) for side, parts in kept.items()}
 
@@ -155,6 +163,9 @@ class AnswerSampler:
         """Return a seed of its own for every batch."""
         state = np.random.SeedSequence([self.network.sampling.seed, *path]).generate_state(1, np.uint64)
         return int(state[0] >> np.uint64(1))
+
+    def _expected(self, tables: int) -> DrawTime:
+        return draw_time(lambda few: self._batch((), few, (TRIAL_PATH, few), {}), tables)
 
     def _check_work(self, share: float) -> None:
         numbers = self.network.sampling.draws / share * self.width
