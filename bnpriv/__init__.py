@@ -6,7 +6,7 @@ from bnpriv.adapters.files import read_network
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.pgmpy import from_pgmpy
 from bnpriv.adapters.pymc import from_pymc
-from bnpriv.networks import DiscreteNetwork, DrawCache, GaussianNetwork, MarkovChain, model_class
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, MarkovChain, model_class
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from bnpriv.secrets.apart import apart
 from bnpriv.secrets.properties import Secret
@@ -74,7 +74,6 @@ __all__ = [
     "ColumnMechanism",
     "DatasetAttributePrivacy",
     "DiscreteNetwork",
-    "DrawCache",
     "DistributionPrivacy",
     "DistributionalAttributePrivacy",
     "GaussianNetwork",

@@ -10,6 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import FileError, NetworkError
+from bnpriv.networks import DrawCache
 from tests.later import optional
 
 pm = optional("pymc")
@@ -48,7 +49,7 @@ def planned(made: Any, query: Any = None) -> float:
 
 
 def test_the_same_draws_are_not_made_twice_and_give_the_same_noise() -> None:
-    cache = bp.DrawCache()
+    cache = DrawCache()
     made, counter = counted()
     plain = planned(network())
     assert planned(cache.attached(made)) == plain
@@ -60,7 +61,7 @@ def test_the_same_draws_are_not_made_twice_and_give_the_same_noise() -> None:
 
 
 def test_other_models_seeds_and_numbers_have_draws_of_their_own() -> None:
-    cache = bp.DrawCache()
+    cache = DrawCache()
     how: dict[str, Any] = {"seed": 1, "given": {}, "records": 20}
     drawn = [
         cache.attached(network()).simulator(["y"], 10, **how)["y"],
@@ -77,11 +78,11 @@ def test_other_models_seeds_and_numbers_have_draws_of_their_own() -> None:
 
 
 def test_draws_are_written_and_read_again(tmp_path: Path) -> None:
-    cache = bp.DrawCache()
+    cache = DrawCache()
     scale = planned(cache.attached(network()))
     cache.save(tmp_path / "draws.npz")
     made, counter = counted()
-    found = bp.DrawCache.load(tmp_path / "draws.npz")
+    found = DrawCache.load(tmp_path / "draws.npz")
     assert found.size == cache.size
     assert planned(found.attached(made)) == scale
     assert counter.calls == 0
@@ -91,7 +92,7 @@ def test_draws_are_written_and_read_again(tmp_path: Path) -> None:
 
 def test_changed_and_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "draws.npz"
-    cache = bp.DrawCache()
+    cache = DrawCache()
     cache.attached(network()).simulator(["y"], 10, seed=0, given={}, records=20)
     cache.save(path)
     with np.load(path) as file:
@@ -99,20 +100,20 @@ def test_changed_and_other_files_are_refused(tmp_path: Path) -> None:
     for change in ({"draws0": arrays["draws0"] + 1}, {"index": np.array("{}")}, {"index": np.array("no")}):
         np.savez(path, **arrays | change)
         with pytest.raises(FileError):
-            bp.DrawCache.load(path)
+            DrawCache.load(path)
     np.savez(path, index=np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(FileError):
-        bp.DrawCache.load(path)
+        DrawCache.load(path)
     for content in (b"", b"PK\x03\x04", b"\x93NUMPY"):
         path.write_bytes(content)
         with pytest.raises(FileError):
-            bp.DrawCache.load(path)
+            DrawCache.load(path)
     with pytest.raises(FileError):
-        bp.DrawCache.load(tmp_path / "none.npz")
+        DrawCache.load(tmp_path / "none.npz")
 
 
 def test_draws_beyond_the_limit_are_not_kept() -> None:
-    cache = bp.DrawCache(limit=1000)
+    cache = DrawCache(limit=1000)
     made, counter = counted()
     for _ in range(2):
         cache.attached(made).simulator(["y"], 10, seed=0, given={}, records=20)
@@ -123,7 +124,7 @@ def test_draws_beyond_the_limit_are_not_kept() -> None:
 def test_models_that_are_linear_are_kept_by_their_draws_and_exact_ones_refused() -> None:
     with pm.Model() as model:
         pm.Normal("y", pm.Normal("mu", 0, 1), 1, observed=np.zeros(20))
-    cache = bp.DrawCache()
+    cache = DrawCache()
     linear = cache.attached(bp.from_pymc(model))
     assert isinstance(linear, bp.GaussianNetwork)
     linear.forward.simulator(["y"], 10, seed=0, given={}, records=20)
