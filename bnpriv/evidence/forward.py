@@ -31,6 +31,9 @@ MOST_NUMBERS_AT_ONCE = 2**23
 TRIAL_PATH = 2**32 - 2
 """Where the seeds stand of the tables that only show how long one takes."""
 
+LEAST_TIMED_NUMBERS = 2**19
+"""Fewer numbers in all tables take no time worth telling."""
+
 MOST_SAMPLED_NUMBERS = 2**36
 """Numbers in all tables that are drawn for one protected attribute."""
 
@@ -165,6 +168,8 @@ class AnswerSampler:
         return int(state[0] >> np.uint64(1))
 
     def _expected(self, tables: int) -> DrawTime:
+        if tables * self.width < LEAST_TIMED_NUMBERS:
+            return DrawTime(tables=tables, seconds=0.0)
         return draw_time(lambda few: self._batch((), few, (TRIAL_PATH, few), {}), tables)
 
     def _check_work(self, share: float) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import LongDrawingWarning
-from bnpriv.evidence import pace
+from bnpriv.evidence import forward, pace
 from bnpriv.evidence.pace import DrawTime, draw_time, paced
 from tests.later import optional
 
@@ -66,5 +66,6 @@ def test_drawing_for_a_plan_tells_its_time(monkeypatch: pytest.MonkeyPatch) -> N
 
     before = planned()
     monkeypatch.setattr(pace, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(forward, "LEAST_TIMED_NUMBERS", 1)
     with pytest.warns(LongDrawingWarning, match="tables take about"):
         assert planned() == before
