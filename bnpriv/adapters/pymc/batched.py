@@ -127,8 +127,13 @@ class _Batch:
             self._inside(node, known)
         else:
             above = {each: known[each] for each in node.inputs}  # no generator goes in: those above are all that draw
-            changed = any(each is not kept for each, kept in above.items())
-            made = vectorized(list(node.outputs), above) if changed else node.outputs
+            if type(node).__name__ == "Apply" and all(each is kept for each, kept in above.items()):
+                made = node.outputs
+            else:  # by inputs of its own, as nodes inside an operation may be frozen
+                apart = [each if hasattr(each, "data") else each.type() for each in node.inputs]
+                alone = op.make_node(*apart).outputs
+                pairs = zip(apart, node.inputs, strict=True)
+                made = vectorized(alone, {own: above[each] for own, each in pairs if own is not each})
             known.update(zip(node.outputs, made, strict=True))
 
     def _inside(self, node: Any, known: Known) -> None:
