@@ -129,3 +129,18 @@ class Refusal:
 
     def __str__(self) -> str:
         return str(self.error())
+
+
+class LongDrawingWarning(UserWarning):
+    """Tables will take long to draw; said before the first is drawn.
+
+    Parameters
+    ----------
+    message : str
+    seconds : float
+        How long, about.
+    """
+
+    def __init__(self, message: str, *, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
 from bnpriv.evidence.conditions import Condition, SecretSide, inside, side_words
+from bnpriv.evidence.pace import DrawTime, draw_time, paced
 from bnpriv.laws import Atoms, Draws
 from bnpriv.networks import DensityNetwork, ParameterDraws, Sampling
 from bnpriv.networks.density import Given
@@ -26,6 +27,12 @@ LEAST_MET = 2
 
 MOST_NUMBERS_AT_ONCE = 2**23
 """Numbers in the tables that are held at once."""
+
+TRIAL_PATH = 2**32 - 4
+"""Where the seeds stand of the tables that only show how long one takes."""
+
+LEAST_TIMED_NUMBERS = 2**19
+"""Fewer numbers in all tables take no time worth telling."""
 
 MOST_SAMPLED_NUMBERS = 2**36
 """Numbers in all tables that are drawn for one protected attribute."""
@@ -205,14 +212,16 @@ class AnswerSampler:
         """Draw all tables of one secret, with parameters set, or taken from given draws of a posterior."""
         batches: list[NDArray[np.float64]] = []
         wanted, done = self.sampling.draws, 0
-        while done < wanted:
-            count = min(wanted - done, max(1, MOST_NUMBERS_AT_ONCE // self._width(None)))
-            taken = None if rows is None else rows[done : done + count]
-            own = {each: _part(value, done, count) for each, value in given.items()}
-            place = (*path, len(batches))
-            drawn = self._drawn(self.columns, count, place, own, protected, taken)
-            batches.append(self._answers(drawn, count, place))
-            done += count
+        with paced(self._expected(wanted, self._width(None), protected)) as advance:
+            while done < wanted:
+                count = min(wanted - done, max(1, MOST_NUMBERS_AT_ONCE // self._width(None)))
+                taken = None if rows is None else rows[done : done + count]
+                own = {each: _part(value, done, count) for each, value in given.items()}
+                place = (*path, len(batches))
+                drawn = self._drawn(self.columns, count, place, own, protected, taken)
+                batches.append(self._answers(drawn, count, place))
+                done += count
+                advance(count)
         return Draws(np.concatenate(batches), seed=self.sampling.seed)
 
     def _kept(self, condition: Condition, sides: Sequence[SecretSide]) -> dict[SecretSide, Draws]:
@@ -225,16 +234,18 @@ class AnswerSampler:
         have, tables = dict.fromkeys(sides, 0), 0
         names = tuple(dict.fromkeys((*condition.parameters, *condition.columns, *self.columns)))
         number = 0
-        while min(have.values()) < wanted:
-            needed = math.ceil(1.05 * (wanted - min(have.values())) / rarest) + 16
-            count = min(needed, max(1, MOST_NUMBERS_AT_ONCE // width))
-            drawn = self._drawn(names, count, (*path, number), {}, condition.parameters)
-            batch, values = self._answers(drawn, count, (*path, number)), condition.values(drawn)
-            for side in sides:
-                met = inside(side, values)
-                kept[side].append(batch[met])
-                have[side] += int(met.sum())
-            tables, number = tables + count, number + 1
+        with paced(self._expected(math.ceil(1.05 * wanted / rarest), width, condition.parameters)) as advance:
+            while min(have.values()) < wanted:
+                needed = math.ceil(1.05 * (wanted - min(have.values())) / rarest) + 16
+                count = min(needed, max(1, MOST_NUMBERS_AT_ONCE // width))
+                drawn = self._drawn(names, count, (*path, number), {}, condition.parameters)
+                batch, values = self._answers(drawn, count, (*path, number)), condition.values(drawn)
+                for side in sides:
+                    met = inside(side, values)
+                    kept[side].append(batch[met])
+                    have[side] += int(met.sum())
+                tables, number = tables + count, number + 1
+                advance(count)
         seed = self.sampling.seed
         return {
             side: Draws(np.concatenate(parts)[:wanted], seed=seed, share=have[side] / tables)
@@ -305,6 +316,11 @@ class AnswerSampler:
         """Return a seed of its own for every batch."""
         state = np.random.SeedSequence([self.sampling.seed, *self._path(path)]).generate_state(1, np.uint64)
         return int(state[0] >> np.uint64(1))
+
+    def _expected(self, tables: int, width: int, protected: tuple[str, ...]) -> DrawTime:
+        if tables * width < LEAST_TIMED_NUMBERS:
+            return DrawTime(tables=tables, seconds=0.0)
+        return draw_time(lambda few: self._drawn(self.columns, few, (TRIAL_PATH, few), {}, protected), tables)
 
     def _check_work(self, share: float, width: int) -> None:
         numbers = self.sampling.draws / share * width

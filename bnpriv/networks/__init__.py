@@ -4,6 +4,7 @@ from bnpriv.networks.base import Level, Network
 from bnpriv.networks.chain import MarkovChain
 from bnpriv.networks.density import DensityNetwork, Parameter, Sampling
 from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
+from bnpriv.networks.draw_cache import DrawCache
 from bnpriv.networks.exact import from_weights, require_discrete
 from bnpriv.networks.forward import forward_of
 from bnpriv.networks.gaussian import GaussianNetwork
@@ -18,6 +19,7 @@ from bnpriv.tables.schema import State
 __all__ = [
     "DensityNetwork",
     "DiscreteNetwork",
+    "DrawCache",
     "GaussianNetwork",
     "Graph",
     "IntervalNetwork",

@@ -86,6 +86,8 @@ class Parameter:
         Parameters with the same mark, which is not empty, and the same parents have the same law given these.
     refused : str
         Why it has no law at all, so that nothing below it can be reckoned with; empty if it has one.
+    without_atoms : bool
+        Whether it is known to take every value with probability zero; it is where it has a density.
     """
 
     name: str
@@ -96,6 +98,12 @@ class Parameter:
     log_density: LogDensity | None = field(default=None, compare=False)
     alike: str = ""
     refused: str = ""
+    without_atoms: bool = False
+
+    @property
+    def is_continuous(self) -> bool:
+        """Return whether it is known to take every value with probability zero."""
+        return self.states is None and (self.without_atoms or self.log_density is not None)
 
 
 @final

@@ -42,7 +42,7 @@ class IntervalPair:
     Parameters
     ----------
     first, second : Interval
-        Disjoint.
+        Disjoint, but for one end that they may have in common where the parameter is continuous.
     """
 
     first: Interval
@@ -72,6 +72,12 @@ class IntervalPair:
     def is_point(self) -> bool:
         """Return whether both are single values."""
         return self.first.low == self.first.high and self.second.low == self.second.high
+
+    @property
+    def touches(self) -> bool:
+        """Return whether two intervals have one end in common, and nothing else."""
+        wide = self.first.low < self.first.high and self.second.low < self.second.high
+        return wide and (self.first.high == self.second.low or self.second.high == self.first.low)
 
     def __str__(self) -> str:
         return " against ".join(self.sides)
@@ -151,6 +157,11 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     ------
     SecretError
         If there is no pair, a side is no finite interval, or the sides of a pair meet.
+
+    Notes
+    -----
+    Two intervals may have one end in common, as ``((0, 0.3), (0.3, 1))``: a continuous parameter takes that value with
+    probability zero. For a parameter that may take it with more a framework refuses them.
 
     Examples
     --------
@@ -241,6 +252,13 @@ def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, .
     states = parameter.states or ()
     found = _chosen(given)
     if found is not None:
+        touching = next((pair for pair in found if pair.touches and not parameter.is_continuous), None)
+        if touching is not None:
+            raise SecretError(
+                f"the secrets of a pair must be disjoint where a value may be taken often, as by {parameter.name!r}",
+                found=str(touching),
+                remedy="Leave out the end that they have in common.",
+            )
         return found
     if isinstance(given, Apart):
         raise SecretError(
@@ -264,11 +282,12 @@ def _pair(given: object) -> IntervalPair:
             "a pair has two sides", found="another number", remedy="Write intervals(((30, 40), (50, 60)))."
         )
     first, second = (_interval(side) for side in sides)
-    if first.low <= second.high and second.low <= first.high:
+    pair = IntervalPair(first, second)
+    if first.low <= second.high and second.low <= first.high and not pair.touches:
         raise SecretError(
             "the two secrets of a pair must be disjoint", found=f"{first} and {second}", remedy="Choose others."
         )
-    return IntervalPair(first, second)
+    return pair
 
 
 def _interval(given: object) -> Interval:

@@ -8,6 +8,7 @@ from typing import Any, final
 
 from bnpriv.adapters.pymc.column_laws import record_laws
 from bnpriv.adapters.pymc.densities import density_network, has_density
+from bnpriv.adapters.pymc.evaluation import check_orders
 from bnpriv.adapters.pymc.finite import discrete_network, finite_states
 from bnpriv.adapters.pymc.gaussian import gaussian_network, is_linear
 from bnpriv.adapters.pymc.identity import identity_of
@@ -55,6 +56,7 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     """Return the network; see `bnpriv.from_pymc`."""
     member("reading", asked.reading, READINGS, error=NetworkError)
     structure = structure_of(model)
+    check_orders(structure.variables)
     if asked.posterior is None and (asked.reading == "belief" or asked.independent):
         raise NetworkError(
             "a belief, and independent draws, go with posterior=", found="one alone", remedy="Pass posterior=idata."

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from bnpriv.adapters.pymc.rewriting import whole_arrays
 from bnpriv.bound import FloatArray
 from bnpriv.errors import MissingExtraError
 
@@ -56,39 +57,62 @@ def replaced(outputs: Any, swaps: Any) -> Any:
 
 
 def compiled(inputs: Any, outputs: Any, *, updates: Any = None, shapes: bool = False) -> Any:
-    """Return a function that takes milliseconds to compile: nothing is rewritten, nothing translated to C.
+    """Return a function that takes milliseconds to compile: nothing is translated to C.
 
     With `shapes` no more is computed than shapes need.
     """
     import pytensor
 
     library: Any = pytensor
-    mode = library.compile.mode.Mode("py", "fast_compile" if shapes else None)
+    mode = library.compile.mode.Mode("py", "fast_compile" if shapes else whole_arrays())
     return library.function(inputs, outputs, updates=updates or {}, mode=mode, on_unused_input="ignore")
 
 
-def own_generators(output: Any) -> tuple[Any, list[Any]]:
-    """Return an expression with random generators of its own, and them: the model's are left as they are."""
+def of_many(variable: Any) -> Any:
+    """Return an input like a variable with an axis for points before its own."""
+    return tensor().tensor(dtype=variable.dtype, shape=(None, *variable.type.shape))
+
+
+def own_generators(outputs: Any) -> tuple[Any, list[Any]]:
+    """Return an expression, or several, with random generators of its own, and them: the model's are left alone."""
     import pymc.pytensorf as module
 
     library: Any = module
-    own = {rng: _generator() for rng in library.find_rng_nodes([output])}
-    return replaced(output, own), list(own.values())
+    own = {rng: generator() for rng in library.find_rng_nodes(outputs if isinstance(outputs, list) else [outputs])}
+    return replaced(outputs, own), list(own.values())
 
 
-def _generator() -> Any:
+def generator() -> Any:
+    """Return a random generator of its own for an expression."""
     import pytensor.compile.sharedvalue as module
 
     library: Any = module
     return library.shared(np.random.default_rng(0))
 
 
-def updates_of(inputs: Any, output: Any) -> Any:
-    """Return what generators become when an expression is drawn."""
+def from_arrays(function: Callable[..., FloatArray], inputs: list[Any], axes: int) -> Any:
+    """Return what a function of arrays in double precision makes of expressions, an array with so many axes."""
+    import pytensor.compile.ops as module
+
+    library: Any = module
+    kinds = [tensor().TensorType(dtype="float64", shape=(None,) * n) for n in (*(each.ndim for each in inputs), axes)]
+    return library.wrap_py(kinds[:-1], kinds[-1:])(function)(*(tensor().cast(each, "float64") for each in inputs))
+
+
+def check() -> Any:
+    """Return an operation that passes on its first input if the second holds, and raises ValueError if not."""
+    import pytensor.raise_op as module
+
+    library: Any = module
+    return library.CheckAndRaise(ValueError, "a parameter is not valid")
+
+
+def updates_of(inputs: Any, outputs: Any) -> Any:
+    """Return what generators become when expressions are drawn."""
     import pymc.pytensorf as module
 
     library: Any = module
-    return library.collect_default_updates(outputs=[output], inputs=inputs)
+    return library.collect_default_updates(outputs=outputs if isinstance(outputs, list) else [outputs], inputs=inputs)
 
 
 def reseed(generators: list[Any], random: np.random.Generator) -> None:
@@ -143,7 +167,7 @@ def is_basic(op: Any) -> bool:
 def of_parameters(op: Any, parameters: list[Any]) -> Any:
     """Return a random variable with the same kind of law and other parameters."""
     # with a generator, and without __call__: PyTensor 3 warns of what it will change there
-    rng = _generator()
+    rng = generator()
     if isinstance(op, random_variables()):
         return op.make_node(rng, None, *parameters).outputs[1]
     return cast(Any, type(op)).rv_op(*parameters, rng=rng)

@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from bnpriv.adapters.pymc.atoms import has_no_atoms
 from bnpriv.adapters.pymc.backend import support
 from bnpriv.adapters.pymc.evaluation import Evaluation
 from bnpriv.adapters.pymc.finite import finite_states
@@ -42,6 +43,7 @@ def density_network(roles: Roles, reading: Reading, drawn: ParameterDraws | None
                 upper=upper,
                 states=states,
                 refused=unsupported(variable) or "",
+                without_atoms=has_no_atoms(variable.rv),
                 alike=variable.name if has_density(variable) and evaluations[variable.name].is_uniform else "",
                 log_density=_ElementDensity(evaluations[variable.name], k, above) if has_density(variable) else None,
             )

@@ -11,16 +11,19 @@ import numpy as np
 
 from bnpriv.adapters.pymc.backend import (
     compiled,
+    of_many,
     of_parameters,
     own_generators,
     pymc,
     replaced,
     reseed,
     tensor,
-    updates_of,
     vectorized,
 )
+from bnpriv.adapters.pymc.batched import DRAWN_AT_ONCE, NothingBetweenError, batched
+from bnpriv.adapters.pymc.composed import drawer_of
 from bnpriv.adapters.pymc.expressions import in_double
+from bnpriv.adapters.pymc.ordered import given_order, in_order
 from bnpriv.adapters.pymc.structure import Variable
 from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError
@@ -68,7 +71,7 @@ class Evaluation:
     @cached_property
     def _parameters(self) -> Callable[..., Sequence[Any]]:
         own, above = list(self.variable.parameters), [self.variables[name].rv for name in self.variable.parents]
-        inputs = [_batch(each) for each in above]
+        inputs = [of_many(each) for each in above]
         try:
             made: Any = vectorized(own, dict(zip(above, inputs, strict=True)))
         except (NotImplementedError, TypeError, ValueError):  # PyTensor has not all operations for many points
@@ -132,11 +135,12 @@ class Evaluation:
             raise self._invalid() from None
         return np.asarray(logs, dtype=np.float64)
 
-    def _invalid(self) -> NetworkError:
+    def _invalid(self, found: str = "one that is not") -> NetworkError:
         return NetworkError(
             f"the parameters of {self.variable.name!r} must be valid for all values of its parents",
-            found="one that is not",
-            remedy="Correct the expression, for example keep a probability within 0 and 1.",
+            found=found,
+            remedy="Correct the expression, for example keep a probability within 0 and 1, or a prior from values "
+            "whose exponential is no number.",
         )
 
     @cached_property
@@ -158,7 +162,13 @@ class Evaluation:
         """
         try:
             with np.errstate(all="ignore"):
-                drawn = self._drawn(points, count, random)
+                drawn = self._in_order(points, count, random)
+        except NothingBetweenError as error:
+            raise NetworkError(
+                f"{self.variable.name!r} cannot be drawn",
+                found="bounds that too few draws of the law that is not truncated lie between",
+                remedy="Truncate less, or declare the law between the bounds itself, such as Uniform.",
+            ) from error
         except (NotImplementedError, RuntimeError) as error:
             raise NetworkError(
                 f"{self.variable.name!r} cannot be drawn",
@@ -166,52 +176,113 @@ class Evaluation:
                 remedy="Take another law, or protect and query what lies above it only.",
             ) from error
         except ValueError as error:
-            raise self._invalid() from error
-        return np.asarray(drawn, dtype=np.float64).reshape((count, *self.variable.shape))
+            raise self._invalid(self._failing(points, count)) from error
+        found = np.asarray(drawn, dtype=np.float64).reshape((count, *self.variable.shape))
+        if np.isnan(found).any():
+            raise self._invalid(self._failing(points, count))
+        return found
+
+    def _in_order(self, points: Points, count: int, random: np.random.Generator) -> Any:
+        order = self.variable.order
+        if not order:
+            return self._drawn(points, count, random)
+        shape = self.variable.shape
+        if self.is_uniform:
+            return in_order(np.asarray(self._drawn(points, count, random)).reshape((count, *shape)), order)
+
+        def draw(number: int) -> FloatArray:
+            return np.array(self._drawn({}, number, random)).reshape((number, *shape))
+
+        return given_order(draw, count, order)
+
+    def _failing(self, points: Points, count: int) -> str:
+        """Return the values of the parents, and of the parameters, at a point that cannot be drawn."""
+        rows = np.arange(count)
+        while len(rows) > 1:
+            half = rows[: len(rows) // 2]
+            rows = half if self._fails(points, half) else rows[len(rows) // 2 :]
+        if not self._fails(points, rows):  # it was not the point but the draw
+            return "one that is not"
+        at = {name: points[name][rows] for name in self.variable.parents}
+        above = ", ".join(f"{name} = {_extreme(value)}" for name, value in at.items())
+        own = ""
+        if self.variable.parameters:
+            with np.errstate(all="ignore"):
+                own = ", ".join(_extreme(value) for value in self.parameters(at, 1))
+        where = f" where {above}" if above else ""
+        return f"{self.variable.law}({own}){where}"
+
+    def _fails(self, points: Points, rows: Any) -> bool:
+        chosen = {name: points[name][rows] for name in self.variable.parents}
+        try:
+            with np.errstate(all="ignore"):
+                drawn = self._drawn(chosen, len(rows), np.random.default_rng(0))
+        except ValueError:
+            return True
+        return bool(np.isnan(np.asarray(drawn, dtype=np.float64)).any())
 
     def _drawn(self, points: Points, count: int, random: np.random.Generator) -> Any:
         function, generators = self._draw
         reseed(generators, random)
         if not self.variable.is_plain and not self.variable.is_basic:
-            given = [points[name] for name in self.variable.parents]
-            return [function(*(each[i] for each in given)) for i in range(count)]
+            return function(count, *(points[name] for name in self.variable.parents))
         parameters: Sequence[FloatArray] = self.parameters(points, count)
         if self.variable.law == "Categorical" and not np.allclose(parameters[0].sum(axis=-1), 1, rtol=0, atol=1e-5):
-            raise self._invalid()
+            raise ValueError("probabilities with another sum than 1")
         if self.variable.is_plain:
             parameters = [each.reshape((-1, *each.shape[2:])) for each in self._by_element(parameters)]
         return function(*parameters)
 
     @cached_property
-    def _draw(self) -> tuple[Any, list[Any]]:
+    def _draw(self) -> tuple[Callable[..., Any], list[Any]]:
         """Return a function that draws, and its generators.
 
-        Laws of single numbers are drawn element by element, vectors of them all points at once. Laws that are made of
-        others are drawn point by point, as PyMC does it: their parts are random too.
+        Laws of single numbers are drawn element by element, vectors of them all points at once, and so are laws that
+        are made of others, with their parts.
         """
         rv, own = self.variable.rv, self.variable.parameters
         op = rv.owner.op
+        if not self.variable.is_plain and not self.variable.is_basic:
+            return drawer_of(rv, [self.variables[name].rv for name in self.variable.parents])
         if self.variable.is_plain:
             inputs = [_core(p, axes, str(rv.dtype)) for p, axes in zip(own, op.ndims_params, strict=True)]
-            drawn, generators = own_generators(of_parameters(op, inputs))
-        elif self.variable.is_basic:
-            inputs = [_batch(each) for each in own]
+            at_once = DRAWN_AT_ONCE.get(type(op).__name__)
+            alike = of_parameters(op, inputs) if at_once is None else at_once(inputs[0], None)
+        else:
+            inputs = [of_many(each) for each in own]
             apart = [each.type() for each in own]
             alone = op.make_node(*rv.owner.inputs[:2], *apart).outputs[1]
-            drawn, generators = own_generators(vectorized(alone, dict(zip(apart, inputs, strict=True))))
-        else:
-            above = [self.variables[name].rv for name in self.variable.parents]
-            inputs = [each.type() for each in above]
-            drawn, generators = own_generators(replaced(rv, dict(zip(above, inputs, strict=True))))
-        return compiled(inputs, drawn, updates=updates_of(inputs, drawn)), generators
+            alike = batched([alone], dict(zip(apart, inputs, strict=True)), inputs[0].shape[0])[0]
+        drawn, generators = own_generators(alike)
+        return compiled(inputs, drawn), generators
 
 
-def _batch(variable: Any) -> Any:
-    """Return an input like a variable with an axis for points before its own."""
-    return tensor().tensor(dtype=variable.dtype, shape=(None, *variable.type.shape))
+def check_orders(variables: Mapping[str, Variable]) -> None:
+    """Refuse vectors that are kept in order and whose order would change the laws of what lies above them.
+
+    Raises
+    ------
+    NetworkError
+        If entries that depend on others have laws of their own each.
+    """
+    for variable in variables.values():
+        if variable.order and variable.parents and not Evaluation(variable, variables).is_uniform:
+            raise NetworkError(
+                "entries that are kept in order must be alike, or depend on no other variable",
+                found=f"entries of {variable.name!r} with laws of their own that depend on others",
+                remedy="Give them one law, or declare a first one and positive differences.",
+            )
 
 
 def _core(parameter: Any, axes: int, dtype: str) -> Any:
     """Return an input for a parameter of many laws; small whole numbers would be converted one by one, slowly."""
     kept = parameter.dtype if not dtype.startswith("float") else "float64"
     return tensor().tensor(dtype=kept, shape=(None,) * (axes + 1))
+
+
+def _extreme(values: FloatArray) -> str:
+    """Return a number, or of an array the entry that is none, or the least and the largest."""
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    odd = flat[~np.isfinite(flat)]
+    shown = odd[:1] if odd.size else np.unique([flat.min(), flat.max()]) if flat.size else flat
+    return " to ".join(f"{each:.3g}" for each in shown)

@@ -27,7 +27,7 @@ AGREEMENT = 1e-10
 def is_linear(roles: Roles, variable: Variable) -> bool:
     """Return whether a variable is normal with a mean affine in its parents and a constant spread, by its graph."""
     kind = type(variable.rv.owner.op).__name__
-    if kind != "NormalRV" and not (kind == "MvNormalRV" and len(variable.shape) == 1):
+    if variable.order or (kind != "NormalRV" and not (kind == "MvNormalRV" and len(variable.shape) == 1)):
         return False
     every = [each.rv for each in roles.structure.variables.values()]
     varies = [each.rv for each in roles.parameters]

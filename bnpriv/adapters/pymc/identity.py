@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ def identity_of(roles: Roles) -> str:
     for name in sorted(roles.fixed):
         digest.update(name.encode() + roles.fixed[name].tobytes())
     for name, variable in structure.variables.items():
-        digest.update(repr((name, variable.names, structure.coords.get(f"{name}_states"))).encode())
+        digest.update(repr((name, variable.names, structure.coords.get(f"{name}_states"), variable.order)).encode())
     _add(digest, [each.rv for each in structure.variables.values()])
     return digest.hexdigest()
 
@@ -50,7 +51,11 @@ def _code(op: Any) -> bytes:
     if function is None and type(op).__module__.split(".")[0] in ("pytensor", "pymc", "abc"):
         return b""
     code = getattr(function or cast(Any, type(op)).perform, "__code__", None)
-    return repr(id(op)).encode() + getattr(code, "co_code", b"")
+    return repr((_PROCESS, id(op))).encode() + getattr(code, "co_code", b"")
+
+
+_PROCESS = os.urandom(16)
+"""Places in memory tell operations apart within one process only."""
 
 
 def _shared(variable: Any) -> Any:

@@ -10,10 +10,12 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, pymc, usual_transform
+from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, pymc
 from bnpriv.adapters.pymc.captured import refuse_captured
 from bnpriv.adapters.pymc.expressions import ancestors, in_double
-from bnpriv.adapters.pymc.sets import Element
+from bnpriv.adapters.pymc.missing import halves, is_mendable, mended
+from bnpriv.adapters.pymc.ordered import Order, order_of
+from bnpriv.adapters.pymc.sets import EMPTY_SET, Element
 from bnpriv.adapters.pymc.tracing import traced
 from bnpriv.bound import FloatArray
 from bnpriv.checks import type_text
@@ -44,6 +46,8 @@ class Variable:
     is_joint : bool
         Whether elements depend on each other given the parameters.
     observed : bool
+    order : {"", "ascending", "descending"}
+        In which its entries are kept, along the last axis.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Variable:
     above: tuple[frozenset[Element], ...]
     is_joint: bool
     observed: bool
+    order: Order
 
     @property
     def size(self) -> int:
@@ -157,14 +162,15 @@ def structure_of(model: Any) -> Structure:
         raise NetworkError(
             "a model must be a product of conditional laws",
             found=f"the Potential {model.potentials[0].name!r}",
-            remedy="Replace it by a random variable; a factor has no place in the dependence graph.",
+            remedy="Declare the law that it stands for: pymc.Censored for values that are only known to lie beyond a "
+            "bound, pymc.Truncated for values that cannot, pymc.CustomDist with dist= for any other law.",
         )
     if not model.basic_RVs:
         raise NetworkError("a model needs a random variable", found="none", remedy="Declare the parameters in it.")
     for rv in model.basic_RVs:
         _check(model, rv)
     refuse_captured(model)
-    observed = {rv.name for rv in model.observed_RVs}
+    observed = {rv.name for rv in model.observed_RVs}.union(halves(model))
     variables = dict(_read(model, observed))
     _check_names(variables)
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
@@ -173,9 +179,9 @@ def structure_of(model: Any) -> Structure:
 
 def _check(model: Any, rv: Any) -> None:
     """Refuse a random variable whose law is not what its declaration says, or is not known."""
-    op, missing = type(rv.owner.op).__name__, rv.name.removesuffix("_unobserved")
-    split = f"{missing}_observed" in model.named_vars and missing in model.named_vars and missing != rv.name
-    kind, usual = _transforms(model, rv)
+    op, split = type(rv.owner.op).__name__, halves(model)
+    missing = rv.name.removesuffix("_unobserved").removesuffix("_observed")
+    order = order_of(model, rv)
     for wrong, required, found, remedy in (
         (
             rv.dtype == "float32",
@@ -184,8 +190,8 @@ def _check(model: Any, rv: Any) -> None:
             "Set pytensor.config.floatX = 'float64' before the model is made.",
         ),
         (
-            split or op == "PartialObservedRV",
-            "observed data must have no missing values: they would become parameters",
+            op == "PartialObservedRV" or (missing in split and not is_mendable(split[missing])),
+            "observed vectors, and categories, must have no missing values: they would become parameters",
             f"missing values of {missing!r}",
             "Leave the observed values out or fill them in: only their number counts here.",
         ),
@@ -196,20 +202,14 @@ def _check(model: Any, rv: Any) -> None:
             "Leave out pymc.Minibatch and total_size; no data are used here.",
         ),
         (
-            kind not in (usual, "NoneType") and {kind, usual} != {"LogTransform", "LogExpM1"},
+            order is None or (order != "" and not is_plain(rv.owner.op)),
             "a law must be what the variable is declared with: PyMC's sampler restricts it by a transform",
-            f"{kind} of {rv.name!r}",
-            "Leave transform= out; declare ordered numbers as a first one and positive differences.",
+            f"{type(model.rvs_to_transforms.get(rv)).__name__} of {rv.name!r}",
+            "Leave transform= out, or declare numbers with a density of their own that are kept in order by ordered.",
         ),
     ):
         if wrong:
             raise NetworkError(required, found=found, remedy=remedy)
-
-
-def _transforms(model: Any, rv: Any) -> tuple[str, str]:
-    """Return the kind of transform under which PyMC samples a variable, and that of its law."""
-    chosen = model.rvs_to_transforms.get(rv)
-    return type(chosen).__name__, type(usual_transform(rv)).__name__
 
 
 def _check_names(variables: Mapping[str, Variable]) -> None:
@@ -226,11 +226,14 @@ def _check_names(variables: Mapping[str, Variable]) -> None:
 
 
 def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
-    rvs = {rv.name: rv for rv in model.basic_RVs}
+    rvs = _whole(model)
     found = traced(rvs)
     for name in found.order:
         rv, shape = rvs[name], found.shapes[name]
+        order = order_of(model, rv) or ""
+        # entries that are kept in order depend on what any of them does
         sets = found.dependence[name]
+        sets = [EMPTY_SET.union(*sets)] * len(sets) if order else sets
         yield (
             name,
             Variable(
@@ -242,10 +245,33 @@ def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
                 parameters=found.parameters[name],
                 parents=tuple(sorted({element[0] for each in sets for element in each}, key=found.order.index)),
                 above=tuple(frozenset(each) for each in sets),
-                is_joint=_is_joint(rv, set(rvs.values())),
+                is_joint=bool(order) or _is_joint(rv, set(rvs.values())),
                 observed=name in observed,
+                order=order,
             ),
         )
+
+
+def _whole(model: Any) -> dict[str, Any]:
+    """Return the random variables, columns with missing values as they were declared.
+
+    Raises
+    ------
+    NetworkError
+        If something depends on a column with missing values.
+    """
+    split = halves(model)
+    parts = {rv: name for name, pair in split.items() for rv in pair}
+    rvs = {rv.name: rv for rv in model.basic_RVs if rv not in parts}
+    below = [rv.owner.inputs for rv in model.basic_RVs]
+    used = [each for each in ancestors([each for inputs in below for each in inputs], ()) if each in parts]
+    if used:
+        raise NetworkError(
+            "nothing may depend on a column with missing values",
+            found=f"what depends on {parts[used[0]]!r}",
+            remedy="Leave the observed values out or fill them in: only their number counts here.",
+        )
+    return rvs | {name: mended(model, name, pair) for name, pair in split.items()}
 
 
 def _is_joint(rv: Any, known: set[Any]) -> bool:

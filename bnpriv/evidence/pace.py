@@ -1,0 +1,85 @@
+"""How long drawing will take: told before it begins, and shown on the way."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv.errors import LongDrawingWarning
+
+TRIAL_TABLES = 32
+"""Tables that are drawn, and not used, to see how long one takes."""
+
+LONG_SECONDS = 20.0
+"""What takes longer is told before it begins, and shown on the way."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DrawTime:
+    """How long drawing tables will take.
+
+    Parameters
+    ----------
+    tables : int
+    seconds : float
+        As a few tables took.
+
+    Examples
+    --------
+    >>> str(DrawTime(tables=20_000, seconds=95.0))
+    '20,000 tables take about 1.6 min to draw'
+    """
+
+    tables: int
+    seconds: float
+
+    def __str__(self) -> str:
+        shown = f"{self.seconds:.0f} s" if self.seconds < 60 else f"{self.seconds / 60:.1f} min"
+        return f"{self.tables:,} tables take about {shown} to draw"
+
+
+def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
+    """Return how long tables will take, from how long a few do.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws so many tables; twice, as what is compiled on the way is compiled once.
+    tables : int
+    """
+    few = min(TRIAL_TABLES, tables)
+    draw(1)
+    start = time.perf_counter()
+    draw(few)
+    return DrawTime(tables=tables, seconds=(time.perf_counter() - start) / few * tables)
+
+
+@contextmanager
+def paced(expected: DrawTime) -> Generator[Callable[[int], None]]:
+    """Tell a long time in advance, and show on a terminal how far drawing has come.
+
+    Yields
+    ------
+    callable
+        To be called with the number of tables that were drawn.
+    """
+    if expected.seconds < LONG_SECONDS:
+        yield lambda drawn: None
+        return
+    warnings.warn(LongDrawingWarning(str(expected), seconds=expected.seconds), stacklevel=2)
+    if not sys.stderr.isatty():
+        yield lambda drawn: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("drawing tables", total=expected.tables)
+        yield lambda drawn: progress.advance(task, drawn)

@@ -1,0 +1,71 @@
+"""A long time is told before anything is drawn, and shown on a terminal only."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.errors import LongDrawingWarning
+from bnpriv.evidence import forward, pace
+from bnpriv.evidence.pace import DrawTime, draw_time, paced
+from tests.later import optional
+
+pm = optional("pymc")
+
+
+def test_the_time_of_many_is_told_from_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
+
+    def draw(tables: int) -> None:
+        clock[0] += 0.5 * tables
+
+    assert draw_time(draw, 1000) == DrawTime(tables=1000, seconds=500.0)
+    assert draw_time(draw, 3) == DrawTime(tables=3, seconds=1.5)
+
+
+def test_short_times_are_not_told() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with paced(DrawTime(tables=10, seconds=1.0)) as advance:
+            advance(10)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_long_times_are_told_first_and_shown_on_a_terminal(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    monkeypatch.setattr(sys, "stderr", Screen())
+    monkeypatch.setenv("TERM", "xterm")
+    with (
+        pytest.warns(LongDrawingWarning, match="about 2.0 min") as told,
+        paced(DrawTime(tables=5, seconds=120)) as step,
+    ):
+        step(5)
+    warning: Any = told[0].message
+    assert warning.seconds == 120
+    assert ("drawing tables" in sys.stderr.getvalue()) == terminal  # type: ignore[attr-defined]
+
+
+def test_drawing_for_a_plan_tells_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def planned() -> float:
+        with pm.Model() as model:
+            pm.Normal("y", pm.HalfNormal("mu", 1), 1, observed=np.zeros(20))
+        schema = bp.Schema(records=20, columns={"y": bp.Real(-3, 3)})
+        secrets = {"mu": bp.intervals(((0, 0.5), (1, 2)))}
+        framework = bp.DistributionalAttributePrivacy(bp.from_pymc(model), schema, secrets, source="made up")
+        return float(bp.WassersteinMechanism().calibrate(framework, bp.mean("y"), epsilon=1.0, delta=0.04).scale)
+
+    before = planned()
+    monkeypatch.setattr(pace, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(forward, "LEAST_TIMED_NUMBERS", 1)
+    with pytest.warns(LongDrawingWarning, match="tables take about"):
+        assert planned() == before
