@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from typing import Any
 
-from bnpriv.adapters.framework_file import read_framework
+from bnpriv.adapters.framework_file import names_pymc, read_framework
+from bnpriv.adapters.pymc import from_pymc
+from bnpriv.adapters.pymc.backend import pymc
 from bnpriv.checks import member
 from bnpriv.errors import FileError
 from bnpriv.frameworks import Framework
@@ -39,13 +43,42 @@ def example(name: str) -> Framework:
     ------
     FileError
         If there is no such example.
+    MissingExtraError
+        If it is "admissions", "counties" or "schools", whose network is a PyMC model, and PyMC is not installed.
 
     Examples
     --------
     >>> sorted(example("student").secrets)
     ['income']
     """
-    return read_framework(example_path(name))
+    path = example_path(name)
+    if not names_pymc(path):
+        return read_framework(path)
+    return read_framework(path, network=from_pymc(example_module(name).model()))
+
+
+def example_module(name: str) -> Any:
+    """Return the PyMC module of an example, ``schools_pymc`` for ``schools``.
+
+    Raises
+    ------
+    FileError
+        If there is no such example, or it has no such module.
+    MissingExtraError
+        If PyMC is not installed.
+    """
+    pymc()
+    path = example_path(name).with_name(f"{name.replace('-', '_')}_pymc.py")
+    if not path.is_file():
+        raise FileError(
+            f"the example {name!r} must have a PyMC module", found="none", remedy="Use bnpriv.example(name)."
+        )
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def example_path(name: str) -> Path:

@@ -41,7 +41,7 @@ _LAWS = ("normal", "bernoulli", "categorical")
 _NORMAL = "Write normal = [165, 8]."
 
 
-def read_framework(path: str | os.PathLike[str]) -> Framework:
+def read_framework(path: str | os.PathLike[str], *, network: Network | None = None) -> Framework:
     """Read a framework from a TOML file.
 
     Parameters
@@ -54,6 +54,9 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
         network stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
         ``coefficients = { PARENT = 3.0 }``: of the columns of one record for ``notion = "dataset"``, else of
         parameters, about which records may lie as ``[laws.COLUMN]`` with ``normal = [0, 8]``.
+    network : Network, optional
+        The network of a file that names a PyMC module, as ``pymc = "schools_pymc.py"`` in section ``[network]``. Such a
+        module is Python, and is never run because a file names it.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     ------
     FileError
         If the file is not readable or not TOML, a key is missing, unknown or of the wrong type, or the network file
-        lies outside the folder.
+        lies outside the folder, or `network` is missing, or given to a file that names its own.
     DeclarationError
         If what is declared is not well formed; the subclass says which part.
 
@@ -81,8 +84,9 @@ def read_framework(path: str | os.PathLike[str]) -> Framework:
     _queries(root)
     notion = root.string("notion")
     if notion == "value" and "chain" in root.values:
+        _only_its_own(root, network)
         return _chain(root, source)
-    declared = _network(root, notion)
+    declared = _network(root, notion, network)
     schema, independent = _schema(root, notion)
     protect = root.section("protect")
     parts = {name: protect.section(name) for name in protect.values}
@@ -131,6 +135,11 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
     return _queries(_load(path))
 
 
+def names_pymc(path: str | os.PathLike[str]) -> bool:
+    """Whether the network of a framework file is a PyMC module, which is to be passed to `read_framework`."""
+    return "pymc" in _inside(_load(path), "network")
+
+
 def _load(path: str | os.PathLike[str]) -> TomlTable:
     label = path_text(path)
     if Path(path).suffix.lower() != ".toml":
@@ -171,7 +180,7 @@ def _unfilled(root: TomlTable) -> Iterator[str]:
         yield "source"
     if "chain" not in root.values:
         network = _inside(root, "network")
-        if network.isdisjoint(("file", "attributes")):
+        if network.isdisjoint(("file", "attributes", "pymc")):
             yield "file in [network]"
     if "count" not in _inside(root, "records"):
         yield "count in [records]"
@@ -210,13 +219,33 @@ def _chain(root: TomlTable, source: str) -> ValuePrivacy:
         return ValuePrivacy(chain, schema, list(protect.values), source=source)
 
 
-def _network(root: TomlTable, notion: str) -> Network:
-    """Return the declared network: linear-Gaussian if its attributes stand in the file itself."""
+def _network(root: TomlTable, notion: str, given: Network | None) -> Network:
+    """Return the declared network: linear-Gaussian if its attributes stand in the file itself, or the one given."""
     part = root.section("network")
+    if "pymc" in part.values:
+        part.only(("pymc",))
+        module = part.string("pymc")
+        if given is None:
+            raise part.refusal(
+                "the network is written in PyMC, and a file is no reason to run Python",
+                found=f"the module {module[:80]!r}",
+                remedy="Pass network=bnpriv.from_pymc(model) to read_framework; bnpriv.example(name) does so.",
+            )
+        return given
+    _only_its_own(part, given)
     if notion != "value" and "attributes" in part.values:
         return declared_gaussian(part, NOTION_LEVELS[notion])
     # without a level in the file a network of parameters has none that was declared: see the framework
     return _files_network(part, None if notion == "distributional" else NOTION_LEVELS[notion])
+
+
+def _only_its_own(part: TomlTable, given: Network | None) -> None:
+    if given is not None:
+        raise part.refusal(
+            "a network is passed only for a file that names a PyMC module",
+            found="a file that declares its own",
+            remedy='Leave network= out, or write pymc = "model_pymc.py" in [network].',
+        )
 
 
 def _files_network(part: TomlTable, usual: Level | None) -> Network:
