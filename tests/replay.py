@@ -19,6 +19,7 @@ import numpy as np
 
 import bnpriv as bp
 from bnpriv.adapters.examples import example_path, examples
+from bnpriv.adapters.framework_file import names_pymc
 from bnpriv.laws import Atoms
 
 MOST_SHOWN = 10
@@ -254,6 +255,8 @@ def shipped() -> tuple[collections.Counter[str], list[str]]:
     """Replay the queries of every shipped example against its framework file; return the verdicts and what fails."""
     found, told = collections.Counter[str](), []
     for name in examples():
+        if names_pymc(example_path(name)):
+            continue  # laws that are learned from draws have nothing to be replayed
         framework, path = bp.example(name), example_path(name)
         for asked in bp.read_queries(path).values():
             for each in (

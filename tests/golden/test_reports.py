@@ -12,7 +12,7 @@ from itertools import zip_longest
 import pytest
 
 from bnpriv.adapters.examples import examples
-from tests.golden.update import ASKED, FOLDER, UNSHOWN, content, example, of_kind
+from tests.golden.update import ASKED, DRAWN, FOLDER, UNSHOWN, content, example, of_kind
 
 NUMBER = re.compile(r"-?0x[01]\.[0-9a-f]+p[+-]\d+|-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
 STRICT = {"rel": 1e-9, "abs": 0.0}
@@ -42,7 +42,7 @@ def alike(old: str, new: str, tolerance: Mapping[str, float]) -> bool:
     return words == other_words and numbers == pytest.approx(others, **tolerance)
 
 
-@pytest.mark.parametrize("name", [*examples(), *(f"kind-{kind}" for kind in UNSHOWN)])
+@pytest.mark.parametrize("name", [*ASKED, *(f"kind-{kind}" for kind in UNSHOWN)])
 def test_what_is_said(name: str) -> None:
     subject = of_kind(name.removeprefix("kind-")) if name.startswith("kind-") else example(name)
     assert {path.name for path in (FOLDER / name).iterdir()} == set(subject.files)
@@ -55,7 +55,7 @@ def test_what_is_said(name: str) -> None:
 
 
 def test_every_example_is_kept() -> None:
-    assert set(ASKED) == set(examples())
+    assert {*ASKED, *DRAWN} == set(examples())
     assert {path.name for path in FOLDER.iterdir()} == {*ASKED, *(f"kind-{kind}" for kind in UNSHOWN)}
 
 
