@@ -218,8 +218,9 @@ def _decided_states(framework: Framework, calibration: Calibration) -> tuple[str
     refusal = evidence.covers(columns)
     if refusal is not None:
         raise refusal.error()
-    told = {name: evidence.influence(columns - {name}, name) for name in evidence.secrets}
-    name = max(told, key=lambda name: (name in columns, float(told[name])))
+    driven = {name: evidence.driven(columns, name) for name in evidence.secrets}
+    told = {name: evidence.influence(columns - driven[name], name) for name in evidence.secrets}
+    name = max(told, key=lambda name: (bool(driven[name]), float(told[name])))
     pair = told[name].pair
     if pair is None:
         raise SecretError(
