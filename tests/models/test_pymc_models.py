@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import runpy
 import shutil
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -103,6 +105,15 @@ def test_a_module_beside_a_foreign_file_is_never_run(tmp_path: Path) -> None:
     (tmp_path / "schools_pymc.py").write_text("raise SystemExit('run')", encoding="utf-8")
     with pytest.raises(bp.errors.FileError, match="no reason to run Python"):
         bp.read_framework(tmp_path / "framework.toml")
+
+
+def test_the_shell_says_what_to_do() -> None:
+    asked = [sys.executable, "-m", "bnpriv", "report", str(example_path("schools"))]
+    done = subprocess.run(
+        asked, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert done.returncode == 2
+    assert "from_pymc" in done.stderr
 
 
 def test_a_network_is_passed_only_where_one_is_missing() -> None:

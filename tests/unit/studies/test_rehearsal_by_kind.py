@@ -19,7 +19,7 @@ from bnpriv.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.studies.rehearse import rehearse
 from bnpriv.studies.scenes import Scene, scene_of
 from tests.kinds import COUGHS, HEALTH, KINDS, patients
-from tests.later import Later
+from tests.later import Later, optional
 from tests.unit.studies.test_simulation_by_kind import FIRST, MATRIX, fits, of_ages, of_densities, sequences
 
 stats = Later("scipy.stats")
@@ -218,3 +218,27 @@ def test_what_does_not_follow_is_refused() -> None:
         with pytest.raises(bp.BnprivError):
             rehearse(bp.ColumnMechanism().calibrate(framework, own, epsilon=1.0))
         own = bp.custom(lambda table: 0.0, columns=["coughs"], sensitivity=1)
+
+
+@pytest.mark.parametrize("mechanism", [bp.TightMechanism(), bp.ColumnMechanism()], ids=str)
+def test_a_column_that_the_secret_drives_itself_follows_its_mixture(mechanism: Any) -> None:
+    pm = optional("pymc")
+    with pm.Model() as site:
+        income = pm.Bernoulli("income", 0.4)
+        stress = pm.Bernoulli("stress", 0.3 + 0.4 * income)
+        pm.Bernoulli("ill", 0.1 + 0.2 * income + 0.3 * stress, observed=np.zeros(20))
+    schema = bp.Schema(records=20, columns={"ill": bp.Integer(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(bp.from_pymc(site), schema, "income", source="x")
+    found = scene(mechanism.calibrate(framework, bp.count(bp.col("ill") == 1), epsilon=1.0))
+    counts = np.arange(21)
+    for side, secret in enumerate((found.pair.first, found.pair.second)):
+        (low_or_high,) = secret
+        stressed = 0.3 + 0.4 * low_or_high
+        law = sum(
+            weight * stats.binom(20, 0.1 + 0.2 * low_or_high + 0.3 * state).pmf(counts)
+            for state, weight in ((0, 1 - stressed), (1, stressed))
+        )
+        values = found.exact(side, DRAWS, np.random.default_rng(7)).ravel()
+        assert values.mean() == pytest.approx(float(law @ counts), abs=0.15)
+        for limit in (1, 4, 8):
+            assert (values <= limit).mean() == pytest.approx(float(law[: limit + 1].sum()), abs=0.02)
