@@ -234,7 +234,9 @@ def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     if row.is_queried:
         others = row.asked is not None and bool(row.asked.columns - {row.protected})
         rest = f"; besides, {influence_text(row.asked)}." if row.asked is not None and others else "."
-        yield Paragraph(f"The query reads it, which tells everything{rest}")
+        itself = report.query is None or row.protected in report.query.columns
+        how = "The query reads it" if itself else f"{name_text(row.protected)} drives queried columns itself"
+        yield Paragraph(f"{how}, which tells everything{rest}")
         return
     if row.asked is not None:
         yield Paragraph(f"{influence_text(row.asked)}.")

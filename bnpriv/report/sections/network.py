@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bnpriv.influence.quilt_cards import quilt_roles
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilt
+from bnpriv.mechanisms import Decision
 from bnpriv.render.document import Block, Figure, Paragraph, Section
 from bnpriv.render.graph import Drawing, graph_html, quilt_legend
 from bnpriv.render.html import Html, join
@@ -91,7 +92,7 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     assert report.network is not None
     quilt = _quilt(report, row)
     shown = name_text(row.protected)
-    which = f"the quilt that the noise is based on for {shown}" if row.used else f"the least telling quilt for {shown}"
+    which = f"{_which(report, row)} for {shown}"
     part = "" if len(nodes) == len(report.network.attributes) else "the part that matters of "
     title = f"The network, coloured by {which}"
     inside = frozenset(nodes)
@@ -111,6 +112,16 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     rest = f"; {left} more attributes are not drawn here" if left else ""
     caption = f"{part}the network, coloured by {which}{rest}."
     return Figure(made, caption[0].upper() + caption[1:])
+
+
+def _which(report: Analysis, row: AttributeReport) -> str:
+    """Return which quilt is drawn: the best mechanism need not be one that rests on quilts."""
+    if row.used is None:
+        return "the least telling quilt"
+    chosen = () if report.plan is None else report.plan.calibrations[:1]
+    if any(isinstance(decision, Decision) for made in chosen for decision in made.certificate.decisions):
+        return "the quilt that the noise is based on"
+    return "the quilt that MarkovQuiltMechanism would use"
 
 
 def _notes(report: Analysis, row: AttributeReport) -> Mapping[str, str]:

@@ -166,3 +166,19 @@ def test_an_improper_prior_on_the_road_is_refused() -> None:
     assert "improper" in str(refusal)
     assert bp.TightMechanism().supports(framework, bp.mean("y"), epsilon=1.0) is None
     assert bp.ColumnMechanism().calibrate(framework, bp.mean("x"), epsilon=1.0).scale == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(
+    ("column", "whose"), [("ill", "MarkovQuiltMechanism would use"), ("smokes", "the noise is based")]
+)
+def test_the_drawing_names_the_mechanism_whose_quilt_it_shows(column: str, whose: str) -> None:
+    with pm.Model() as site:
+        income = pm.Bernoulli("income", 0.4)
+        stress = pm.Bernoulli("stress", 0.3 + 0.4 * income)
+        pm.Bernoulli("ill", 0.1 + 0.2 * income + 0.3 * stress, observed=np.zeros(50))
+        pm.Bernoulli("smokes", 0.2 + 0.3 * stress, observed=np.zeros(50))
+    schema = bp.Schema(records=50, columns={"ill": bp.Integer(0, 1), "smokes": bp.Integer(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(bp.from_pymc(site), schema, "income", source="a textbook")
+    report = bp.influence_report(framework, bp.count(bp.col(column) == 1), 1.0)
+    assert f"coloured by the quilt that {whose}" in report.to_html()
+    assert ("income drives queried columns itself" in str(report)) == (column == "ill")

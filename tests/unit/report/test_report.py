@@ -132,7 +132,7 @@ def test_a_column_that_a_normal_secret_drives_tells_without_bound() -> None:
     bare = bp.influence_report(framework, bp.mean("x"))
     assert bare.headline == "The queried columns are driven by a directly, and tell about it without bound."
     report = bp.influence_report(framework, bp.mean("x"), 1.0, 1e-6)
-    assert "The query reads it, which tells everything" in str(report)
+    assert "a drives queried columns itself, which tells everything" in str(report)
     assert not re.search(r"^(x|c) +0 ", str(report), re.MULTILINE)
     assert {delta for _, delta in report.curve} == {1.0}
     (row,) = report.to_dict()["data"]["protected"]
@@ -152,7 +152,7 @@ def test_a_column_that_a_discrete_secret_drives_is_read() -> None:
     report = bp.influence_report(framework, bp.mean("x"))
     assert report.attributes[0].is_queried
     assert "can rule out a secret of s" in str(report)
-    assert "The query reads it, which tells everything" in str(report)
+    assert "s drives queried columns itself, which tells everything" in str(report)
 
 
 def test_zero_and_infinity_differ_without_colour() -> None:
