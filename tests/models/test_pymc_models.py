@@ -196,6 +196,17 @@ def test_three_observers_of_the_schools(query: str) -> None:
     assert tight(framework("schools"), asked).guarantee.kind == "estimate"
 
 
+def test_a_report_names_the_reading_of_the_posterior() -> None:
+    asked = queries("schools")["mean_effect"]
+    belief = bp.influence_report(learned("belief"), asked, 1.0).to_html()
+    assert "a posterior known by 4,000 draws" in belief
+    assert "models drawn" not in belief
+    assert "coloured by" not in belief  # all parameters depend on each other: 45 edges, which nobody can read
+    models = bp.influence_report(learned("models"), asked, 1.0).to_html()
+    assert "25 models drawn from a posterior" in models
+    assert "coloured by" in models
+
+
 def test_delta_and_confidence_of_the_schools() -> None:
     asked = queries("schools")["mean_effect"]
     made = tight(learned("belief"), asked, delta=0.05)

@@ -16,6 +16,9 @@ from bnpriv.report.values import Analysis, AttributeReport
 MOST_BESIDE = 12
 """Attributes that are drawn beside the answer; of a larger network those that matter."""
 
+MOST_JOINED = 5
+"""Attributes that are drawn though each is joined to all others, as those of a posterior are."""
+
 MOST_EDGES_TOLD = 40
 """Edges that the description of a drawing lists."""
 
@@ -23,7 +26,7 @@ MOST_EDGES_TOLD = 40
 def beside(report: Analysis) -> tuple[Block, ...]:
     """Return what a wide screen shows beside the answer: where the leak runs in the network."""
     row = report.worst
-    if report.network is None or row is None or not report.network.graph.edges:
+    if row is None or not _shown(report):
         return ()
     return (_figure(report, row, _kept(report, row)),)
 
@@ -31,7 +34,7 @@ def beside(report: Analysis) -> tuple[Block, ...]:
 def network_section(report: Analysis) -> Section | None:
     """Return the drawings that do not stand beside the answer; nothing if there are none."""
     row = report.worst
-    if report.network is None or row is None or not report.network.graph.edges:
+    if report.network is None or row is None or not _shown(report):
         return None
     small = len(report.network.attributes) <= MOST_BESIDE
     shown: set[frozenset[tuple[str, str]]] = {_roles_of(report, row)} if small else set()
@@ -48,6 +51,14 @@ def network_section(report: Analysis) -> Section | None:
     if same and len(report.attributes) > 1:
         blocks.insert(0, Paragraph("One drawing for protected attributes with the same quilt.", soft=True))
     return Section(title="Where it runs in the network", blocks=tuple(blocks), id="network", folded=True)
+
+
+def _shown(report: Analysis) -> bool:
+    """Whether a drawing tells anything: nothing without edges, nor where each of many attributes is joined to all."""
+    if report.network is None:
+        return False
+    nodes, edges = len(report.network.attributes), len(report.network.graph.edges)
+    return edges > 0 and (nodes <= MOST_JOINED or edges < nodes * (nodes - 1) // 2)
 
 
 def _roles_of(report: Analysis, row: AttributeReport) -> frozenset[tuple[str, str]]:
