@@ -386,8 +386,8 @@ def test_the_paradox_of_1973() -> None:
     says("admissions", f"they admitted {100 * men:.1f} % of the men and {100 * women:.1f} % of the women")
 
 
-def test_admitted_by_quadrature_needs_no_more() -> None:
-    """The sum over six departments, its law worked out by drawing probabilities and adding normal counts."""
+def test_the_noise_of_admitted_is_enough_in_draws_made_apart() -> None:
+    """The mean over six departments, drawn without PyMC: no output changes the odds by much more than a factor e."""
     admissions, random = module("admissions"), np.random.default_rng(5)
     gap = np.abs(random.normal(0, 0.5, 200_000))
     rate = random.normal(0, 1.5, (6, gap.size))
