@@ -317,7 +317,23 @@ class AnswerSampler:
         state = np.random.SeedSequence([self.sampling.seed, *self._path(path)]).generate_state(1, np.uint64)
         return int(state[0] >> np.uint64(1))
 
+    def time(self, condition: Condition | None, secrets: int) -> DrawTime:
+        """Return how long the tables under so many secrets will take to draw.
+
+        Parameters
+        ----------
+        condition : Condition or None
+            What is secret.
+        secrets : int
+        """
+        tables, width = secrets * self.sampling.draws, self._width(condition)
+        return self._time(tables, width, () if condition is None else condition.parameters)
+
     def _expected(self, tables: int, width: int, protected: tuple[str, ...]) -> DrawTime:
+        # of models each of which is a draw of a posterior the time is told for all together
+        return DrawTime(tables=tables, seconds=0.0) if self.row is not None else self._time(tables, width, protected)
+
+    def _time(self, tables: int, width: int, protected: tuple[str, ...]) -> DrawTime:
         if tables * width < LEAST_TIMED_NUMBERS:
             return DrawTime(tables=tables, seconds=0.0)
         return draw_time(lambda few: self._drawn(self.columns, few, (TRIAL_PATH, few), {}, protected), tables)

@@ -60,6 +60,9 @@ class Posterior:
         Whether it was declared that the table to be released may be the public one.
     belief : bool
         Whether the posterior itself is the observer's law, in place of every draw being a model.
+    of : int or None
+        How many draws there were, where fewer are models: evenly spaced ones, as many as can be drawn from in some
+        seconds.
 
     Notes
     -----
@@ -80,6 +83,7 @@ class Posterior:
     independent: bool = True
     same_table_is_public: bool = False
     belief: bool = field(default=False, repr=False)
+    of: int | None = field(default=None, repr=False)
 
     def beyond(self, confidence: float = CONFIDENCE) -> float:
         """Return which share of the posterior at most lies above the largest of the draws, with a given confidence.

@@ -219,7 +219,10 @@ def setting_text(report: Analysis) -> str:
 
 def models_text(network: Network) -> str:
     """Return how many models there are, and where they come from."""
-    if network.posterior_draws is not None:
+    drawn = network.posterior_draws
+    if drawn is not None and drawn.belief:
+        return f"the law of {drawn.draws:,} draws from a posterior"
+    if drawn is not None:
         return f"{network.models:,} models drawn from a posterior"
     return network.kind_text if network.models == 1 else f"{network.models:,} models, {network.kind_text}"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import cast
 
-from bnpriv.checks import member, type_text
+from bnpriv.checks import listing, member, type_text
 from bnpriv.errors import SecretError
 from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.networks.base import Network
@@ -97,6 +97,7 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     wanted = _wanted(protect)
     found: dict[str, tuple[Pair, ...]] = {}
     for name, given in wanted.items():
+        _refuse_function(network, name)
         member("a protected attribute", name, network.attributes, error=SecretError)
         found[name] = pairs_of(network, name, given)
         if not found[name]:
@@ -106,6 +107,18 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
                 remedy="Protect another attribute: one state has nothing to hide.",
             )
     return found
+
+
+def _refuse_function(network: Network, name: object) -> None:
+    """Refuse a function of parameters that the model has a name for: the law of an answer given it needs draws."""
+    functions = network.reading.functions
+    if isinstance(name, str) and name not in network.attributes and functions & {name, name.partition("[")[0]}:
+        raise SecretError(
+            "a function of parameters can be protected where the posterior itself is the observer's law",
+            found=f"the Deterministic {name!r}, in a model without draws of it that is read as one",
+            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), with draws of '
+            f"{name!r}, or protect a parameter: {listing(network.attributes, 6)}.",
+        )
 
 
 def _wanted(protect: object) -> Mapping[str, object]:

@@ -116,10 +116,13 @@ class Structure:
     variables : mapping from str to Variable
     coords : mapping from str to sequence
         Of the model.
+    functions : frozenset of str
+        The Deterministics of the model.
     """
 
     variables: Mapping[str, Variable]
     coords: Mapping[str, Sequence[object]]
+    functions: frozenset[str] = frozenset()
 
     @cached_property
     def children(self) -> Mapping[str, frozenset[str]]:
@@ -174,7 +177,8 @@ def structure_of(model: Any) -> Structure:
     variables = dict(_read(model, observed))
     _check_names(variables)
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
-    return Structure(variables=variables, coords=coords)
+    functions = frozenset(str(each.name) for each in model.deterministics)
+    return Structure(variables=variables, coords=coords, functions=functions)
 
 
 def _check(model: Any, rv: Any) -> None:

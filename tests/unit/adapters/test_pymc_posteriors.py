@@ -108,7 +108,7 @@ def test_models_fix_what_is_neither_protected_nor_between() -> None:
 def test_a_deterministic_is_protected_in_a_belief_only() -> None:
     drawn = school_draws()
     models = bp.from_pymc(schools(centred=False), posterior=drawn)
-    with pytest.raises(SecretError, match="a protected attribute must be"):
+    with pytest.raises(SecretError, match=r"Deterministic 'theta\[a\]'.*reading=\"belief\""):
         framework(models, {"theta[a]": bp.intervals(((0, 3), (5, 8)))})
 
 
