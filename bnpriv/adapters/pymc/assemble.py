@@ -18,6 +18,7 @@ from bnpriv.adapters.pymc.posterior import (
     draws_of,
     parameter_draws,
     posterior_of,
+    weights_of,
 )
 from bnpriv.adapters.pymc.records import alike_records, record_network
 from bnpriv.adapters.pymc.roles import Columns, Roles, roles_of
@@ -43,6 +44,7 @@ class AskedDraws:
     fix : iterable of str, optional
     reading : {"belief", "models"}
     independent : bool
+    log_weights : str, optional
     """
 
     posterior: Any
@@ -50,6 +52,7 @@ class AskedDraws:
     fix: Iterable[str] | None
     reading: DrawReading
     independent: bool
+    log_weights: str | None = None
 
 
 def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
@@ -60,6 +63,12 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if asked.posterior is None and (asked.reading == "belief" or asked.independent):
         raise NetworkError(
             "a belief, and independent draws, go with posterior=", found="one alone", remedy="Pass posterior=idata."
+        )
+    if asked.reading == "models" and asked.log_weights is not None:
+        raise NetworkError(
+            "weights go with a belief: as models all draws count alike",
+            found='log_weights= with the reading "models"',
+            remedy='Pass reading="belief", or leave log_weights out.',
         )
     if asked.reading == "belief":
         if asked.fix is not None:
@@ -125,6 +134,8 @@ def _with_draws(
     drawn = parameter_draws(
         roles, model, asked.posterior, known, asked.thin, asked.reading, own=asked.independent, every=every
     )
+    if asked.log_weights is not None:
+        drawn = replace(drawn, log_weights=weights_of(asked.posterior, asked.log_weights, asked.thin))
     driven = _driven(roles)
     count = len(next(iter(known.values())))
     some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"

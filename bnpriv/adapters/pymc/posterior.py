@@ -13,7 +13,7 @@ from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Structure, entry_names
 from bnpriv.adapters.pymc.work import models_that_fit
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, subset, type_text
+from bnpriv.checks import listing, member, subset, type_text
 from bnpriv.errors import NetworkError
 from bnpriv.networks import ParameterDraws, Posterior
 from bnpriv.networks.learning.fingerprint import fingerprint_of
@@ -211,6 +211,19 @@ def posterior_of(roles: Roles, posterior: Any) -> Posterior | None:
         independent=False,
         table=_table(roles, getattr(posterior, "observed_data", None)),
     )
+
+
+def weights_of(posterior: Any, name: str, thin: int) -> FloatArray:
+    """Return the log weights of draws, by the name of the variable that holds them.
+
+    Raises
+    ------
+    NetworkError
+        If there is none of that name, or it is not one finite number for each draw.
+    """
+    group: dict[str, Any] = _group(posterior)
+    member("log_weights", name, group, error=NetworkError)
+    return _draws(group[name], name, (), thin)
 
 
 def _table(roles: Roles, observed: Any) -> TableFingerprint | None:
