@@ -85,8 +85,8 @@ def _worth(size: float) -> str:
 def _more(draws: int, size: float, wanted: int = LEAST_EFFECTIVE) -> str:
     if size == 0:
         return (
-            "No draw lies in it: choose a wider or a more probable interval, or pass draws of a law that is wider there "
-            "with log_weights=."
+            "No draw lies in it: choose a wider or a more probable interval, or pass draws of a law that is wider "
+            "there with log_weights=."
         )
     return (
         f"Take about {math.ceil(draws * wanted / size):,} draws of the posterior, choose a wider interval, or pass "

@@ -8,13 +8,17 @@ from functools import singledispatch
 from typing import cast
 
 from bnpriv.checks import listing, member, type_text
-from bnpriv.errors import SecretError
+from bnpriv.errors import NetworkError, SecretError
 from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.networks.base import Network
 from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.neighbours import neighbours_text
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPairs, all_pairs, state_pairs
 from bnpriv.secrets.values import IntervalPairs, ValuesApart, interval_pairs, value_pairs
+
+SUGGESTED_FROM = 2000
+"""Draws of a parameter from which intervals are suggested."""
 
 Declared = SecretPairs | Apart | IntervalPairs
 """What a user may declare about the secrets of one attribute."""
@@ -46,7 +50,30 @@ def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...
 
 @pairs_of.register
 def _(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
+    if isinstance(given, Apart):
+        raise _no_distance(network, attribute, given)
     return interval_pairs(network.parameters[attribute], given)
+
+
+def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> SecretError:
+    """Return why values so far apart are refused where laws are learned from draws, with intervals to declare."""
+    parameter = network.parameters[attribute]
+    try:
+        drawn = network.simulate((attribute,), SUGGESTED_FROM, seed=0, given={}, records=1)[attribute]
+        text = neighbours_text(drawn, given.at_most, touching=parameter.is_continuous)
+    except NetworkError:  # what cannot be drawn is refused where draws are needed
+        text = ""
+    ranges = (
+        f"intervals next to each other, for example protect={{{attribute!r}: {text}}}"
+        if text
+        else "intervals that come up often, or a larger distance"
+    )
+    return SecretError(
+        f"the secrets of {attribute!r} must be intervals: the law of an answer is learned from draws in a secret, and "
+        "no two of them have one value",
+        found=f"any two values at most {given.at_most:g} apart, infinitely many pairs",
+        remedy=f"Declare {ranges}. What is protected is then in which interval it lies, not where in it.",
+    )
 
 
 @singledispatch
