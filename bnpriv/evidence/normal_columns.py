@@ -30,7 +30,7 @@ COLUMNS_FROM_MODEL = (
     "to their bounds, and none is missing."
 )
 
-LEAST_MASS = 1e-15
+LEAST_CLAMPED = 1e-15
 """Probabilities that a record is clamped count as at least this."""
 
 SUMMED = 2.0**-40
@@ -259,7 +259,7 @@ def _hardness(pair: LawPair) -> list[float]:
 
 def _rounded_up(mass: float) -> float:
     """Return the next of a few probabilities, so that models with about the same one can be compared."""
-    return min(1.0, 10.0 ** (math.ceil(20 * math.log10(max(mass, LEAST_MASS))) / 20) * (1 + 1e-9))
+    return min(1.0, 10.0 ** (math.ceil(20 * math.log10(max(mass, LEAST_CLAMPED))) / 20) * (1 + 1e-9))
 
 
 def normal_column_laws(

@@ -31,7 +31,7 @@ from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Categorical, Schema, require_schema
 
-SUGGESTED_FROM, MOST_SUGGESTED_FROM = 500, 2**20
+SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
 """Tables from which ranges of a property are suggested, and the numbers that they may hold."""
 
 
@@ -216,7 +216,7 @@ def _check_drawn(name: str, secret: Secret, schema: Schema, forward: DensityNetw
 def _suggested(secret: Secret, distance: float, schema: Schema, forward: DensityNetwork) -> str:
     """Return ranges next to each other that come up in drawn tables, as long as a distance; empty if none are known."""
     names = tuple(sorted(secret.property.columns))
-    tables = min(SUGGESTED_FROM, MOST_SUGGESTED_FROM // (schema.records * len(names)))
+    tables = min(SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS // (schema.records * len(names)))
     columns = [schema[name] for name in names]
     in_words = any(isinstance(each, Categorical) and str in map(type, each.categories) for each in columns)
     if not tables or in_words:  # the columns of a model are drawn as numbers

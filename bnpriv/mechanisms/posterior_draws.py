@@ -78,7 +78,7 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     tied = first is not None and first.scale == 0 and isinstance(getattr(first, "pair", None), ContinuousPair)
     decides = "" if first is None or tied else f" Draw {first.model} decides the noise, for {first.protected}."
     some = "" if drawn.of is None else f" of {drawn.of:,}"
-    spaced = "" if drawn.of is None else ", evenly spaced, as many as can be drawn from in some seconds"
+    spaced = "" if drawn.of is None else ", evenly spaced: as many as time allows, 25 or so at most"
     made = f"The models are {drawn.draws:,}{some} draws from a posterior{records}{prior}{seed}{spaced}.{decides}"
     return [made, *_needed(certificate), drawn.sentence]
 

@@ -117,10 +117,10 @@ class Posterior:
     def sentence(self) -> str:
         """Return what may lie beyond the draws."""
         if self.belief:
-            how = "independent" if self.independent else "of Markov chains, which depend on each other"
+            how = "independent draws" if self.independent else "draws of Markov chains, which depend on each other"
             return (
-                f"The observer is taken to hold the posterior itself, known by {self.draws:,} draws, {how}; somebody "
-                "who knows one of the other parameters holds another law."
+                f"The observer is taken to believe the posterior itself, which is known by {self.draws:,} {how}. "
+                "Nothing is promised towards somebody who knows more than the posterior, such as another parameter."
             )
         if not self.independent:
             return (

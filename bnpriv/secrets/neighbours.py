@@ -6,7 +6,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 
-LEAST_SHARE = 0.02
+LEAST_SUGGESTED = 0.02
 """How often a suggested interval must come up among the values."""
 
 MOST_PAIRS = 4
@@ -37,7 +37,7 @@ def neighbours_text(values: FloatArray, distance: float, *, touching: bool) -> s
     """
     finite = values[np.isfinite(values) & (np.abs(values) < distance * 2.0**50)]
     cells, counts = np.unique(np.floor(finite / distance), return_counts=True)
-    often = {int(cell) for cell, count in zip(cells, counts, strict=True) if count >= LEAST_SHARE * len(values)}
+    often = {int(cell) for cell, count in zip(cells, counts, strict=True) if count >= LEAST_SUGGESTED * len(values)}
     middle = float(np.median(finite)) / distance if len(finite) else 0.0
     pairs = sorted((cell for cell in often if cell + 1 in often), key=lambda cell: abs(cell + 1 - middle))
     whole = bool((values == np.round(values)).all()) and distance >= 2 and distance == round(distance)

@@ -139,7 +139,7 @@ def parameter_draws(
         reading=reading,
         chains=chains if step == 1 else 1,
         posterior=Posterior(
-            source=f"what the draws of {listing(sorted(known))} by PyMC were made from",
+            source=f"the data behind the draws of {listing(sorted(known))} by PyMC",
             draws=-(-draws // step),
             of=draws if step > 1 else None,
             independent=own,
@@ -206,7 +206,7 @@ def posterior_of(roles: Roles, posterior: Any) -> Posterior | None:
     if not roles.fixed:
         return None
     return Posterior(
-        source=f"what the draws of {listing(sorted(roles.fixed))} by PyMC were made from",
+        source=f"the data behind the draws of {listing(sorted(roles.fixed))} by PyMC",
         draws=roles.models,
         independent=False,
         table=_table(roles, getattr(posterior, "observed_data", None)),

@@ -10,7 +10,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, LongDrawingWarning, SecretError
-from bnpriv.evidence import laws, pace
+from bnpriv.evidence import SampledLaws, laws, pace
+from bnpriv.evidence.draws import sampled_laws
 from bnpriv.evidence.normal_columns import hardest
 from tests.later import optional
 
@@ -73,6 +74,29 @@ def test_normal_columns_have_exact_laws_under_hundreds_of_draws() -> None:
     exact = TIGHT.calibrate(declared, epsilon=0.1, delta=1e-3).scale
     assert exact <= calibration.scale < 1.06 * exact  # the grid of the column costs a little
     assert bp.rehearse(calibration, draws=20).text
+
+
+def test_the_secret_may_lie_above_what_drives_the_columns() -> None:
+    """Exact laws, and the draws of the same model below each draw of the posterior."""
+    tau = np.exp(np.random.default_rng(5).normal(1, 0.5, 12))
+    network = bp.from_pymc(schools(), posterior=draws(tau=tau)).with_sampling(draws=20_000)
+    private = framework(network, {"mu": bp.pairs((0.0, 5.0))}, 8, y=bp.Real(-200, 200))
+    evidence = laws(private, bp.mean("y"))
+    assert not isinstance(evidence, SampledLaws)
+    drawn = {each.model: each.pairs[0] for each in sampled_laws(private, network.forward, bp.mean("y")).constraints()}
+    for constraint in evidence.constraints():
+        (pair,) = constraint.pairs
+        variance = (8 * tau[constraint.model] ** 2 + (SPREADS**2).sum()) / 64
+        assert pair.first.covariance[0, 0] == pytest.approx(variance, rel=1e-6)
+        other = drawn[constraint.model]
+        for law, learned, value in ((pair.first, other.first, 0.0), (pair.second, other.second, 5.0)):
+            assert law.mean[0] == pytest.approx(value, abs=1e-9)
+            assert learned.mean[0] == pytest.approx(value, abs=6 * np.sqrt(variance / 20_000))
+            spread = float(learned.probabilities @ (learned.support - learned.mean[0]) ** 2)
+            assert spread == pytest.approx(variance, rel=0.06)
+    # two numbers at once: all draws are kept
+    both = laws(private, bp.stack(bp.mean("y"), bp.total("y"))).constraints()
+    assert len(both) == 12
 
 
 def test_a_coefficient_may_be_drawn_where_no_law_of_a_parameter_depends_on_it() -> None:
