@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, pymc
+from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, is_truncated, pymc
 from bnpriv.adapters.pymc.captured import refuse_captured
 from bnpriv.adapters.pymc.expressions import ancestors, in_double
 from bnpriv.adapters.pymc.missing import halves, is_mendable, mended
@@ -75,6 +75,11 @@ class Variable:
     def is_plain(self) -> bool:
         """Return whether its law is of single numbers and has parameters, and is not made of other laws."""
         return is_plain(self.rv.owner.op)
+
+    @property
+    def has_parameters(self) -> bool:
+        """Return whether its law is of single numbers, and known by its density given parameters."""
+        return self.is_plain or (bool(self.parameters) and is_truncated(self.rv.owner.op))
 
     @property
     def is_basic(self) -> bool:
