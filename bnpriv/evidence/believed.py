@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from bnpriv.errors import Refusal
 from bnpriv.evidence.conditions import Condition, SecretSide, side_words
 from bnpriv.evidence.forward import AnswerSampler, AnswerSource
@@ -29,7 +31,12 @@ def effective_of(
     behind = drivers(source.network, read)
     if condition is not None and isinstance(side, Interval) and drawn.values.keys() & set(condition.parameters):
         return drawn.effective(condition.name, side.low, side.high, behind)
-    return drawn.draws * share * min([1.0, *(drawn.share(each) for each in behind.intersection(drawn.values))])
+    correlated = min([1.0, drawn.weight_share, *(drawn.share(each) for each in behind.intersection(drawn.values))])
+    rare = None if condition is None or side is None else source.rare(condition, side)
+    if rare is not None:
+        above = source.network.graph.ancestral(condition.parameters if condition is not None else ())
+        return rare.size * min([correlated, *(drawn.share(each) for each in above.intersection(drawn.values))])
+    return drawn.size(np.arange(drawn.draws)) * share * correlated
 
 
 def size_refusal(
@@ -77,8 +84,14 @@ def _worth(size: float) -> str:
 
 def _more(draws: int, size: float, wanted: int = LEAST_EFFECTIVE) -> str:
     if size == 0:
-        return "No draw lies in it: choose a wider or a more probable interval."
-    return f"Take about {math.ceil(draws * wanted / size):,} draws of the posterior, or choose a wider interval."
+        return (
+            "No draw lies in it: choose a wider or a more probable interval, or pass draws of a law that is wider "
+            "there with log_weights=."
+        )
+    return (
+        f"Take about {math.ceil(draws * wanted / size):,} draws of the posterior, choose a wider interval, or pass "
+        "draws of a law that is wider there with log_weights=."
+    )
 
 
 def confidence_refusal(network: DensityNetwork) -> Refusal | None:
@@ -86,6 +99,12 @@ def confidence_refusal(network: DensityNetwork) -> Refusal | None:
     drawn = network.drawn
     if drawn is None or drawn.reading == "models" or network.sampling.confidence is None:
         return None
+    if drawn.log_weights is not None:
+        return Refusal(
+            required="a confidence needs draws of the posterior itself",
+            found="weighted draws of another law",
+            remedy="Leave out the confidence, for an estimate.",
+        )
     if drawn.posterior.independent:
         return None
     return Refusal(

@@ -14,12 +14,14 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
 from bnpriv.evidence.conditions import Condition, SecretSide, inside, side_words
 from bnpriv.evidence.pace import DrawTime, draw_time, paced
+from bnpriv.evidence.rare import RareDraws, rare_draws
 from bnpriv.laws import Atoms, Draws
 from bnpriv.networks import DensityNetwork, ParameterDraws, Sampling
 from bnpriv.networks.density import Given
-from bnpriv.networks.parameter_draws import RowNumbers, shuffled_rows
+from bnpriv.networks.parameter_draws import RowNumbers
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm
+from bnpriv.secrets.values import Interval
 from bnpriv.tables.column_laws import ColumnLaw
 
 LEAST_MET = 2
@@ -138,6 +140,8 @@ class AnswerSampler:
         kept = [side for side in chosen if side not in given]
         if self.believed is not None and self.believed.values.keys() & set(condition.parameters):
             return {**drawn, **{side: self._believed(condition, side) for side in kept}}
+        if all(self.rare(condition, side) is not None for side in kept) and kept:
+            return {**drawn, **{side: self._rare(condition, side) for side in kept}}
         if self.row is not None and condition.parameters and kept:
             rarest = self._shares(condition, kept)
             return {**drawn, **{side: self._below(condition, side, rarest) for side in kept}}
@@ -166,7 +170,7 @@ class AnswerSampler:
         rows = None
         if self.believed is not None:
             every = np.arange(self.believed.draws)
-            rows = shuffled_rows(every, self.sampling.draws, np.random.default_rng(self._seed((ROW_ORDER,))))
+            rows = self.believed.taken(every, self.sampling.draws, np.random.default_rng(self._seed((ROW_ORDER,))))
         return self._tables((), {}, (), rows)
 
     def _believed(self, condition: Condition, side: SecretSide) -> Draws:
@@ -175,8 +179,23 @@ class AnswerSampler:
         assert self.believed is not None
         rows = np.flatnonzero(inside(side, condition.values(self.believed.values)))
         path = (*_words(condition.name), *_words(repr(side)))
-        order = shuffled_rows(rows, self.sampling.draws, np.random.default_rng(self._seed((*path, ROW_ORDER))))
+        order = self.believed.taken(rows, self.sampling.draws, np.random.default_rng(self._seed((*path, ROW_ORDER))))
         return self._tables(path, {}, (), order)
+
+    def rare(self, condition: Condition, side: SecretSide) -> RareDraws | None:
+        """Return weighted draws of a parameter that has none, but a density below what has some; None otherwise."""
+        if self.believed is None or len(condition.parameters) != 1 or not isinstance(side, Interval):
+            return None
+        path = (*_words(condition.name), *_words(repr(side)), ROW_ORDER)
+        return rare_draws(self.network, self.believed, condition.parameters[0], side, self._seed(path))
+
+    def _rare(self, condition: Condition, side: SecretSide) -> Draws:
+        """Draw tables given a parameter without draws, at points of the secret that are weighed by its density."""
+        self._check_work(1.0, self._width(None))
+        found, path = self.rare(condition, side), (*_words(condition.name), *_words(repr(side)))
+        assert found is not None
+        places = found.taken(self.sampling.draws, np.random.default_rng(self._seed((*path, DRAWN_ABOVE))))
+        return self._tables(path, {condition.name: found.values[places]}, (), found.rows[places])
 
     def _set(self, condition: Condition, given: Mapping[str, float]) -> Draws:
         """Draw with parameters set, which is to condition on them where nothing that varies is above them."""
@@ -317,7 +336,23 @@ class AnswerSampler:
         state = np.random.SeedSequence([self.sampling.seed, *self._path(path)]).generate_state(1, np.uint64)
         return int(state[0] >> np.uint64(1))
 
+    def time(self, condition: Condition | None, secrets: int) -> DrawTime:
+        """Return how long the tables under so many secrets will take to draw.
+
+        Parameters
+        ----------
+        condition : Condition or None
+            What is secret.
+        secrets : int
+        """
+        tables, width = secrets * self.sampling.draws, self._width(condition)
+        return self._time(tables, width, () if condition is None else condition.parameters)
+
     def _expected(self, tables: int, width: int, protected: tuple[str, ...]) -> DrawTime:
+        # of models each of which is a draw of a posterior the time is told for all together
+        return DrawTime(tables=tables, seconds=0.0) if self.row is not None else self._time(tables, width, protected)
+
+    def _time(self, tables: int, width: int, protected: tuple[str, ...]) -> DrawTime:
         if tables * width < LEAST_TIMED_NUMBERS:
             return DrawTime(tables=tables, seconds=0.0)
         return draw_time(lambda few: self._drawn(self.columns, few, (TRIAL_PATH, few), {}, protected), tables)

@@ -11,6 +11,7 @@ from bnpriv.evidence.dataset import dataset_laws
 from bnpriv.evidence.draws import sampled_laws
 from bnpriv.evidence.given_pairs import given_laws
 from bnpriv.evidence.normal import NormalLaws
+from bnpriv.evidence.normal_columns import NormalColumnLaws, normal_column_laws
 from bnpriv.evidence.normal_models import normal_parameter_laws, normal_record_laws
 from bnpriv.evidence.parameters import parameter_laws
 from bnpriv.evidence.properties import property_laws
@@ -35,6 +36,9 @@ CUSTOM = Refusal(
 )
 MOST_ANSWER_NUMBERS = 128
 """Numbers of an answer whose law is worked out: each is tabulated over all values of a record."""
+
+MOST_LEARNED_MODELS = 100
+"""Draws of a posterior for each of which laws of an answer are learned."""
 
 NO_QUERY = Refusal(required="a query is needed", found="none", remedy="Pass the query to be released.")
 
@@ -66,7 +70,8 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
         if isinstance(found, Refusal):
             return found
         # closed forms are as quick for the weighted query, and bound what grids move more closely
-        return laws_of(framework, query) if isinstance(found, NormalLaws) else WeightedLaws(found, query.weights)
+        closed = isinstance(found, (NormalLaws, NormalColumnLaws))
+        return laws_of(framework, query) if closed else WeightedLaws(found, query.weights)
     if not isinstance(framework, Framework):
         return laws_of(framework, query)
     kept = cast("dict[str, tuple[Query | None, Laws | Refusal]]", framework.kept.table("laws"))
@@ -133,9 +138,17 @@ def _(network: DensityNetwork, framework: DistributionalAttributePrivacy, query:
 
 @laws_of_network.register
 def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
-    if network.forward is not None:
-        return sampled_laws(framework, network.forward, query)
-    return normal_parameter_laws(framework, network, query)
+    if network.forward is None:
+        return normal_parameter_laws(framework, network, query)
+    found = normal_column_laws(framework, network, query)
+    models = network.forward.models
+    if found is None and models > MOST_LEARNED_MODELS:
+        return Refusal(
+            required=f"laws of an answer are learned for each draw of a posterior, for {MOST_LEARNED_MODELS} at most",
+            found=f"{models:,}, and an answer that is not linear in normal columns",
+            remedy=f"Take fewer: from_pymc(..., thin={-(-models // 25)}), or use MarkovQuiltMechanism.",
+        )
+    return found or sampled_laws(framework, network.forward, query)
 
 
 @laws_of.register

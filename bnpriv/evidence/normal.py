@@ -169,14 +169,7 @@ class NormalLaws:
     @property
     def rounding(self) -> float:
         """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
-        steps = [numeric(name, self.form.schema) for name in self.linear.columns]
-        # a value is off by half a step, and by the rounding of the step that it is found to be nearest to
-        moved = [
-            float(column.grid) * (1 + 2.0**-40 + 16 * column.steps * UNIT_ROUNDOFF)
-            + 8 * UNIT_ROUNDOFF * max(abs(column.lower), abs(column.upper))
-            for column in steps
-        ]
-        return up(float(np.abs(self.linear.matrix).sum(axis=0) @ np.array(moved)) + rounding_of(self.form), 8)
+        return linear_rounding(self.linear, self.form)
 
     def constraints(self) -> tuple[Constraint, ...]:
         """Return one constraint per protected attribute and model."""
@@ -241,7 +234,7 @@ class NormalLaws:
         variances = self._own / self.form.schema.records
         found = free @ law.covariance @ free.T + (matrix * variances) @ matrix.T
         carried = np.abs(free) @ np.sqrt(np.diagonal(law.covariance)) + np.abs(matrix) @ np.sqrt(variances)
-        return _rounded_down(found, carried)
+        return rounded_down(found, carried)
 
     def _determined(self, secret: NormalSecret, model: int) -> str | None:
         """Return a queried column that the secret and the others determine, if there is one, the largest."""
@@ -275,12 +268,34 @@ class NormalLaws:
         return min(1.0, total * (1 + 1e-9))
 
 
+def linear_rounding(linear: LinearForm, form: NormalForm) -> float:
+    """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
+    steps = [numeric(name, form.schema) for name in linear.columns]
+    # a value is off by half a step, and by the rounding of the step that it is found to be nearest to
+    moved = [
+        float(column.grid) * (1 + 2.0**-40 + 16 * column.steps * UNIT_ROUNDOFF)
+        + 8 * UNIT_ROUNDOFF * max(abs(column.lower), abs(column.upper))
+        for column in steps
+    ]
+    return up(float(np.abs(linear.matrix).sum(axis=0) @ np.array(moved)) + rounding_of(form), 8)
+
+
+def plausible_values(secrets: tuple[NormalSecret, ...]) -> tuple[str, ...]:
+    """Return which values count where only their distance is declared."""
+    if not any(isinstance(pair, ValuesApart) for secret in secrets for pair in secret.pairs):
+        return ()
+    return (
+        f"At least one value of a protected pair lies within {REACH:g} deviations of what the model expects. Pairs "
+        "further away, with a probability below 1 in 10 trillion, are hidden only by noise for the distance alone.",
+    )
+
+
 def _of_means(law: Translation, records: int) -> Translation:
     """Return the law of the means of independent records from that of one record."""
     return replace(law, deviation=law.deviation / math.sqrt(records), covariance=law.covariance / records)
 
 
-def _rounded_down(covariance: FloatArray, carried: FloatArray) -> FloatArray:
+def rounded_down(covariance: FloatArray, carried: FloatArray) -> FloatArray:
     """Return a covariance less what rounding can have added to it in any direction; 0 if that cannot be told.
 
     Parameters

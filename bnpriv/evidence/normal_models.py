@@ -6,14 +6,13 @@ from fractions import Fraction
 
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
-from bnpriv.evidence.normal import REACH, LinearForm, NormalLaws, NormalSecret
+from bnpriv.evidence.normal import LinearForm, NormalLaws, NormalSecret, plausible_values
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy
 from bnpriv.networks import GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Secret
-from bnpriv.secrets.values import ValuesApart
 from bnpriv.tables.column_laws import NumberLaw
 from bnpriv.tables.schema import Schema
 
@@ -67,7 +66,7 @@ def normal_record_laws(
         linear=linear,
         secrets=found,
         own=None,
-        assumptions=(NORMAL_RECORDS, *_plausible(found)),
+        assumptions=(NORMAL_RECORDS, *plausible_values(found)),
     )
 
 
@@ -80,16 +79,6 @@ def _property(name: str, secret: Secret, schema: Schema, pairs: tuple[Pair, ...]
     if not named:
         return Refusal(required=f"the secret of {name!r} must vary", found="weights of 0", remedy="Correct them.")
     return NormalSecret(name=name, weights=named, constant=float(constant), pairs=pairs)
-
-
-def _plausible(secrets: tuple[NormalSecret, ...]) -> tuple[str, ...]:
-    """Return which values count where only their distance is declared."""
-    if not any(isinstance(pair, ValuesApart) for secret in secrets for pair in secret.pairs):
-        return ()
-    return (
-        f"At least one value of a protected pair lies within {REACH:g} deviations of what the model expects. Pairs "
-        "further away, with a probability below 1 in 10 trillion, are hidden only by noise for the distance alone.",
-    )
 
 
 def normal_parameter_laws(
@@ -133,5 +122,5 @@ def normal_parameter_laws(
         linear=linear,
         secrets=secrets,
         own=own,
-        assumptions=(NORMAL_COLUMNS, *_plausible(secrets)),
+        assumptions=(NORMAL_COLUMNS, *plausible_values(secrets)),
     )

@@ -15,6 +15,9 @@ from bnpriv.errors import LongDrawingWarning
 TRIAL_TABLES = 32
 """Tables that are drawn, and not used, to see how long one takes."""
 
+LONGEST_TRIAL, MORE = 1.0, 8
+"""Seconds that a trial may take, and by how much more tables are tried where a few foretell a long time."""
+
 LONG_SECONDS = 20.0
 """What takes longer is told before it begins, and shown on the way."""
 
@@ -50,14 +53,23 @@ def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
     Parameters
     ----------
     draw : callable
-        Draws so many tables; twice, as what is compiled on the way is compiled once.
+        Draws so many tables; at least twice, as what is compiled on the way is compiled once.
     tables : int
     """
     few = min(TRIAL_TABLES, tables)
     draw(1)
+    taken = _seconds(draw, few)
+    # what does not grow with the number of tables is most of what a few take: a long time is looked at again
+    while taken / few * tables >= LONG_SECONDS and taken < LONGEST_TRIAL / MORE and few * MORE <= tables:
+        few *= MORE
+        taken = _seconds(draw, few)
+    return DrawTime(tables=tables, seconds=taken / few * tables)
+
+
+def _seconds(draw: Callable[[int], object], tables: int) -> float:
     start = time.perf_counter()
-    draw(few)
-    return DrawTime(tables=tables, seconds=(time.perf_counter() - start) / few * tables)
+    draw(tables)
+    return time.perf_counter() - start
 
 
 @contextmanager

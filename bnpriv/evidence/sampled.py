@@ -12,7 +12,8 @@ from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.believed import effective_of, size_refusal
 from bnpriv.evidence.conditions import Condition, SecretSide
 from bnpriv.evidence.constraints import Constraint, DrawFacts, LawPair
-from bnpriv.evidence.forward import AnswerSource
+from bnpriv.evidence.forward import AnswerSampler, AnswerSource
+from bnpriv.evidence.pace import DrawTime, paced
 from bnpriv.evidence.sums import rounding_of
 from bnpriv.laws.draws import Draws, gathered
 from bnpriv.networks import ParameterDraws, Sampling
@@ -114,10 +115,26 @@ class SampledLaws:
     @cached_property
     def _constraints(self) -> tuple[Constraint, ...]:
         known: dict[SampledSide, Draws] = {}
-        return tuple(
-            Constraint(protected=each.protected, model=each.model, record=None, pairs=self._laws(each.pairs, known))
-            for each in self.asked
-        )
+        found: list[Constraint] = []
+        with paced(self._expected()) as advance:
+            for each in self.asked:
+                before = len(known)
+                pairs = self._laws(each.pairs, known)
+                found.append(Constraint(protected=each.protected, model=each.model, record=None, pairs=pairs))
+                advance((len(known) - before) * self.sampling.draws)
+        return tuple(found)
+
+    def _expected(self) -> DrawTime:
+        """Return how long drawing takes for all models together, where every draw of a posterior is one."""
+        pairs = [pair for each in self.asked if not isinstance(each.pairs, Refusal) for pair in each.pairs]
+        sides = dict.fromkeys(side for pair in pairs for side in (pair.first, pair.second))
+        first = next(iter(sides), None)
+        if first is None or not isinstance(first.sampler, AnswerSampler) or first.sampler.row is None:
+            return DrawTime(tables=0, seconds=0.0)
+        try:
+            return first.sampler.time(first.condition, len(sides))
+        except BnprivError:  # drawing will say why it cannot be done
+            return DrawTime(tables=0, seconds=0.0)
 
     def _laws(
         self, pairs: Sequence[SampledPair] | Refusal, known: dict[SampledSide, Draws]

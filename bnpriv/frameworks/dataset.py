@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import final
 
 from bnpriv import checks
-from bnpriv.errors import FrameworkError, SecretError
+from bnpriv.errors import BnprivError, FrameworkError, SecretError
 from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.fingerprint import fingerprint
@@ -18,16 +18,21 @@ from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.networks import DensityNetwork, Network, forward_of, require_discrete
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
+from bnpriv.queries.arrays import answers
 from bnpriv.queries.builtin import Count, Proportion
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.render import Document, HasCard
 from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.neighbours import neighbours_text
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.values import ValuesApart
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_laws
 from bnpriv.tables.readonly import ReadOnly
-from bnpriv.tables.schema import Schema, require_schema
+from bnpriv.tables.schema import Categorical, Schema, require_schema
+
+SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
+"""Tables from which ranges of a property are suggested, and the numbers that they may hold."""
 
 
 @final
@@ -180,7 +185,7 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
     for column in sorted(secret.property.columns):
         checks.member("a column of a secret", column, known, error=SecretError)
     if forward is not None:
-        _check_drawn(name, secret, schema)
+        _check_drawn(name, secret, schema, forward)
     elif not network.states:
         _check_normal(name, secret, schema)
     elif len(secret.property.columns) > 1:
@@ -191,20 +196,37 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
         )
 
 
-def _check_drawn(name: str, secret: Secret, schema: Schema) -> None:
+def _check_drawn(name: str, secret: Secret, schema: Schema, forward: DensityNetwork) -> None:
     """Refuse pairs that are not listed: draws are kept for each secret of a pair."""
     normal_form(secret.property, schema)
     if secret.pairs is None or isinstance(secret.pairs, Apart):
+        text = "" if secret.pairs is None else _suggested(secret, secret.pairs.at_most, schema, forward)
         raise SecretError(
             f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one",
             found=str(secret),
-            remedy="Choose ranges that come up often enough, pairs=intervals(((30, 40), (50, 60))), or values, "
-            "pairs=pairs((40, 50)).",
+            remedy=f"Choose ranges that come up often enough, pairs={text or 'intervals(((30, 40), (50, 60)))'}, or "
+            "values, pairs=pairs((40, 50)).",
         )
     if any(math.isinf(pair.farthest) for pair in _pairs(secret)):
         raise SecretError(
             "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
         )
+
+
+def _suggested(secret: Secret, distance: float, schema: Schema, forward: DensityNetwork) -> str:
+    """Return ranges next to each other that come up in drawn tables, as long as a distance; empty if none are known."""
+    names = tuple(sorted(secret.property.columns))
+    tables = min(SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS // (schema.records * len(names)))
+    columns = [schema[name] for name in names]
+    in_words = any(isinstance(each, Categorical) and str in map(type, each.categories) for each in columns)
+    if not tables or in_words:  # the columns of a model are drawn as numbers
+        return ""
+    try:
+        drawn = forward.simulate(names, tables, seed=0, given={}, records=schema.records)
+        values = answers(normal_form(secret.property, schema), {name: drawn[name] for name in names})
+    except BnprivError:  # what cannot be drawn is refused where draws are needed
+        return ""
+    return neighbours_text(values.reshape(-1), distance, touching=False)
 
 
 def _check_normal(name: str, secret: Secret, schema: Schema) -> None:

@@ -143,9 +143,10 @@ def draws_notes(evidence: Laws) -> tuple[str, ...]:
     )
     drawn, effective = _posterior_of(evidence)
     if drawn is not None and drawn.reading == "belief":
+        kind = "draws" if drawn.log_weights is None else "weighted draws"
         how = (
             f"The laws of the answer were learned from {sampling.draws:,} tables under each secret, drawn below the "
-            f"{drawn.draws:,} draws of a posterior (seed {sampling.seed}; at most {sampling.cells:,} values are told "
+            f"{drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {sampling.cells:,} values are told "
             f"apart); those in the rarest secret are worth {number_text(effective)} independent ones."
         )
     if sampling.confidence is None:

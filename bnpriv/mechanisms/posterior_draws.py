@@ -77,7 +77,9 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     # without noise the influences of continuous parameters, which are infinite, tell no draw from another
     tied = first is not None and first.scale == 0 and isinstance(getattr(first, "pair", None), ContinuousPair)
     decides = "" if first is None or tied else f" Draw {first.model} decides the noise, for {first.protected}."
-    made = f"The models are {drawn.draws:,} draws from a posterior{records}{prior}{seed}.{decides}"
+    some = "" if drawn.of is None else f" of {drawn.of:,}"
+    spaced = "" if drawn.of is None else ", evenly spaced: as many as time allows, 25 or so at most"
+    made = f"The models are {drawn.draws:,}{some} draws from a posterior{records}{prior}{seed}{spaced}.{decides}"
     return [made, *_needed(certificate), drawn.sentence]
 
 

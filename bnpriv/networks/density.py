@@ -14,7 +14,7 @@ from bnpriv.errors import NetworkError, Refusal
 from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.kept import Kept
-from bnpriv.networks.parameter_draws import ParameterDraws, RowNumbers, shuffled_rows
+from bnpriv.networks.parameter_draws import ParameterDraws, RowNumbers
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading, drivers
 from bnpriv.tables.readonly import ReadOnly
@@ -245,7 +245,7 @@ class DensityNetwork(NetworkMethods):
         if known is None:
             return self.simulator(names, draws, seed=seed, given=given, records=records)
         wanted = list(dict.fromkeys(names))
-        rows = shuffled_rows(np.arange(known.draws), draws, np.random.default_rng(seed)) if rows is None else rows
+        rows = known.taken(np.arange(known.draws), draws, np.random.default_rng(seed)) if rows is None else rows
         taken = {**known.at(rows, known.fixed(loose)), **given} if given else known.at(rows, known.fixed(loose))
         forward = [name for name in wanted if name not in known.functions]
         found: Mapping[str, FloatArray] = {}

@@ -89,7 +89,10 @@ class DrawCache:
                 remedy="Read the columns too, with columns= or as observed variables.",
             )
         return cast(
-            ForwardNetwork, network.read_as(network.reading, network.posterior_draws, self.attached(network.forward))
+            ForwardNetwork,
+            network.read_as(
+                network.reading, network.posterior_draws, self.attached(network.forward), network.normal_columns
+            ),
         )
 
     def save(self, path: str | Path) -> None:

@@ -16,6 +16,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity, level_of
 from bnpriv.networks.density import DensityNetwork, resampled
 from bnpriv.networks.graph import Graph
+from bnpriv.networks.normal_columns import NormalColumn
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.tables.schema import State
@@ -81,6 +82,8 @@ class GaussianNetwork(NetworkMethods):
     """How the model was read from another library, and what drives the columns that are no attribute."""
     forward: DensityNetwork | None = field(default=None, init=False, repr=False)
     """The same model by forward draws, from which laws of answers are learned; None if there are none."""
+    normal_columns: Mapping[str, NormalColumn] | None = field(default=None, init=False, repr=False)
+    """Columns below the attributes whose records are normal about affine functions of these; None if none are known."""
 
     def __post_init__(self) -> None:
         names = _names(self.attributes)
@@ -199,7 +202,11 @@ class GaussianNetwork(NetworkMethods):
             object.__setattr__(self, what, value)
 
     def read_as(
-        self, reading: Reading, posterior_draws: Posterior | None = None, forward: DensityNetwork | None = None
+        self,
+        reading: Reading,
+        posterior_draws: Posterior | None = None,
+        forward: DensityNetwork | None = None,
+        normal_columns: Mapping[str, NormalColumn] | None = None,
     ) -> GaussianNetwork:
         """Return the same network with what is known of where it comes from.
 
@@ -211,9 +218,12 @@ class GaussianNetwork(NetworkMethods):
             Where its models were drawn from.
         forward : DensityNetwork, optional
             The same model as one to draw from.
+        normal_columns : mapping from str to NormalColumn, optional
+            Columns below its attributes.
         """
         network = copy(self)
-        for what, value in {"reading": reading, "posterior_draws": posterior_draws, "forward": forward}.items():
+        facts = {"reading": reading, "posterior_draws": posterior_draws, "forward": forward}
+        for what, value in {**facts, "normal_columns": normal_columns}.items():
             object.__setattr__(network, what, value)
         return network
 
@@ -233,7 +243,7 @@ class GaussianNetwork(NetworkMethods):
             If there is no way to draw from it, or a number is out of range.
         """
         forward = resampled(self.forward, draws, seed, confidence, cells)
-        return self.read_as(self.reading, self.posterior_draws, forward)
+        return self.read_as(self.reading, self.posterior_draws, forward, self.normal_columns)
 
     @property
     def models(self) -> int:

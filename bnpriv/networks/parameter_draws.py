@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, final
+from functools import cached_property
+from typing import Literal, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,9 @@ class ParameterDraws:
         Of equal length.
     posterior : Posterior
         Where they come from, and whether they are independent.
+    log_weights : ndarray of shape (draws,), optional
+        For draws of another law the log of the ratio of the densities, the posterior's over that law's, up to one
+        constant; for "belief".
 
     Raises
     ------
@@ -57,12 +61,15 @@ class ParameterDraws:
     reading: DrawReading
     chains: int
     posterior: Posterior
+    log_weights: FloatArray | None = None
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         own = {name: np.array(values, dtype=np.float64) for name, values in self.values.items()}
-        lengths = {values.shape for values in own.values()}
-        finite = all(bool(np.isfinite(values).all()) for values in own.values())
+        weights = () if self.log_weights is None else (np.array(self.log_weights, dtype=np.float64),)
+        every = [*own.values(), *weights]
+        lengths = {values.shape for values in every}
+        finite = all(bool(np.isfinite(values).all()) for values in every)
         if len(lengths) != 1 or lengths == {(0,)} or not finite or self.draws % max(1, self.chains):
             raise NetworkError(
                 "draws of parameters must be finite numbers, as many of each, in chains of one length",
@@ -72,6 +79,9 @@ class ParameterDraws:
         for values in own.values():
             values.flags.writeable = False
         object.__setattr__(self, "values", ReadOnly(own))
+        for values in weights:
+            values.flags.writeable = False
+            object.__setattr__(self, "log_weights", values)
 
     @property
     def draws(self) -> int:
@@ -86,6 +96,21 @@ class ParameterDraws:
     def at(self, rows: RowNumbers, names: Collection[str]) -> Mapping[str, FloatArray]:
         """Return the values of some parameters in given draws, each of shape (rows,); read when asked for."""
         return _Rows(self.values, rows, frozenset(names).intersection(self.parameters))
+
+    @cached_property
+    def weights(self) -> FloatArray | None:
+        """Return the weights of the draws, the largest 1; None if all count alike."""
+        return None if self.log_weights is None else np.exp(self.log_weights - self.log_weights.max())
+
+    def taken(self, rows: RowNumbers, count: int, random: np.random.Generator) -> RowNumbers:
+        """Return so many draws out of some, in a random order, each as often as its weight asks for."""
+        if self.weights is None:
+            return shuffled_rows(rows, count, random)
+        return weighted_rows(rows, self.weights[rows], count, random)
+
+    def size(self, rows: RowNumbers) -> float:
+        """Return how many draws of equal weight some are worth, were all independent."""
+        return float(len(rows)) if self.weights is None else weighted_size(self.weights[rows])
 
     def inside(self, name: str, low: float, high: float) -> RowNumbers:
         """Return the draws in which a parameter lies between two numbers, both included."""
@@ -103,13 +128,21 @@ class ParameterDraws:
             Parameters whose correlation along the chains counts too.
         """
         rows = self.inside(name, low, high)
-        if self.posterior.independent or not len(rows):
-            return float(len(rows))
+        size = self.size(rows)
+        if self.posterior.independent or not size:
+            return size
         indicator = np.zeros(self.draws)
         indicator[rows] = 1.0
         shares = [effective_size(indicator.reshape(self.chains, -1)) / self.draws]
         shares += [self.share(each) for each in {name, *drivers}.intersection(self.values)]
-        return len(rows) * min(1.0, *shares)
+        return size * min(1.0, *shares, self.weight_share)
+
+    @property
+    def weight_share(self) -> float:
+        """Return which share of the weights of the draws counts as independent; 1 at most."""
+        if self.log_weights is None or self.posterior.independent:
+            return 1.0
+        return min(1.0, effective_size(self.log_weights.reshape(self.chains, -1)) / self.draws)
 
     def share(self, name: str) -> float:
         """Return which share of the draws of a parameter counts as independent; 1 at most."""
@@ -133,6 +166,8 @@ class ParameterDraws:
         digest = hashlib.sha256(repr((self.reading, self.chains, self.posterior, sorted(self.functions))).encode())
         for name in sorted(self.values):
             digest.update(name.encode() + self.values[name].tobytes())
+        if self.log_weights is not None:
+            digest.update(b"weights" + self.log_weights.tobytes())
         return digest.digest()
 
     def __repr__(self) -> str:
@@ -173,3 +208,34 @@ def shuffled_rows(rows: RowNumbers, count: int, random: np.random.Generator) -> 
     """
     rounds = -(-count // len(rows))
     return np.concatenate([random.permutation(rows) for _ in range(rounds)] or [rows[:0]])[:count]
+
+
+def weighted_rows(rows: RowNumbers, weights: FloatArray, count: int, random: np.random.Generator) -> RowNumbers:
+    """Return so many draws out of some, in a random order: each as often as its weight asks for, up to one.
+
+    Examples
+    --------
+    >>> found = weighted_rows(np.array([3, 5, 8]), np.array([2.0, 1.0, 0.0]), 9, np.random.default_rng(0))
+    >>> sorted(found.tolist())
+    [3, 3, 3, 3, 3, 3, 5, 5, 5]
+    """
+    ends = np.cumsum(weights)
+    places = (np.arange(count) + random.random()) / count * ends[-1]
+    last = int(np.flatnonzero(weights)[-1])  # rounding must not reach what has no weight
+    found = cast(RowNumbers, np.searchsorted(ends, places, side="right"))
+    return random.permutation(rows[np.minimum(found, last)])
+
+
+def weighted_size(weights: FloatArray) -> float:
+    """Return how many draws of equal weight some are worth: 0 if they have none.
+
+    Examples
+    --------
+    >>> weighted_size(np.array([0.5, 0.5, 0.0])), weighted_size(np.zeros(3))
+    (2.0, 0.0)
+    """
+    largest = float(weights.max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    scaled = weights / largest
+    return float(scaled.sum() ** 2 / (scaled**2).sum())

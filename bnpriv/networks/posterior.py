@@ -60,6 +60,9 @@ class Posterior:
         Whether it was declared that the table to be released may be the public one.
     belief : bool
         Whether the posterior itself is the observer's law, in place of every draw being a model.
+    of : int or None
+        How many draws there were, where fewer are models: evenly spaced ones, as many as can be drawn from in some
+        seconds.
 
     Notes
     -----
@@ -80,6 +83,7 @@ class Posterior:
     independent: bool = True
     same_table_is_public: bool = False
     belief: bool = field(default=False, repr=False)
+    of: int | None = field(default=None, repr=False)
 
     def beyond(self, confidence: float = CONFIDENCE) -> float:
         """Return which share of the posterior at most lies above the largest of the draws, with a given confidence.
@@ -113,10 +117,10 @@ class Posterior:
     def sentence(self) -> str:
         """Return what may lie beyond the draws."""
         if self.belief:
-            how = "independent" if self.independent else "of Markov chains, which depend on each other"
+            how = "independent draws" if self.independent else "draws of Markov chains, which depend on each other"
             return (
-                f"The observer is taken to hold the posterior itself, known by {self.draws:,} draws, {how}; somebody "
-                "who knows one of the other parameters holds another law."
+                f"The observer is taken to believe the posterior itself, which is known by {self.draws:,} {how}. "
+                "Nothing is promised towards somebody who knows more than the posterior, such as another parameter."
             )
         if not self.independent:
             return (

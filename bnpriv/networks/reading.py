@@ -56,6 +56,9 @@ class Reading:
         of states of the attributes that drive it, the last one changing fastest.
     identity : str
         A hash of the model.
+    functions : frozenset of str
+        Functions of attributes that the model has names for, such as the Deterministics of PyMC, and that are none of
+        the network.
     level_assumed : bool
         Whether nobody said what a node means, so that it is taken for the parameter of the column of that name.
 
@@ -69,6 +72,7 @@ class Reading:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     laws: Mapping[str, tuple[object, ...]] = field(default_factory=dict[str, tuple[object, ...]])
     identity: str = ""
+    functions: frozenset[str] = frozenset()
     level_assumed: bool = False
 
     def drivers(self, columns: frozenset[str] | set[str]) -> frozenset[str]:

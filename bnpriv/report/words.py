@@ -221,7 +221,7 @@ def models_text(network: Network) -> str:
     """Return how many models there are, and where they come from."""
     drawn = network.posterior_draws
     if drawn is not None and drawn.belief:
-        return f"a posterior known by {drawn.draws:,} draws"
+        return f"the law of {drawn.draws:,} draws from a posterior"
     if drawn is not None:
         models = "1 model" if network.models == 1 else f"{network.models:,} models"
         return f"{models} drawn from a posterior"

@@ -7,14 +7,18 @@ from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import cast
 
-from bnpriv.checks import member, type_text
-from bnpriv.errors import SecretError
+from bnpriv.checks import listing, member, type_text
+from bnpriv.errors import NetworkError, SecretError
 from bnpriv.networks import DensityNetwork, GaussianNetwork
 from bnpriv.networks.base import Network
 from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.neighbours import neighbours_text
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPairs, all_pairs, state_pairs
 from bnpriv.secrets.values import IntervalPairs, ValuesApart, interval_pairs, value_pairs
+
+SUGGESTED_FROM = 2000
+"""Draws of a parameter from which intervals are suggested."""
 
 Declared = SecretPairs | Apart | IntervalPairs
 """What a user may declare about the secrets of one attribute."""
@@ -46,7 +50,30 @@ def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...
 
 @pairs_of.register
 def _(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
+    if isinstance(given, Apart):
+        raise _no_distance(network, attribute, given)
     return interval_pairs(network.parameters[attribute], given)
+
+
+def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> SecretError:
+    """Return why values so far apart are refused where laws are learned from draws, with intervals to declare."""
+    parameter = network.parameters[attribute]
+    try:
+        drawn = network.simulate((attribute,), SUGGESTED_FROM, seed=0, given={}, records=1)[attribute]
+        text = neighbours_text(drawn, given.at_most, touching=parameter.is_continuous)
+    except NetworkError:  # what cannot be drawn is refused where draws are needed
+        text = ""
+    ranges = (
+        f"intervals next to each other, for example protect={{{attribute!r}: {text}}}"
+        if text
+        else "intervals that come up often, or a larger distance"
+    )
+    return SecretError(
+        f"the secrets of {attribute!r} must be intervals: the law of an answer is learned from draws in a secret, and "
+        "no two of them have one value",
+        found=f"any two values at most {given.at_most:g} apart, infinitely many pairs",
+        remedy=f"Declare {ranges}. What is protected is then in which interval it lies, not where in it.",
+    )
 
 
 @singledispatch
@@ -97,6 +124,7 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     wanted = _wanted(protect)
     found: dict[str, tuple[Pair, ...]] = {}
     for name, given in wanted.items():
+        _refuse_function(network, name)
         member("a protected attribute", name, network.attributes, error=SecretError)
         found[name] = pairs_of(network, name, given)
         if not found[name]:
@@ -106,6 +134,18 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
                 remedy="Protect another attribute: one state has nothing to hide.",
             )
     return found
+
+
+def _refuse_function(network: Network, name: object) -> None:
+    """Refuse a function of parameters that the model has a name for: the law of an answer given it needs draws."""
+    functions = network.reading.functions
+    if isinstance(name, str) and name not in network.attributes and functions & {name, name.partition("[")[0]}:
+        raise SecretError(
+            "a function of parameters can be protected where the posterior itself is the observer's law",
+            found=f"the Deterministic {name!r}, in a model without draws of it that is read as one",
+            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), with draws of '
+            f"{name!r}, or protect a parameter: {listing(network.attributes, 6)}.",
+        )
 
 
 def _wanted(protect: object) -> Mapping[str, object]:

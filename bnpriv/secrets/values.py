@@ -260,12 +260,6 @@ def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, .
                 remedy="Leave out the end that they have in common.",
             )
         return found
-    if isinstance(given, Apart):
-        raise SecretError(
-            f"the secrets of the parameter {parameter.name!r} of a network of densities must be chosen one by one",
-            found="a distance, which stands for infinitely many pairs, of which each is told apart in its own way",
-            remedy="Choose pairs of values or of intervals; a distance needs a GaussianNetwork.",
-        )
     if given is None and len(states) > 1:
         return tuple(_pair(pair) for pair in itertools.combinations(states, 2))
     raise SecretError(

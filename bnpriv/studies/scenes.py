@@ -23,6 +23,7 @@ from bnpriv.evidence.counts import Counts
 from bnpriv.evidence.dataset import network_record_law
 from bnpriv.evidence.draws import parameter_sampler, sampled_laws
 from bnpriv.evidence.normal import NormalLaws
+from bnpriv.evidence.normal_columns import NormalColumnLaws
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, SampledPair, conditioned
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
@@ -234,7 +235,7 @@ def _decided_states(framework: Framework, calibration: Calibration) -> tuple[str
 @of_parameters.register
 def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, calibration: Calibration) -> Scene:
     evidence = laws(framework, calibration.query)
-    if isinstance(evidence, NormalLaws):
+    if isinstance(evidence, (NormalLaws, NormalColumnLaws)):
         return _of_normals(framework, evidence, calibration)
     forward = require_forward(network)
     return _forward(framework, forward, calibration, _near(network, framework))
@@ -351,7 +352,7 @@ def _(network: MarkovChain, framework: ValuePrivacy, calibration: Calibration) -
     return Learned(protected=network.column, pair=pair, model=model, sides=(sides[0], sides[1]))
 
 
-def _of_normals(framework: Framework, evidence: NormalLaws, calibration: Calibration) -> Scene:
+def _of_normals(framework: Framework, evidence: NormalLaws | NormalColumnLaws, calibration: Calibration) -> Scene:
     """Return the scene of normal laws: of the two values that decided the noise, and are the farthest apart."""
     constraint, decided = _constraint(framework, calibration)
     first, second = (Interval(value, value) for value in evidence.values(constraint.protected, constraint.model))
@@ -362,7 +363,7 @@ def _of_normals(framework: Framework, evidence: NormalLaws, calibration: Calibra
 @scene_of.register
 def _(framework: DatasetAttributePrivacy, calibration: Calibration) -> Scene:
     evidence = laws(framework, calibration.query)
-    if isinstance(evidence, NormalLaws):
+    if isinstance(evidence, (NormalLaws, NormalColumnLaws)):
         return _of_normals(framework, evidence, calibration)
     if isinstance(evidence, SampledLaws):
         return _of_drawn(evidence, calibration)

@@ -12,17 +12,18 @@ from bnpriv.adapters.pymc.evaluation import check_orders
 from bnpriv.adapters.pymc.finite import discrete_network, finite_states
 from bnpriv.adapters.pymc.gaussian import gaussian_network, is_linear
 from bnpriv.adapters.pymc.identity import identity_of
+from bnpriv.adapters.pymc.normal_columns import normal_columns
 from bnpriv.adapters.pymc.posterior import (
-    MODEL_DRAWS,
-    MOST_MODELS,
     drawn_variables,
     draws_of,
     parameter_draws,
     posterior_of,
+    weights_of,
 )
 from bnpriv.adapters.pymc.records import alike_records, record_network
 from bnpriv.adapters.pymc.roles import Columns, Roles, roles_of
 from bnpriv.adapters.pymc.structure import Structure, Variable, structure_of, unsupported
+from bnpriv.adapters.pymc.work import models_that_fit
 from bnpriv.checks import listing, member
 from bnpriv.errors import NetworkError
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork
@@ -43,6 +44,7 @@ class AskedDraws:
     fix : iterable of str, optional
     reading : {"belief", "models"}
     independent : bool
+    log_weights : str, optional
     """
 
     posterior: Any
@@ -50,6 +52,7 @@ class AskedDraws:
     fix: Iterable[str] | None
     reading: DrawReading
     independent: bool
+    log_weights: str | None = None
 
 
 def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
@@ -60,6 +63,12 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if asked.posterior is None and (asked.reading == "belief" or asked.independent):
         raise NetworkError(
             "a belief, and independent draws, go with posterior=", found="one alone", remedy="Pass posterior=idata."
+        )
+    if asked.reading == "models" and asked.log_weights is not None:
+        raise NetworkError(
+            "weights go with a belief: as models all draws count alike",
+            found='log_weights= with the reading "models"',
+            remedy='Pass reading="belief", or leave log_weights out.',
         )
     if asked.reading == "belief":
         if asked.fix is not None:
@@ -82,9 +91,7 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
         drawn = posterior_of(roles, asked.posterior)
         return replace(network, posterior_draws=drawn, reading=reading, forward=forward)
     if all(is_linear(roles, variable) for variable in roles.parameters):
-        reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
-        forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
-        return gaussian_network(roles).read_as(reading, posterior_of(roles, asked.posterior), forward)
+        return _linear(model, roles, driven, columns, asked)
     if roles.fixed:
         return _with_draws(model, structure, columns, asked)
     return density_network(roles, _reading(roles, driven, None, ""))
@@ -118,28 +125,52 @@ def _of_columns(roles: Roles) -> DiscreteNetwork | DensityNetwork:
     return replace(records, reading=_reading(roles, {}, "exact", "one record"))
 
 
-def _with_draws(model: Any, structure: Structure, columns: Columns, asked: AskedDraws) -> DensityNetwork:
+def _with_draws(
+    model: Any, structure: Structure, columns: Columns, asked: AskedDraws, *, every: bool = False
+) -> DensityNetwork:
     """Return the network of all parameters, with those draws of a posterior from which they are taken."""
     known = drawn_variables(structure, asked.posterior, asked.thin, asked.fix)
     roles = roles_of(structure, columns, {}, known)
-    drawn = parameter_draws(roles, model, asked.posterior, known, asked.thin, asked.reading, own=asked.independent)
+    drawn = parameter_draws(
+        roles, model, asked.posterior, known, asked.thin, asked.reading, own=asked.independent, every=every
+    )
+    if asked.log_weights is not None:
+        drawn = replace(drawn, log_weights=weights_of(asked.posterior, asked.log_weights, asked.thin))
     driven = _driven(roles)
-    every = len(next(iter(known.values())))
-    some = f"{drawn.draws:,} of {every:,}" if drawn.draws < every else f"{every:,}"
+    count = len(next(iter(known.values())))
+    some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"
     how = "has the law of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
     reading = _reading(roles, driven, "draws", f"{how} {some} draws of a posterior", drawn=frozenset(known))
     network = density_network(roles, reading, drawn)
-    return network if asked.reading == "belief" else network.with_sampling(draws=MODEL_DRAWS)
+    return network if asked.reading == "belief" else network.with_sampling(draws=models_that_fit(roles).tables)
 
 
-def _forward(model: Any, roles: Roles, columns: Columns, asked: AskedDraws, reading: Reading) -> DensityNetwork | None:
-    """Return forward draws of a linear-Gaussian model; given draws of a posterior if these are few enough."""
+def _linear(
+    model: Any, roles: Roles, driven: dict[str, tuple[str, ...]], columns: Columns, asked: AskedDraws
+) -> GaussianNetwork:
+    """Return the network of normal parameters; laws of answers are exact where all columns are normal about them.
+
+    Other columns have laws that are learned for every draw, so that fewer draws are models unless `thin` is given.
+    """
+    normal = normal_columns(roles, driven)
+    every = roles.columns.keys() == normal.keys()
+    fit = models_that_fit(roles).models
+    if roles.columns and not every and asked.thin == 1 and roles.models > fit:
+        thinned = replace(asked, thin=-(-roles.models // fit))
+        fewer = roles_of(roles.structure, columns, draws_of(roles.structure, asked.posterior, thinned.thin, asked.fix))
+        network = _linear(model, fewer, driven, columns, thinned)
+        drawn = replace(network.posterior_draws, of=roles.models) if network.posterior_draws is not None else None
+        return network.read_as(network.reading, drawn, network.forward, network.normal_columns)
+    reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
+    forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
+    return gaussian_network(roles).read_as(reading, posterior_of(roles, asked.posterior), forward, normal)
+
+
+def _forward(model: Any, roles: Roles, columns: Columns, asked: AskedDraws, reading: Reading) -> DensityNetwork:
+    """Return forward draws of a linear-Gaussian model, given every draw of a posterior where there are some."""
     if not roles.fixed:
         return density_network(roles, reading)
-    if roles.models > MOST_MODELS:
-        return None
-    forward = _with_draws(model, roles.structure, columns, replace(asked, fix=sorted(roles.fixed)))
-    return forward if forward.models == roles.models else None
+    return _with_draws(model, roles.structure, columns, replace(asked, fix=sorted(roles.fixed)), every=True)
 
 
 def _check_names(roles: Roles, driven: dict[str, tuple[str, ...]]) -> None:
@@ -173,7 +204,8 @@ def _reading(
         elif variable.name in roles.own:
             column = _column(roles, variable, driven, laws or {}) if driven else _node(variable, "column", "exact", why)
             nodes.append(column)
-    return Reading(nodes=tuple(nodes), columns=driven, laws=laws or {}, identity=identity_of(roles))
+    functions, identity = roles.structure.functions, identity_of(roles)
+    return Reading(nodes=tuple(nodes), columns=driven, laws=laws or {}, identity=identity, functions=functions)
 
 
 def _node(variable: Variable, role: Any, treatment: Treatment, reason: str) -> NodeReading:

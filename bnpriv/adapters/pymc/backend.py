@@ -159,6 +159,30 @@ def is_plain(op: Any) -> bool:
     return bool(single and own and many and type(op).__module__ in _PLAIN_MODULES)
 
 
+def is_truncated(op: Any) -> bool:
+    """Return whether an operation draws single numbers from a plain law that is cut off, with a density of its own."""
+    if type(op).__name__ != "TruncatedRV" or not is_plain(op.base_rv_op) or any(op.base_rv_op.ndims_params):
+        return False
+    own = [tensor().scalar(dtype="float64") for _ in op.base_rv_op.ndims_params]
+    try:
+        pymc().logcdf(of_parameters(op.base_rv_op, own), 0.0)
+    except (NotImplementedError, TypeError):  # PyMC knows no distribution function, by which the density is divided
+        return False
+    return True
+
+
+def truncated_parameters(rv: Any) -> tuple[Any, ...]:
+    """Return the parameters of a law that is cut off, and the ends where it is."""
+    *inputs, lower, upper = rv.owner.inputs
+    law = rv.owner.op.base_rv_op
+    return (*law.dist_params(law.make_node(*inputs)), lower, upper)
+
+
+def cores_of(op: Any) -> tuple[int, ...]:
+    """Return the number of dimensions of every parameter of a law, for one draw."""
+    return (*op.base_rv_op.ndims_params, 0, 0) if type(op).__name__ == "TruncatedRV" else tuple(op.ndims_params)
+
+
 def is_basic(op: Any) -> bool:
     """Return whether an operation draws numbers or vectors from a distribution of PyTensor's own."""
     return isinstance(op, random_variables()) and type(op).__module__ == _PLAIN_MODULES[0]
@@ -168,6 +192,9 @@ def of_parameters(op: Any, parameters: list[Any]) -> Any:
     """Return a random variable with the same kind of law and other parameters."""
     # with a generator, and without __call__: PyTensor 3 warns of what it will change there
     rng = generator()
+    if type(op).__name__ == "TruncatedRV":
+        *own, lower, upper = parameters
+        return pymc().Truncated.dist(of_parameters(op.base_rv_op, own), lower=lower, upper=upper)
     if isinstance(op, random_variables()):
         return op.make_node(rng, None, *parameters).outputs[1]
     return cast(Any, type(op)).rv_op(*parameters, rng=rng)

@@ -80,7 +80,7 @@ def has_density(variable: Variable) -> bool:
     Whole numbers without end have none: a density is for numbers that fill an interval.
     """
     counts = not str(variable.rv.dtype).startswith("float") and finite_states(variable) is None
-    return variable.is_plain and not counts and not variable.is_joint and unsupported(variable) is None
+    return variable.has_parameters and not counts and not variable.is_joint and unsupported(variable) is None
 
 
 @final

@@ -11,6 +11,7 @@ import numpy as np
 
 from bnpriv.adapters.pymc.backend import (
     compiled,
+    cores_of,
     of_many,
     of_parameters,
     own_generators,
@@ -97,7 +98,7 @@ class Evaluation:
         points = {name: values.astype(self.variables[name].rv.dtype) for name, values in points.items()}
         with np.errstate(all="ignore"):
             found = self.parameters(points, 1)
-        cores = self.variable.rv.owner.op.ndims_params
+        cores = cores_of(self.variable.rv.owner.op)
         return all(np.prod(p.shape[1 : p.ndim - axes]) == 1 for p, axes in zip(found, cores, strict=True))
 
     def of_element(self, parameters: Sequence[FloatArray], k: int) -> list[FloatArray]:
@@ -107,7 +108,7 @@ class Evaluation:
     def _by_element(self, parameters: Sequence[FloatArray]) -> list[FloatArray]:
         """Return parameters of shape (points, size, *core)."""
         shape, spread = self.variable.shape, list[FloatArray]()
-        for value, axes in zip(parameters, self.variable.rv.owner.op.ndims_params, strict=True):
+        for value, axes in zip(parameters, cores_of(self.variable.rv.owner.op), strict=True):
             core, batch = value.shape[value.ndim - axes :], value.shape[1 : value.ndim - axes]
             aligned = value.reshape((len(value), *(1,) * (len(shape) - len(batch)), *batch, *core))
             whole = np.broadcast_to(aligned, (len(value), *shape, *core))
@@ -147,7 +148,7 @@ class Evaluation:
     def _log_density(self) -> Any:
         op = self.variable.rv.owner.op
         dtype = str(self.variable.rv.dtype)
-        inputs = [_core(p, axes, dtype) for p, axes in zip(self.variable.parameters, op.ndims_params, strict=True)]
+        inputs = [_core(p, axes, dtype) for p, axes in zip(self.variable.parameters, cores_of(op), strict=True)]
         value = tensor().vector(dtype=dtype)
         logp = pymc().logp(of_parameters(op, inputs), value)
         return compiled([value, *inputs], in_double([logp], {value, *inputs})[0])

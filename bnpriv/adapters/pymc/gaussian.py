@@ -47,7 +47,8 @@ def gaussian_network(roles: Roles) -> GaussianNetwork:
     deviations: dict[str, FloatArray] = {}
     coefficients: dict[str, dict[str, FloatArray]] = {}
     for variable in roles.parameters:
-        above, base, slopes, root = _regression(roles, variable)
+        above, base, slopes, spread = regression(roles, variable)
+        root = _root(variable, spread) if variable.is_joint else spread[:, :, np.newaxis] * np.eye(variable.size)
         for k, name in enumerate(variable.names):
             # entries of a vector with a joint law are regressed on those before them
             before = np.linalg.solve(root[:, :k, :k].swapaxes(1, 2), root[:, k, :k, np.newaxis])[:, :, 0]
@@ -62,10 +63,15 @@ def gaussian_network(roles: Roles) -> GaussianNetwork:
     return GaussianNetwork.linear(intercepts, deviations, coefficients)
 
 
-def _regression(roles: Roles, variable: Variable) -> tuple[tuple[Element, ...], FloatArray, FloatArray, FloatArray]:
-    """Return the parents, the intercepts, the coefficients and a root of the covariance.
+def regression(roles: Roles, variable: Variable) -> tuple[tuple[Element, ...], FloatArray, FloatArray, FloatArray]:
+    """Return the parents, the intercepts, the coefficients, and the deviations or, of a joint law, the covariance.
 
-    Their shapes are (models, size), (models, size, parents) and (models, size, size).
+    Their shapes are (models, size), (models, size, parents), and (models, size) or (models, size, size).
+
+    Raises
+    ------
+    NetworkError
+        If the mean is not what its graph says.
     """
     found = set(chain.from_iterable(variable.above))
     above = tuple(sorted(each for each in found if each[0] in roles.names))
@@ -81,12 +87,8 @@ def _regression(roles: Roles, variable: Variable) -> tuple[tuple[Element, ...], 
     slopes = np.moveaxis((means[:, 1 : 1 + len(above)] - means[:, :1]) / STEP, 1, 2)
     _check(variable, means[:, 1 + len(above) :], base, slopes, probes)
     if variable.is_joint:
-        covariance: FloatArray = spread.reshape((models, len(moved), *spread.shape[1:]))[:, 0]
-        root = _root(variable, covariance)
-    else:
-        deviation = _spread_out(spread, variable, models, len(moved))[:, 0]
-        root = deviation[:, :, np.newaxis] * np.eye(variable.size)
-    return above, base, slopes, root
+        return above, base, slopes, spread.reshape((models, len(moved), *spread.shape[1:]))[:, 0]
+    return above, base, slopes, _spread_out(spread, variable, models, len(moved))[:, 0]
 
 
 def _root(variable: Variable, covariance: FloatArray) -> FloatArray:

@@ -11,8 +11,9 @@ import numpy as np
 from bnpriv.adapters.pymc.finite import finite_states
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Structure, entry_names
+from bnpriv.adapters.pymc.work import models_that_fit
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, subset, type_text
+from bnpriv.checks import listing, member, subset, type_text
 from bnpriv.errors import NetworkError
 from bnpriv.networks import ParameterDraws, Posterior
 from bnpriv.networks.learning.fingerprint import fingerprint_of
@@ -21,15 +22,6 @@ from bnpriv.networks.posterior import TableFingerprint
 
 MOST_ENTRIES = 100
 """Entries of a Deterministic that can be protected; one for every record is none of the few numbers of interest."""
-
-MOST_MODELS, LEAST_MODELS = 25, 10
-"""Draws of which each is a model, unless thin= says otherwise."""
-
-MODEL_DRAWS = 4_000
-"""Draws under each secret and each of the models, unless with_sampling says otherwise."""
-
-MOST_MODEL_NUMBERS = 2**26
-"""Numbers in the tables that are drawn for all of them, for one pair of secrets."""
 
 POSTERIOR_REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
 
@@ -111,6 +103,7 @@ def parameter_draws(
     reading: DrawReading,
     *,
     own: bool,
+    every: bool,
 ) -> ParameterDraws:
     """Return all that a posterior says of a model's parameters, entry by entry.
 
@@ -126,41 +119,34 @@ def parameter_draws(
     reading : {"belief", "models"}
     own : bool
         Whether the draws are declared to be independent.
+    every : bool
+        Whether all draws are models, however many there are.
     """
     group: dict[str, Any] = _group(posterior)
     variables = [roles.structure.variables[name] for name in known]
-    every: dict[str, FloatArray] = {}
+    found: dict[str, FloatArray] = {}
     for variable in variables:
-        every |= _entries(known[variable.name], variable.names)
-    own_names = frozenset(every)
+        found |= _entries(known[variable.name], variable.names)
+    own_names = frozenset(found)
     for each in model.deterministics if reading == "belief" else ():
-        every = {**_function(model, str(each.name), group, thin), **every}
+        found = {**_function(model, str(each.name), group, thin), **found}
     draws, chains = len(known[variables[0].name]), int(np.shape(group[variables[0].name].values)[0])
-    step = -(-draws // models_that_fit(roles)) if reading == "models" and thin == 1 else 1
+    step = -(-draws // models_that_fit(roles).models) if reading == "models" and thin == 1 and not every else 1
     return ParameterDraws(
-        values={name: found[::step] for name, found in every.items() if len(found) == draws},
-        functions=frozenset(every) - own_names,
+        values={name: values[::step] for name, values in found.items() if len(values) == draws},
+        functions=frozenset(found) - own_names,
         together={name: v.names for v in roles.parameters if v.is_joint for name in v.names},
         reading=reading,
         chains=chains if step == 1 else 1,
         posterior=Posterior(
-            source=f"what the draws of {listing(sorted(known))} by PyMC were made from",
+            source=f"the data behind the draws of {listing(sorted(known))} by PyMC",
             draws=-(-draws // step),
+            of=draws if step > 1 else None,
             independent=own,
             table=_table(roles, getattr(posterior, "observed_data", None)),
             belief=reading == "belief",
         ),
     )
-
-
-def models_that_fit(roles: Roles) -> int:
-    """Return how many draws are models: as many as can be drawn from in some seconds, within limits.
-
-    Where every draw is a model, tables are drawn anew for each of them, given either secret.
-    """
-    structure = roles.structure.variables
-    width = sum(v.size for v in structure.values() if v.name not in roles.unused)
-    return max(LEAST_MODELS, min(MOST_MODELS, MOST_MODEL_NUMBERS // (2 * MODEL_DRAWS * width)))
 
 
 def _entries(draws: FloatArray, names: Iterable[str]) -> dict[str, FloatArray]:
@@ -220,11 +206,24 @@ def posterior_of(roles: Roles, posterior: Any) -> Posterior | None:
     if not roles.fixed:
         return None
     return Posterior(
-        source=f"what the draws of {listing(sorted(roles.fixed))} by PyMC were made from",
+        source=f"the data behind the draws of {listing(sorted(roles.fixed))} by PyMC",
         draws=roles.models,
         independent=False,
         table=_table(roles, getattr(posterior, "observed_data", None)),
     )
+
+
+def weights_of(posterior: Any, name: str, thin: int) -> FloatArray:
+    """Return the log weights of draws, by the name of the variable that holds them.
+
+    Raises
+    ------
+    NetworkError
+        If there is none of that name, or it is not one finite number for each draw.
+    """
+    group: dict[str, Any] = _group(posterior)
+    member("log_weights", name, group, error=NetworkError)
+    return _draws(group[name], name, (), thin)
 
 
 def _table(roles: Roles, observed: Any) -> TableFingerprint | None:

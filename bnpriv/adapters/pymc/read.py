@@ -17,6 +17,7 @@ def from_pymc(
     fix: Iterable[str] | None = None,
     reading: Literal["belief", "models"] = "models",
     independent: bool = False,
+    log_weights: str | None = None,
 ) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
     """Read a PyMC model of the columns' parameters, with or without the columns under them.
 
@@ -48,6 +49,9 @@ def from_pymc(
     independent : bool
         Declares that the draws are independent draws of the posterior itself, as those of a conjugate one are. Those of
         ``pm.sample`` are not.
+    log_weights : str, optional
+        With "belief" the variable of the posterior that holds, for draws of a wider law, the log of the posterior's
+        density over that law's, up to one constant: every draw then counts by its weight.
 
     Returns
     -------
@@ -85,5 +89,7 @@ def from_pymc(
     """
     from bnpriv.adapters.pymc.assemble import AskedDraws, network_of
 
-    asked = AskedDraws(posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent)
+    asked = AskedDraws(
+        posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
+    )
     return network_of(model, columns, asked)

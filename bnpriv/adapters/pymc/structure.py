@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, pymc
+from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, is_truncated, pymc
 from bnpriv.adapters.pymc.captured import refuse_captured
 from bnpriv.adapters.pymc.expressions import ancestors, in_double
 from bnpriv.adapters.pymc.missing import halves, is_mendable, mended
@@ -77,6 +77,11 @@ class Variable:
         return is_plain(self.rv.owner.op)
 
     @property
+    def has_parameters(self) -> bool:
+        """Return whether its law is of single numbers, and known by its density given parameters."""
+        return self.is_plain or (bool(self.parameters) and is_truncated(self.rv.owner.op))
+
+    @property
     def is_basic(self) -> bool:
         """Return whether many draws of its law, of numbers or vectors, can be had at once."""
         return is_basic(self.rv.owner.op)
@@ -116,10 +121,13 @@ class Structure:
     variables : mapping from str to Variable
     coords : mapping from str to sequence
         Of the model.
+    functions : frozenset of str
+        The Deterministics of the model.
     """
 
     variables: Mapping[str, Variable]
     coords: Mapping[str, Sequence[object]]
+    functions: frozenset[str] = frozenset()
 
     @cached_property
     def children(self) -> Mapping[str, frozenset[str]]:
@@ -174,7 +182,8 @@ def structure_of(model: Any) -> Structure:
     variables = dict(_read(model, observed))
     _check_names(variables)
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
-    return Structure(variables=variables, coords=coords)
+    functions = frozenset(str(each.name) for each in model.deterministics)
+    return Structure(variables=variables, coords=coords, functions=functions)
 
 
 def _check(model: Any, rv: Any) -> None:

@@ -8,7 +8,16 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, is_plain, is_random, random_variables, replaced, tensor
+from bnpriv.adapters.pymc.backend import (
+    compiled,
+    is_plain,
+    is_random,
+    is_truncated,
+    random_variables,
+    replaced,
+    tensor,
+    truncated_parameters,
+)
 from bnpriv.adapters.pymc.expressions import MOVES, ancestors, in_double, is_shape
 from bnpriv.adapters.pymc.sets import Element, SetArray, filled, fits, joined, merged, own, through, union
 from bnpriv.errors import NetworkError
@@ -57,16 +66,21 @@ def traced(rvs: Mapping[str, Any]) -> Traced:
         if variable not in sets:
             sets[variable] = through(variable, sets, shapes, values)
     found = {name: _above(rv.owner.op, [sets[p] for p in inputs[name]], shapes[rv]) for name, rv in rvs.items()}
-    plain = {
-        name: inputs[name] if isinstance(rv.owner.op, random_variables()) or is_plain(rv.owner.op) else ()
-        for name, rv in rvs.items()
-    }
+    plain = {name: _parameters(rv, inputs[name]) for name, rv in rvs.items()}
     return Traced(
         order=order,
         shapes={name: shapes[rv] for name, rv in rvs.items()},
         parameters={name: in_double(each, known) for name, each in plain.items()},
         dependence=found,
     )
+
+
+def _parameters(rv: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the parameters of a law that can be evaluated; none of one that is made of others."""
+    op = rv.owner.op
+    if isinstance(op, random_variables()) or is_plain(op):
+        return inputs
+    return truncated_parameters(rv) if is_truncated(op) else ()
 
 
 def _inputs(rv: Any) -> tuple[Any, ...]:

@@ -35,7 +35,7 @@ MOST_LATTICES = 4
 """Grids that are kept with a network; each may hold large tables."""
 
 OF_DRAWS = Refusal(
-    required="what columns tell at most needs the laws of their parameters",
+    required="a bound of what columns tell needs the law of every parameter",
     found="draws of a posterior, which say nothing of values that were not drawn",
     remedy="Use a mechanism that compares laws of the answer, such as TightMechanism, or ColumnMechanism.",
 )

@@ -449,7 +449,7 @@ def test_the_variables_to_fix_can_be_named() -> None:
     refused(model, "thin and fix go with posterior", fix=["p"])
 
 
-def test_sums_over_columns_of_linear_models_are_learned_from_draws() -> None:
+def test_sums_over_normal_columns_of_linear_models_are_exact_and_counts_are_learned_from_draws() -> None:
     with pm.Model() as model:
         a = pm.Normal("a", 0, 1)
         b = pm.Normal("b", a, 1)
@@ -460,9 +460,13 @@ def test_sums_over_columns_of_linear_models_are_learned_from_draws() -> None:
     protect = {"a": bp.intervals((-0.5, 0.5))}
     framework = bp.DistributionalAttributePrivacy(network, schema, protect, source="a textbook")
     found = bp.TightMechanism().calibrate(framework, bp.mean("x"), epsilon=1.0)
-    assert found.guarantee.kind == "estimate"
-    # the mean of x given a is normal around a with variance 1 + 4/40: hidden by far less noise than its whole range
-    assert 0.05 < found.scale < 2.0
+    assert found.guarantee.kind == "certified"
+    assert found.scale == pytest.approx(1.0, rel=0.05)  # at delta 0 the distance of two values
+    # the mean of x given a is normal around a with variance 1 + 4/40
+    less = bp.TightMechanism().calibrate(framework, bp.mean("x"), epsilon=1.0, delta=1e-2)
+    assert 0.05 < less.scale < 1.0
+    counted = bp.TightMechanism().calibrate(framework, bp.count(bp.col("x") > 0), epsilon=1.0)
+    assert counted.guarantee.kind == "estimate"
     seeded = bp.DistributionalAttributePrivacy(network.with_sampling(seed=3), schema, protect, source="a textbook")
     assert seeded.fingerprint() != framework.fingerprint()
     alone = bp.GaussianNetwork([*"ab"], [0, 0], [[1, 0.5], [0.5, 1]])

@@ -108,7 +108,7 @@ def test_models_fix_what_is_neither_protected_nor_between() -> None:
 def test_a_deterministic_is_protected_in_a_belief_only() -> None:
     drawn = school_draws()
     models = bp.from_pymc(schools(centred=False), posterior=drawn)
-    with pytest.raises(SecretError, match="a protected attribute must be"):
+    with pytest.raises(SecretError, match=r"Deterministic 'theta\[a\]'.*reading=\"belief\""):
         framework(models, {"theta[a]": bp.intervals(((0, 3), (5, 8)))})
 
 
@@ -204,3 +204,29 @@ def test_a_linear_model_with_a_column_of_counts_has_laws_given_each_draw() -> No
         assert pair.first.mean[0] == pytest.approx(np.exp(level), rel=0.05)
         assert pair.second.mean[0] == pytest.approx(np.exp(level) * (1 + np.exp(0.5)) / 2, rel=0.05)
     assert bp.TightMechanism(large_delta=True).calibrate(private, bp.mean("calls"), epsilon=1.0, delta=1e-2).scale < 20
+
+
+def test_draws_of_a_wider_law_count_by_their_weights() -> None:
+    """Draws twice as wide, weighted: the law of the answer is that of draws of the posterior itself."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 5)
+        pm.Poisson("calls", pm.math.exp(mu), observed=np.zeros(10))
+    mu = np.random.default_rng(4).normal(1.0, 0.4, (4, 10_000))
+    dims = ("chain", "draw")
+    wide = xarray.Dataset(
+        {"mu": (dims, mu), "logs": (dims, -((mu - 1) ** 2) / (2 * 0.2**2) + (mu - 1) ** 2 / (2 * 0.4**2))}
+    )
+    plain = xarray.Dataset({"mu": (dims, 1 + (mu - 1) / 2)})
+    secret = {"mu": bp.intervals(((1.0, 1.2), (1.5, 1.7)))}
+    found = []
+    for known, options in ((wide, {"log_weights": "logs"}), (plain, {})):
+        network = bp.from_pymc(model, posterior=known, reading="belief", **options).with_sampling(draws=20_000)
+        (constraint,) = laws(framework(network, secret, 10, calls=bp.Integer(0, 80)), bp.mean("calls")).constraints()
+        found.append([float(law.mean[0]) for pair in constraint.pairs for law in (pair.first, pair.second)])
+    assert found[0] == pytest.approx(found[1], abs=0.03)
+    for options, match in (
+        ({"log_weights": "logs"}, "weights go with a belief"),
+        ({"reading": "belief", "log_weights": "weight"}, "log_weights must be one of"),
+    ):
+        with pytest.raises(BnprivError, match=match):
+            bp.from_pymc(model, posterior=wide, **options)

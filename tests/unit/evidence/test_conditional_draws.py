@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -447,6 +448,16 @@ def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 def test_pairs_of_drawn_tables_are_chosen_one_by_one(pairs: object) -> None:
     with pytest.raises(SecretError, match="must be chosen one by one"):
         hidden(ward((2, 8)), pairs)
+
+
+def test_a_distance_of_a_property_is_refused_with_ranges_that_work_as_they_stand() -> None:
+    with pytest.raises(SecretError, match="come up often enough") as refused:
+        hidden(ward((2, 8), draws=500), bp.apart(at_most=3))
+    declared = re.search(r"pairs=bnpriv\.(intervals\(.*\)), or", str(refused.value)).group(1)
+    pairs = eval(declared, {"intervals": bp.intervals})
+    first, second = pairs.chosen[0].first, pairs.chosen[0].second
+    assert (second.low - first.low, second.low - first.high) == (3, 1)
+    assert TIGHT.supports(hidden(ward((2, 8), draws=500), pairs), COUGHS, epsilon=1.0) is None
 
 
 def test_secrets_that_the_model_does_not_draw_are_refused() -> None:

@@ -30,6 +30,16 @@ def test_the_time_of_many_is_told_from_a_few(monkeypatch: pytest.MonkeyPatch) ->
     assert draw_time(draw, 3) == DrawTime(tables=3, seconds=1.5)
 
 
+def test_what_a_few_cost_once_is_not_taken_for_what_each_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
+
+    def draw(tables: int) -> None:
+        clock[0] += 0.02 + 1e-5 * tables
+
+    assert draw_time(draw, 500_000).seconds < 20  # 5 s in truth; 32 tables alone foretell 317 s
+
+
 def test_short_times_are_not_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

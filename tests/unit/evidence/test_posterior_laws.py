@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import pytest
 from scipy.special import betainc, betaln, gammainc, gammaln, ndtr
 
 import bnpriv as bp
-from bnpriv.errors import BnprivError, NetworkError
+from bnpriv.errors import BnprivError, NetworkError, SecretError
 from bnpriv.evidence import SampledLaws, laws
 from bnpriv.laws import Atoms
 from bnpriv.networks import DensityNetwork, Parameter, ParameterDraws, Posterior, Reading
@@ -210,6 +211,22 @@ def test_secrets_that_no_draw_is_in_are_refused(secret: tuple[object, object]) -
     known = network(case, case.values(np.random.default_rng(9), 5_000))
     with pytest.raises(BnprivError, match=r"single value|in a secret must be worth"):
         TIGHT.calibrate(framework(case, known, secret), case.query, epsilon=1.0, delta=1e-3)
+
+
+def test_a_distance_is_refused_with_intervals_that_work_as_they_stand() -> None:
+    case = normal_normal()
+    known = network(case, case.values(np.random.default_rng(9), 20_000)).with_sampling(draws=5000)
+    known = replace(known, parameters={"theta": replace(known.parameters["theta"], without_atoms=True)})
+    schema = bp.Schema(records=RECORDS, columns={"x": case.column})
+    with pytest.raises(SecretError, match=r"no two of them have one value.*intervals next to each other") as refused:
+        bp.DistributionalAttributePrivacy(known, schema, {"theta": bp.apart(at_most=0.5)}, source="a survey")
+    declared = re.search(r"protect=\{'theta': bnpriv\.(intervals\(.*\))\}", str(refused.value)).group(1)
+    assert declared.startswith("intervals(((0, 0.5), (0.5, 1))")
+    pairs = eval(declared, {"intervals": bp.intervals})
+    private = bp.DistributionalAttributePrivacy(known, schema, {"theta": pairs}, source="a survey")
+    assert 0 < TIGHT.calibrate(private, case.query, epsilon=1.0, delta=1e-3).scale < 200
+    with pytest.raises(SecretError, match="or a larger distance"):
+        bp.DistributionalAttributePrivacy(known, schema, {"theta": bp.apart(at_most=1e-4)}, source="a survey")
 
 
 def test_columns_tell_without_bound_and_the_column_mechanism_works() -> None:
