@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable
 
 from bnpriv.errors import Refusal
 from bnpriv.evidence.conditions import Condition, SecretSide, side_words
@@ -26,10 +28,22 @@ def effective_of(
         return None
     drawn = source.believed
     read = frozenset(source.columns).union(() if condition is None else condition.columns)
-    behind = drivers(source.network, read)
+    behind = _behind(source.network, drivers(source.network, read))
     if condition is not None and isinstance(side, Interval) and drawn.values.keys() & set(condition.parameters):
         return drawn.effective(condition.name, side.low, side.high, behind)
     return drawn.draws * share * min([1.0, *(drawn.share(each) for each in behind.intersection(drawn.values))])
+
+
+def _behind(network: DensityNetwork, driving: Iterable[str]) -> frozenset[str]:
+    """Return the parameters that columns depend on, up to those that have draws."""
+    known = frozenset[str]() if network.drawn is None else network.drawn.parameters
+    found, todo = set[str](), list(driving)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += () if name in known else network.parameters[name].parents
+    return frozenset(found)
 
 
 def size_refusal(
@@ -79,6 +93,19 @@ def _more(draws: int, size: float, wanted: int = LEAST_EFFECTIVE) -> str:
     if size == 0:
         return "No draw lies in it: choose a wider or a more probable interval."
     return f"Take about {math.ceil(draws * wanted / size):,} draws of the posterior, or choose a wider interval."
+
+
+def shared_refusal(sources: Iterable[AnswerSource]) -> Refusal | None:
+    """Return why the laws of two models carry no confidence together: both lie below the same draws."""
+    believed = [source.believed for source in sources if source.sampling.confidence is not None]
+    drawn = [each for each in believed if each is not None]
+    if not any(first.shares(second) for first, second in itertools.combinations(drawn, 2)):
+        return None
+    return Refusal(
+        required="with a confidence the two models of a pair need draws of their own",
+        found="the same draws of a posterior below both",
+        remedy="Give every model other draws, each used once, or leave out the confidence, for an estimate.",
+    )
 
 
 def confidence_refusal(network: DensityNetwork) -> Refusal | None:

@@ -115,8 +115,9 @@ class Posterior:
         if self.belief:
             how = "independent" if self.independent else "of Markov chains, which depend on each other"
             return (
-                f"The observer is taken to hold the posterior itself, known by {self.draws:,} draws, {how}; somebody "
-                "who knows one of the other parameters holds another law."
+                f"The observer is taken to hold the posterior itself, known by {self.draws:,} draws, {how}, and the "
+                "model of all that has none, of which the public data must tell through what has; somebody who knows "
+                "one of the other parameters holds another law."
             )
         if not self.independent:
             return (

@@ -116,10 +116,13 @@ class Structure:
     variables : mapping from str to Variable
     coords : mapping from str to sequence
         Of the model.
+    dims : mapping from str to tuple of str or None
+        Of the variables and Deterministics that have some.
     """
 
     variables: Mapping[str, Variable]
     coords: Mapping[str, Sequence[object]]
+    dims: Mapping[str, tuple[str | None, ...]]
 
     @cached_property
     def children(self) -> Mapping[str, frozenset[str]]:
@@ -174,7 +177,7 @@ def structure_of(model: Any) -> Structure:
     variables = dict(_read(model, observed))
     _check_names(variables)
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
-    return Structure(variables=variables, coords=coords)
+    return Structure(variables=variables, coords=coords, dims=dict(model.named_vars_to_dims))
 
 
 def _check(model: Any, rv: Any) -> None:
