@@ -229,7 +229,7 @@ def autoregression() -> Any:
     return model
 
 
-@gallery("average", ((0.2, 0.26), (0.26, 0.32)), "hits", bp.Integer(0, 45), 18)
+@gallery("average", ((0.26, 0.295), (0.295, 0.33)), "hits", bp.Integer(0, 45), 18)
 def batting() -> Any:
     random = data()
     with pm.Model(coords={"player": range(18)}) as model:

@@ -28,7 +28,7 @@ from bnpriv.errors import BnprivError, LongDrawingWarning
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pymc-gallery.md"
 FOLDER = Path(tempfile.gettempdir()) / "bnpriv-gallery"
 SEED, CHAINS, STEPS, TUNED = 7, 2, 1000, 800
-EPSILON, DELTA = 1.0, 0.01
+EPSILON, DELTA = 1.0, 0.001
 MOST_SECONDS = 20.0
 Reading = Literal["prior", "belief", "models"]
 READINGS: tuple[Reading, ...] = ("prior", "belief", "models")

@@ -1,0 +1,70 @@
+"""The noise for gallery models against laws of their answers that were drawn apart: enough, at the kind it claims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from tests.gallery_truths import TRUTHS, excess
+from tests.later import optional
+
+pm = optional("pymc")
+xarray = optional("xarray")
+gallery = optional("benchmarks.gallery_models")
+
+pytestmark = pytest.mark.filterwarnings("ignore::bnpriv.errors.LongDrawingWarning")
+
+FEW, MANY = 100_000, 1_000_000
+QUICK = ("eight_schools", "batting")
+CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TRUTHS]
+EPSILON = 1.0
+
+
+def best(name: str, network: Any, delta: float) -> bp.Calibration:
+    case = gallery.GALLERY[name]
+    schema = bp.Schema(records=case.records, columns={case.column: case.values})
+    private = bp.DistributionalAttributePrivacy(
+        network, schema, {case.protect: bp.intervals(case.secrets)}, source="the gallery"
+    )
+    return bp.plan(private, bp.mean(case.column), EPSILON, delta).best
+
+
+def worst(calibration: bp.Calibration, first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
+    """Return the larger excess of both directions, and the chances of the set that shows it."""
+    noise = type(calibration.noise).__name__
+    pairs = ((first, second), (second, first))
+    return max(excess(a, b, noise, calibration.scale, EPSILON) for a, b in pairs)
+
+
+def deviation(p: float, q: float, draws: int) -> float:
+    """Return the standard deviation of the excess that draws show on one set."""
+    return float(np.sqrt((p * (1 - p) + np.exp(2 * EPSILON) * q * (1 - q)) / draws))
+
+
+def answers(name: str, count: int) -> list[np.ndarray]:
+    truth, random = TRUTHS[name], np.random.default_rng(99)
+    return [truth.prior(random, count, side) for side in gallery.GALLERY[name].secrets]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_estimate_from_the_prior_misses_by_chance_alone(name: str) -> None:
+    network = bp.from_pymc(gallery.GALLERY[name].build())
+    draws = network.sampling.draws
+    calibration = best(name, network, 0.01)
+    assert calibration.guarantee.kind == "estimate"
+    found, p, q = worst(calibration, *answers(name, FEW if name in QUICK else MANY))
+    assert found <= 0.01 + 4 * deviation(p, q, draws)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_certified_holds(name: str) -> None:
+    network = bp.from_pymc(gallery.GALLERY[name].build()).with_sampling(draws=20_000, seed=5, confidence=0.95)
+    calibration = best(name, network, 0.05)
+    assert calibration.guarantee.kind == "certified"
+    assert calibration.scale > 0
+    found, p, q = worst(calibration, *answers(name, FEW if name in QUICK else MANY))
+    assert found <= 0.05
+    assert found > 0.001, "the truth is not that of the model, or the noise is wasted"
