@@ -89,9 +89,9 @@ def eight_schools_centred() -> Any:
     return model
 
 
-@gallery("level", ((1.0, 1.4), (1.4, 1.8)), "radon", bp.Real(-4, 6), 600)
+@gallery("level", ((1.0, 1.4), (1.4, 1.8)), "radon", bp.Real(-4, 6), 300)
 def varying_slopes() -> Any:
-    random, counties, homes = data(), 60, 600
+    random, counties, homes = data(), 60, 300
     county, floor = np.arange(homes) % counties, (random.random(homes) < 0.2).astype(float)
     mean = random.normal(1.4, 0.3, counties)[county] + random.normal(-0.6, 0.2, counties)[county] * floor
     with pm.Model(coords={"county": range(counties), "home": range(homes)}) as model:

@@ -1,11 +1,12 @@
 """Models in the style of PyMC's gallery, from the model to the noise: ``python -m benchmarks.pymc_gallery [names]``.
 
-Prints a row for every model as it is done; without names writes docs/pymc-gallery.md. Posteriors are sampled once, and
-kept in a folder of the system's temporary one.
+Prints rows as they are done; without names writes docs/pymc-gallery.md. Posteriors are sampled once and rows made once,
+and kept in a folder of the system's temporary one: delete it to begin anew.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import textwrap
@@ -93,7 +94,14 @@ def network_of(name: str, reading: Reading, model: Any) -> Any:
     """Return the network of a model by one reading."""
     if reading == "prior":
         return bp.from_pymc(model)
-    return bp.from_pymc(model, posterior=posterior(name, model), reading=reading)
+    drawn = posterior(name, model)
+    network = bp.from_pymc(model, posterior=drawn, reading=reading)
+    protected = GALLERY[name].protect
+    if protected in network.attributes:
+        return network
+    # where what stays is discrete all else is fixed, so that a network of states is exact
+    others = [rv.name for rv in model.free_RVs if rv.name != protected.partition("[")[0] and rv.dtype == "float64"]
+    return bp.from_pymc(model, posterior=drawn, reading=reading, fix=others)
 
 
 def planned(name: str, reading: Reading) -> Planned:
@@ -102,7 +110,7 @@ def planned(name: str, reading: Reading) -> Planned:
     model = case.build()
     if reading != "prior":
         posterior(name, model)
-    started = time.perf_counter()
+    started = time.process_time()
     best, refused = None, ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -111,7 +119,7 @@ def planned(name: str, reading: Reading) -> Planned:
             best = bp.plan(private, bp.mean(case.column), EPSILON, DELTA).best
         except BnprivError as error:
             refused = str(error)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     told = [each.message.seconds for each in caught if isinstance(each.message, LongDrawingWarning)]
     return Planned(best=best, refused=refused, seconds=seconds, told=sum(told) if told else None)
 
@@ -130,22 +138,33 @@ def cells(case: GalleryModel, found: Planned) -> list[str]:
     return [f"{best.scale:.3g}", f"{100 * share:.1f} %", best.useful.verdict, mechanism, kind, seconds]
 
 
+def kept_row(name: str, reading: Reading) -> dict[str, Any]:
+    """Return a row and why it was refused, from the last time if there was one."""
+    path = FOLDER / f"{name}-{reading}-{SEED}.json"
+    if not path.exists():
+        done = planned(name, reading)
+        row = [f"`{name}`", reading, *cells(GALLERY[name], done)]
+        FOLDER.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"row": row, "refused": done.refused, "in time": done.in_time}))
+    return json.loads(path.read_text())
+
+
 def rows(name: str) -> list[list[str]]:
     """Return the rows of one model, and print them as they are done."""
-    case, found = GALLERY[name], []
-    for reading in READINGS:
-        if name == "survival_with_potential" and reading != "prior":
-            continue
-        done = planned(name, reading)
-        row = [f"`{name}`", reading, *cells(case, done)]
-        print(" | ".join(row), done.refused, flush=True)
-        if not done.in_time:
-            print(f"{name}, {reading}: took longer than {MOST_SECONDS:g} s, which was not told", flush=True)
-        found.append(row)
-        if done.refused:
-            REFUSALS.setdefault(done.refused, []).append(f"`{name}`, {reading}")
+    found: list[list[str]] = []
+    for reading in READINGS[:1] if name in REFUSED else READINGS:
+        kept = kept_row(name, reading)
+        print(" | ".join(kept["row"]), kept["refused"], "" if kept["in time"] else LATE, flush=True)
+        found.append(kept["row"])
+        if kept["refused"]:
+            REFUSALS.setdefault(kept["refused"], []).append(f"`{name}`")
     return found
 
+
+REFUSED = frozenset({"survival_with_potential"})
+"""Models that PyMC samples, and that are not read at all."""
+
+LATE = f"took longer than {MOST_SECONDS:g} s, which was not told"
 
 REFUSALS: dict[str, list[str]] = {}
 """Why plans were refused, with the rows that were."""
@@ -155,9 +174,9 @@ HEAD = ["model", "reading", "scale", "of range", "verdict", "mechanism", "kind",
 TEXT = f"""# Models in the style of PyMC's gallery
 
 This page is written by `python -m benchmarks.pymc_gallery`. The models are in
-[gallery_models.py](../benchmarks/gallery_models.py): {len(GALLERY)} of the kinds that PyMC's gallery shows, with made-up
-data. In each the mean of a column is to be released at epsilon {EPSILON:g} and delta {DELTA:g}, and nobody may learn in
-which of two intervals a parameter lies. What the readings mean is in [claims/belief.md](claims/belief.md).
+[gallery_models.py](../benchmarks/gallery_models.py): {len(GALLERY)} of the kinds that PyMC's gallery shows, with
+made-up data. In each the mean of a column is to be released at epsilon {EPSILON:g} and delta {DELTA:g}, and nobody may
+learn in which of two intervals a parameter lies. What the readings mean is in [claims/belief.md](claims/belief.md).
 
 * *prior*: the model as it is written, without data.
 * *belief*: the posterior is the law that the observer holds. {CHAINS} chains of {STEPS:,} steps after {TUNED:,}, by
@@ -166,9 +185,9 @@ which of two intervals a parameter lies. What the readings mean is in [claims/be
 
 *Scale* is that of the best mechanism of the plan, *of range* its share of the distance between the ends of the column's
 bounds. *Kind*: an estimate was learned from draws and carries no confidence ([claims/draws.md](claims/draws.md)).
-*Seconds* are those of `from_pymc`, the framework and `plan`, on two cores that were busy with other work, PyMC's import and
-the sampling of the posterior apart; what was going to take longer than 20 s was told first, with the seconds after
-"told".
+*Seconds* are the processor's for `from_pymc`, the framework and `plan`, PyMC's import and the sampling of the posterior
+apart. The machine was busy with other work: on a free one they are those on the clock. What was going to take longer
+than 20 s by the clock was told first, with the seconds after "told".
 
 """
 

@@ -1,4 +1,4 @@
-"""Laws of answers of gallery models, drawn by NumPy alone from what the models say; nothing of bnpriv or PyMC is used."""
+"""Laws of answers of gallery models, drawn by NumPy alone from what the models say: without bnpriv, without PyMC."""
 
 from __future__ import annotations
 

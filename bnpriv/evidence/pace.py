@@ -15,6 +15,9 @@ from bnpriv.errors import LongDrawingWarning
 TRIAL_TABLES = 32
 """Tables that are drawn, and not used, to see how long one takes."""
 
+MORE_TIMES = 8
+"""How many times as many show how the time grows, where the few say that it will be long."""
+
 LONG_SECONDS = 20.0
 """What takes longer is told before it begins, and shown on the way."""
 
@@ -40,8 +43,18 @@ class DrawTime:
     seconds: float
 
     def __str__(self) -> str:
-        shown = f"{self.seconds:.0f} s" if self.seconds < 60 else f"{self.seconds / 60:.1f} min"
-        return f"{self.tables:,} tables take about {shown} to draw"
+        return _told(f"{self.tables:,} tables", self.seconds)
+
+
+def _told(what: str, seconds: float) -> str:
+    shown = f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
+    return f"{what} take about {shown} to draw"
+
+
+def tell(what: str, seconds: float) -> None:
+    """Tell in advance what takes long."""
+    if seconds >= LONG_SECONDS:
+        warnings.warn(LongDrawingWarning(_told(what, seconds), seconds=seconds), stacklevel=2)
 
 
 def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
@@ -55,9 +68,19 @@ def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
     """
     few = min(TRIAL_TABLES, tables)
     draw(1)
-    start = time.perf_counter()
-    draw(few)
-    return DrawTime(tables=tables, seconds=(time.perf_counter() - start) / few * tables)
+    once = _seconds(draw, few)
+    if once / few * tables < LONG_SECONDS or few == tables:
+        return DrawTime(tables=tables, seconds=once / few * tables)
+    # what is done once for all tables does not count for each of them
+    more = min(TRIAL_TABLES * MORE_TIMES, tables)
+    slope = max(0.0, _seconds(draw, more) - once) / (more - few)
+    return DrawTime(tables=tables, seconds=once + slope * (tables - few))
+
+
+def _seconds(draw: Callable[[int], object], count: int) -> float:
+    started = time.perf_counter()
+    draw(count)
+    return time.perf_counter() - started
 
 
 @contextmanager
@@ -72,7 +95,7 @@ def paced(expected: DrawTime) -> Generator[Callable[[int], None]]:
     if expected.seconds < LONG_SECONDS:
         yield lambda drawn: None
         return
-    warnings.warn(LongDrawingWarning(str(expected), seconds=expected.seconds), stacklevel=2)
+    tell(f"{expected.tables:,} tables", expected.seconds)
     if not sys.stderr.isatty():
         yield lambda drawn: None
         return

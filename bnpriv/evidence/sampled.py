@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from bnpriv.evidence.believed import effective_of, size_refusal
 from bnpriv.evidence.conditions import Condition, SecretSide
 from bnpriv.evidence.constraints import Constraint, DrawFacts, LawPair
 from bnpriv.evidence.forward import AnswerSource
+from bnpriv.evidence.pace import tell
 from bnpriv.evidence.sums import rounding_of
 from bnpriv.laws.draws import Draws, gathered
 from bnpriv.networks import ParameterDraws, Sampling
@@ -20,6 +22,9 @@ from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair
 from bnpriv.secrets.values import IntervalPair
+
+TRIED_CONSTRAINTS = 2
+"""After how many models, each with tables of its own, the time that the others take is told if it is long."""
 
 
 @final
@@ -114,10 +119,15 @@ class SampledLaws:
     @cached_property
     def _constraints(self) -> tuple[Constraint, ...]:
         known: dict[SampledSide, Draws] = {}
-        return tuple(
-            Constraint(protected=each.protected, model=each.model, record=None, pairs=self._laws(each.pairs, known))
-            for each in self.asked
-        )
+        found: list[Constraint] = []
+        started = time.perf_counter()
+        for each in self.asked:
+            laws = self._laws(each.pairs, known)
+            found.append(Constraint(protected=each.protected, model=each.model, record=None, pairs=laws))
+            if len(found) == TRIED_CONSTRAINTS < len(self.asked):
+                left = len(self.asked) - TRIED_CONSTRAINTS
+                tell(f"{left} more models", (time.perf_counter() - started) / TRIED_CONSTRAINTS * left)
+        return tuple(found)
 
     def _laws(
         self, pairs: Sequence[SampledPair] | Refusal, known: dict[SampledSide, Draws]

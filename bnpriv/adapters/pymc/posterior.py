@@ -195,9 +195,7 @@ def _is_told(function: Any, model: Any, roles: Roles, known: Mapping[str, FloatA
     return True
 
 
-def _function(
-    model: Any, name: str, group: dict[str, Any], thin: int, structure: Structure
-) -> dict[str, FloatArray]:
+def _function(model: Any, name: str, group: dict[str, Any], thin: int, structure: Structure) -> dict[str, FloatArray]:
     """Return the draws of a Deterministic by entry; nothing where it has too many entries, or some overflow."""
     shape = tuple(np.asarray(group[name].values).shape[2:])
     if prod(shape) > MOST_ENTRIES or not bool(np.isfinite(np.asarray(group[name].values, dtype=np.float64)).all()):

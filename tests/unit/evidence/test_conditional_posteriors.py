@@ -145,7 +145,8 @@ def test_why_two_models_below_the_same_draws_carry_none() -> None:
     r, share = math.exp(epsilon), beta / 3
     v, s = (1 + r) ** 2 / 8, r * math.log(3 / beta) / (3 * draws)
     miss = min(
-        math.sqrt((1 + r**2) * math.log(1 / share) / (2 * draws)), s + math.sqrt(s**2 + 2 * v * math.log(1 / share) / draws)
+        math.sqrt((1 + r**2) * math.log(1 / share) / (2 * draws)),
+        s + math.sqrt(s**2 + 2 * v * math.log(1 / share) / draws),
     )
     ones = (r + delta + 1e-6) / (1 + r)  # theta is 0 or 1; P(ill) - r P(not ill) is just above delta
     passes = stats.binom(draws, ones).cdf(draws * (delta - miss + r) / (1 + r))

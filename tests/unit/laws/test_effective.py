@@ -33,9 +33,7 @@ def test_effective_size_of_an_autoregression_is_its_closed_form(rho: float) -> N
     assert effective_size(drawn) == pytest.approx(80_000 * (1 - rho) / (1 + rho), rel=0.1)
 
 
-@pytest.mark.parametrize(
-    "chains", [np.zeros((1, 1)), np.ones((4, 100)), np.full((2, 50), 1e308)]
-)
+@pytest.mark.parametrize("chains", [np.zeros((1, 1)), np.ones((4, 100)), np.full((2, 50), 1e308)])
 def test_chains_that_cannot_tell_count_as_they_are(chains: np.ndarray) -> None:
     assert effective_size(chains) == chains.size
 
