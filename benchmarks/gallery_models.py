@@ -291,7 +291,7 @@ def item_response() -> Any:
     return model
 
 
-@gallery("mu", ((12.0, 13.0), (13.0, 14.0)), "y", bp.Real(3, 16), 200)
+@gallery("mu", ((11.6, 12.35), (12.35, 13.1)), "y", bp.Real(3, 16), 200)
 def censored() -> Any:
     found = np.clip(data().normal(13, 5, 200), 3, 16)
     with pm.Model() as model:
@@ -346,7 +346,7 @@ def latent_gp() -> Any:
     return model
 
 
-@gallery("psi", ((0.6, 0.7), (0.7, 0.8)), "fish", bp.Integer(0, 30), 300)
+@gallery("psi", ((0.7, 0.75), (0.75, 0.8)), "fish", bp.Integer(0, 30), 300)
 def zero_inflated() -> Any:
     random = data()
     with pm.Model() as model:

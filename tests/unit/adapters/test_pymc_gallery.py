@@ -76,3 +76,55 @@ def test_what_is_certified_holds(name: str) -> None:
     assert calibration.guarantee.kind == "certified"
     assert calibration.scale > 0
     assert worst(calibration.scale, *answers(name, FEW if name in QUICK else MANY))[0] <= 0.05
+
+
+BELOW = {"eight_schools": {"tau": "tau", "z": "z"}, "batting": {"log": "log_kappa"}, "censored": {"sd": "sd"}}
+"""By model, what the numbers that its truth is drawn from are called in the model."""
+
+
+def made_up(name: str, random: np.random.Generator, count: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return draws of a made-up posterior in which the other parameters depend on the protected one."""
+    (low, middle), (_, high) = gallery.GALLERY[name].secrets
+    root = random.uniform(low, high, count)
+    others = TRUTHS[name].others(random, count)
+    lift = np.exp((root - middle) / (high - low))
+    spread = {
+        "tau": np.minimum(others["tau"], 20) * lift if "tau" in others else None,
+        "z": others.get("z"),
+        "log": np.log(20 + 40 * random.random(count) * lift),
+        "sd": 3 * lift + 0.2 * random.random(count),
+    }
+    return root, {each: spread[each] for each in BELOW[name]}
+
+
+@pytest.mark.parametrize("name", [n if n == QUICK[0] else pytest.param(n, marks=pytest.mark.slow) for n in BELOW])
+def test_noise_below_a_posterior_is_enough(name: str) -> None:
+    """As a belief, and under each of four draws, against tables that NumPy draws."""
+    case, truth, called = gallery.GALLERY[name], TRUTHS[name], BELOW[name]
+    random = np.random.default_rng(17)
+    root, others = made_up(name, random, 20_000)
+    values = {case.protect: root, **{called[each]: found for each, found in others.items()}}
+    variables = {
+        each: (("chain", "draw", *(f"{each}_{k}" for k in range(found.ndim - 1))), found[None])
+        for each, found in values.items()
+    }
+    posterior, query = xarray.Dataset(variables), bp.mean(case.column)
+    belief = bp.from_pymc(case.build(), posterior=posterior, reading="belief")
+    found = TIGHT.calibrate(framework(name, belief), query, epsilon=EPSILON, delta=0.01)
+    fresh, rest = made_up(name, np.random.default_rng(18), FEW)
+    means = truth.means(random, fresh, rest)
+    sides = [means[(fresh >= low) & (fresh <= high)] for low, high in case.secrets]
+    excess_found, p, q = worst(found.scale, *sides)
+    assert excess_found <= 0.01 + 4 * deviation(p, q, 10_000)
+    models = bp.from_pymc(case.build(), posterior=posterior, thin=5000).with_sampling(draws=4000)
+    evidence = laws(framework(name, models), query).constraints()
+    assert len(evidence) == 4
+    scale = TIGHT.calibrate(framework(name, models), query, epsilon=EPSILON, delta=0.01).scale
+    for k, constraint in enumerate(evidence):
+        own = {each: np.repeat(drawn[5000 * k : 5000 * k + 1], 20_000, axis=0) for each, drawn in others.items()}
+        tables = [truth.means(random, truth.inside(random, 20_000, side), own) for side in case.secrets]
+        (pair,) = constraint.pairs
+        for law, drawn in zip((pair.first, pair.second), tables, strict=True):
+            assert law.mean[0] == pytest.approx(drawn.mean(), abs=6 * drawn.std() / np.sqrt(4000))
+        excess_found, p, q = worst(scale, *tables)
+        assert excess_found <= 0.01 + 4 * deviation(p, q, 4000)
