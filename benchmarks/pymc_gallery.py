@@ -1,7 +1,7 @@
 """Models in the style of PyMC's gallery, from the model to the noise: ``python -m benchmarks.pymc_gallery [names]``.
 
-Prints rows as they are done; without names writes docs/pymc-gallery.md. Posteriors are sampled once and rows made once,
-and kept in a folder of the system's temporary one: delete it to begin anew. With ``--kept`` the page is written from the
+Prints rows as they are done; without names writes docs/pymc-gallery.md. Posteriors are sampled once, rows made once, and
+kept in a folder of the system's temporary one: delete it to begin anew. With ``--kept`` the page is written from the
 rows that are there.
 """
 
