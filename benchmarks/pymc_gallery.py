@@ -1,6 +1,6 @@
 """Models in the style of PyMC's gallery, from the model to the noise: ``python -m benchmarks.pymc_gallery [names]``.
 
-Prints rows as they are done; without names writes docs/pymc-gallery.md. Posteriors are sampled once, rows made once, and
+Prints rows as they are done; without names writes docs/pymc-gallery.md. Posteriors and rows are made once, and
 kept in a folder of the system's temporary one: delete it to begin anew. With ``--kept`` the page is written from the
 rows that are there.
 """

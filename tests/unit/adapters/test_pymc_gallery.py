@@ -19,6 +19,9 @@ gallery = optional("benchmarks.gallery_models")
 pytestmark = pytest.mark.filterwarnings("ignore::bnpriv.errors.LongDrawingWarning")
 
 FEW, MANY = 100_000, 1_000_000
+MOST_NUMBERS = 100_000_000
+"""In the tables of one truth; of models with many records fewer than a million are drawn."""
+
 QUICK = ("eight_schools", "batting")
 CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TRUTHS]
 EPSILON = 1.0
@@ -45,8 +48,9 @@ def deviation(p: float, q: float, draws: int) -> float:
     return float(np.sqrt((p * (1 - p) + np.exp(2 * EPSILON) * q * (1 - q)) / draws))
 
 
-def answers(name: str, count: int) -> list[np.ndarray]:
+def answers(name: str) -> list[np.ndarray]:
     truth, random = TRUTHS[name], np.random.default_rng(99)
+    count = min(FEW if name in QUICK else MANY, MOST_NUMBERS // truth.records)
     return [truth.prior(random, count, side) for side in gallery.GALLERY[name].secrets]
 
 
@@ -57,7 +61,7 @@ def test_an_estimate_from_the_prior_misses_by_chance_alone(name: str) -> None:
     private = framework(name, network)
     calibration = TIGHT.calibrate(private, bp.mean(gallery.GALLERY[name].column), epsilon=EPSILON, delta=0.01)
     assert calibration.guarantee.kind == "estimate"
-    truth = answers(name, FEW if name in QUICK else MANY)
+    truth = answers(name)
     found, p, q = worst(calibration.scale, *truth)
     assert found <= 0.01 + 4 * deviation(p, q, draws)
     # that both are about the same model
@@ -75,7 +79,7 @@ def test_what_is_certified_holds(name: str) -> None:
     )
     assert calibration.guarantee.kind == "certified"
     assert calibration.scale > 0
-    assert worst(calibration.scale, *answers(name, FEW if name in QUICK else MANY))[0] <= 0.05
+    assert worst(calibration.scale, *answers(name))[0] <= 0.05
 
 
 BELOW = {"eight_schools": {"tau": "tau", "z": "z"}, "batting": {"log": "log_kappa"}, "censored": {"sd": "sd"}}
