@@ -90,7 +90,12 @@ def dataset(model: Any, values: Mapping[str, np.ndarray]) -> xarray.Dataset:
 def framework(case: GalleryModel, network: Any) -> bp.DistributionalAttributePrivacy:
     """Return the framework that hides the parameter of a model."""
     schema = bp.Schema(records=case.records, columns={case.column: case.values})
-    protect = {case.protect: bp.intervals(case.secrets)}
+    secrets: Any = bp.intervals(case.secrets)
+    if isinstance(network, bp.DiscreteNetwork):
+        states = network.states[case.protect]
+        sides = ([s for s in states if low <= float(s) <= high] for low, high in case.secrets)
+        secrets = bp.pairs(tuple(map(frozenset, sides)))
+    protect = {case.protect: secrets}
     return bp.DistributionalAttributePrivacy(network, schema, protect, source="the gallery")
 
 
