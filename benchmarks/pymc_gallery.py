@@ -210,8 +210,8 @@ learn in which of two intervals a parameter lies. What the readings mean is in [
 *Scale* is that of the best mechanism of the plan, *of range* its share of the distance between the ends of the column's
 bounds. *Kind*: an estimate was learned from draws and carries no confidence ([claims/draws.md](claims/draws.md)).
 *Seconds* are the processor's for `from_pymc`, the framework and `plan`, PyMC's import and the sampling of the posterior
-apart, without the compiler that PyTensor starts; the machine was busy, so the clock showed more. What was to take longer
-than 20 s by the clock was told first, with the seconds after "told".
+apart, without the compiler that PyTensor starts; the machine was busy, and the clock showed more. What was to take over
+20 s by the clock was told first, with the seconds after "told".
 
 """
 
