@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -28,7 +30,7 @@ def effective_of(
         return None
     drawn = source.believed
     read = frozenset(source.columns).union(() if condition is None else condition.columns)
-    behind = drivers(source.network, read)
+    behind = _behind(source.network, drivers(source.network, read))
     if condition is not None and isinstance(side, Interval) and drawn.values.keys() & set(condition.parameters):
         return drawn.effective(condition.name, side.low, side.high, behind)
     correlated = min([1.0, drawn.weight_share, *(drawn.share(each) for each in behind.intersection(drawn.values))])
@@ -37,6 +39,18 @@ def effective_of(
         above = source.network.graph.ancestral(condition.parameters if condition is not None else ())
         return rare.size * min([correlated, *(drawn.share(each) for each in above.intersection(drawn.values))])
     return drawn.size(np.arange(drawn.draws)) * share * correlated
+
+
+def _behind(network: DensityNetwork, driving: Iterable[str]) -> frozenset[str]:
+    """Return the parameters that columns depend on, up to those that have draws."""
+    known = frozenset[str]() if network.drawn is None else network.drawn.parameters
+    found, todo = set[str](), list(driving)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += () if name in known else network.parameters[name].parents
+    return frozenset(found)
 
 
 def size_refusal(
@@ -91,6 +105,19 @@ def _more(draws: int, size: float, wanted: int = LEAST_EFFECTIVE) -> str:
     return (
         f"Take about {math.ceil(draws * wanted / size):,} draws of the posterior, choose a wider interval, or pass "
         "draws of a law that is wider there with log_weights=."
+    )
+
+
+def shared_refusal(sources: Iterable[AnswerSource]) -> Refusal | None:
+    """Return why the laws of two models carry no confidence together: both lie below the same draws."""
+    believed = [source.believed for source in sources if source.sampling.confidence is not None]
+    drawn = [each for each in believed if each is not None]
+    if not any(first.shares(second) for first, second in itertools.combinations(drawn, 2)):
+        return None
+    return Refusal(
+        required="with a confidence the two models of a pair need draws of their own",
+        found="the same draws of a posterior below both",
+        remedy="Give every model other draws, each used once, or leave out the confidence, for an estimate.",
     )
 
 

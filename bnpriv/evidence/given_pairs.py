@@ -8,7 +8,7 @@ from typing import cast, final
 
 from bnpriv.bound import weakest
 from bnpriv.errors import BnprivError, Refusal
-from bnpriv.evidence.believed import confidence_refusal
+from bnpriv.evidence.believed import confidence_refusal, shared_refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
 from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal
@@ -121,6 +121,9 @@ def _drawn(framework: DistributionPrivacy, query: Query | None, sampling: Sampli
                 if isinstance(found, Refusal):
                     return found
                 known[place] = found
+        refusal = shared_refusal(known[place] for place in pair.places)
+        if refusal is not None:
+            return refusal
         first, second = (SampledSide(sampler=known[place]) for place in pair.places)
         drawn = SampledPair(pair=pair, label=_label(framework, k), first=first, second=second)
         asked.append(SampledConstraint(protected=DISTRIBUTION, model=k, pairs=(drawn,)))

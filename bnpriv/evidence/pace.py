@@ -43,8 +43,18 @@ class DrawTime:
     seconds: float
 
     def __str__(self) -> str:
-        shown = f"{self.seconds:.0f} s" if self.seconds < 60 else f"{self.seconds / 60:.1f} min"
-        return f"{self.tables:,} tables take about {shown} to draw"
+        return _told(f"{self.tables:,} tables", self.seconds)
+
+
+def _told(what: str, seconds: float) -> str:
+    shown = f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
+    return f"{what} take about {shown} to draw"
+
+
+def tell(what: str, seconds: float) -> None:
+    """Tell in advance what takes long."""
+    if seconds >= LONG_SECONDS:
+        warnings.warn(LongDrawingWarning(_told(what, seconds), seconds=seconds), stacklevel=2)
 
 
 def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
@@ -84,7 +94,7 @@ def paced(expected: DrawTime) -> Generator[Callable[[int], None]]:
     if expected.seconds < LONG_SECONDS:
         yield lambda drawn: None
         return
-    warnings.warn(LongDrawingWarning(str(expected), seconds=expected.seconds), stacklevel=2)
+    tell(f"{expected.tables:,} tables", expected.seconds)
     if not sys.stderr.isatty():
         yield lambda drawn: None
         return

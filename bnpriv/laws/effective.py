@@ -23,7 +23,8 @@ def effective_size(chains: FloatArray) -> float:
     -------
     float
         By split chains and normal scores of ranks: Vehtari et al., "Rank-normalization, folding, and localization"
-        (Bayesian Analysis 2021). The number of draws where all are equal, or chains are too short to tell.
+        (Bayesian Analysis 2021). The number of draws where all are equal; that of chains where they are too short to
+        tell.
 
     Examples
     --------
@@ -36,8 +37,10 @@ def effective_size(chains: FloatArray) -> float:
     from scipy.stats import rankdata
 
     half = chains.shape[1] // 2
-    if half < LEAST_STEPS or bool(np.all(chains == chains.flat[0])):
+    if bool(np.all(chains == chains.flat[0])):
         return float(chains.size)
+    if half < LEAST_STEPS:
+        return float(len(chains))
     split = np.concatenate([chains[:, :half], chains[:, -half:]])
     scores = ndtri((rankdata(split, method="average").reshape(split.shape) - 0.375) / (split.size + 0.25))
     return _of_scores(scores)

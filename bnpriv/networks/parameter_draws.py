@@ -153,6 +153,11 @@ class ParameterDraws:
             known[name] = min(1.0, effective_size(self.values[name].reshape(self.chains, -1)) / self.draws)
         return known[name]
 
+    def shares(self, other: ParameterDraws) -> bool:
+        """Return whether some draws are the same as some of another: they have a number in common that none repeats."""
+        own, others = ([*map(_unrepeated, each.values.values())] for each in (self, other))
+        return any(len(np.intersect1d(first, second, assume_unique=True)) for first in own for second in others)
+
     def fixed(self, between: Collection[str]) -> frozenset[str]:
         """Return the parameters that each draw fixes: those with draws, without some and what is drawn with them."""
         return self.parameters.difference(self.whole(between))
@@ -195,6 +200,12 @@ class _Rows(Mapping[str, FloatArray]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.names
+
+
+def _unrepeated(values: FloatArray) -> FloatArray:
+    """Return different numbers; none where more than one in a hundred comes again, as of parameters with states."""
+    found = np.unique(values)
+    return found if len(found) >= 0.99 * len(values) else found[:0]
 
 
 def shuffled_rows(rows: RowNumbers, count: int, random: np.random.Generator) -> RowNumbers:

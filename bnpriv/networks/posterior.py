@@ -119,8 +119,9 @@ class Posterior:
         if self.belief:
             how = "independent draws" if self.independent else "draws of Markov chains, which depend on each other"
             return (
-                f"The observer is taken to believe the posterior itself, which is known by {self.draws:,} {how}. "
-                "Nothing is promised towards somebody who knows more than the posterior, such as another parameter."
+                f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the "
+                "model of all that has none, of which the public data must tell through what has; somebody who knows "
+                "one of the other parameters holds another law."
             )
         if not self.independent:
             return (

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from bnpriv.adapters.pymc.expressions import ancestors
 from bnpriv.adapters.pymc.finite import finite_states
+from bnpriv.adapters.pymc.missing import halves
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Structure, entry_names
 from bnpriv.adapters.pymc.work import models_that_fit
@@ -49,7 +51,7 @@ def draws_of(structure: Structure, posterior: Any, thin: int, fix: Iterable[str]
         known = sorted(subset("fix", fix, known, error=NetworkError), key=known.index)
     if not known:
         raise _without_draws(structure, names)
-    return {name: _draws(group[name], name, structure.variables[name].shape, thin) for name in known}
+    return {name: _draws(group[name], name, structure.variables[name].shape, thin, structure) for name in known}
 
 
 def check_thin(thin: object) -> None:
@@ -84,7 +86,7 @@ def drawn_variables(
         known = [v for v in known if v.name in chosen]
     if not known:
         raise _without_draws(structure, list(group))
-    found = {v.name: _draws(group[v.name], v.name, v.shape, thin) for v in known}
+    found = {v.name: _draws(group[v.name], v.name, v.shape, thin, structure) for v in known}
     if len({len(draws) for draws in found.values()}) > 1:
         raise NetworkError(
             "all variables of a posterior must have as many draws",
@@ -129,7 +131,8 @@ def parameter_draws(
         found |= _entries(known[variable.name], variable.names)
     own_names = frozenset(found)
     for each in model.deterministics if reading == "belief" else ():
-        found = {**_function(model, str(each.name), group, thin), **found}
+        if _is_told(each, model, roles, known, group):
+            found = {**_function(model, str(each.name), group, thin, roles.structure), **found}
     draws, chains = len(known[variables[0].name]), int(np.shape(group[variables[0].name].values)[0])
     step = -(-draws // models_that_fit(roles).models) if reading == "models" and thin == 1 and not every else 1
     return ParameterDraws(
@@ -153,14 +156,37 @@ def _entries(draws: FloatArray, names: Iterable[str]) -> dict[str, FloatArray]:
     return dict(zip(names, draws.reshape((len(draws), -1)).T, strict=True))
 
 
-def _function(model: Any, name: str, group: dict[str, Any], thin: int) -> dict[str, FloatArray]:
-    """Return the draws of a Deterministic by entry; nothing where it has none, too many entries, or some overflow."""
-    if name not in group:
-        return {}
+def _is_told(function: Any, model: Any, roles: Roles, known: Mapping[str, FloatArray], group: dict[str, Any]) -> bool:
+    """Return whether draws of a Deterministic say something of new tables: it has some, and reads no column.
+
+    Raises
+    ------
+    NetworkError
+        If it has draws, but a parameter that it is computed from has none: this would not be drawn to go with it.
+    """
+    if function.name not in group:
+        return False
+    whole = {rv.name: name for name, parts in halves(model).items() for rv in parts}
+    above = set(ancestors([function], ())).intersection(model.basic_RVs)
+    inputs = {str(whole.get(each.name, each.name)) for each in above}
+    if inputs & roles.own:
+        return False
+    loose = sorted(inputs.difference(known, roles.unused))
+    if loose:
+        raise NetworkError(
+            "all that a Deterministic with posterior draws is computed from must have draws too",
+            found=f"none for {listing(loose)} above {function.name!r}",
+            remedy="Pass the draws of both, or leave out the Deterministic.",
+        )
+    return True
+
+
+def _function(model: Any, name: str, group: dict[str, Any], thin: int, structure: Structure) -> dict[str, FloatArray]:
+    """Return the draws of a Deterministic by entry; nothing where it has too many entries, or some overflow."""
     shape = tuple(np.asarray(group[name].values).shape[2:])
     if prod(shape) > MOST_ENTRIES or not bool(np.isfinite(np.asarray(group[name].values, dtype=np.float64)).all()):
         return {}
-    return _entries(_draws(group[name], name, shape, thin), entry_names(model, name, shape))
+    return _entries(_draws(group[name], name, shape, thin, structure), entry_names(model, name, shape))
 
 
 def _group(posterior: Any) -> dict[str, Any]:
@@ -176,7 +202,7 @@ def _group(posterior: Any) -> dict[str, Any]:
         ) from error
 
 
-def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int) -> FloatArray:
+def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int, structure: Structure) -> FloatArray:
     dims = tuple(getattr(array, "dims", ()))
     if dims[:2] != ("chain", "draw"):
         raise NetworkError(
@@ -191,6 +217,7 @@ def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int) -> FloatArr
             found=f"{values.shape[2:]}",
             remedy="Sample from this model, or one with the same dimensions.",
         )
+    _check_labels(array, name, structure)
     values = values[:, ::thin].reshape((-1, *shape))
     if not len(values) or not bool(np.isfinite(values).all()):
         raise NetworkError(
@@ -199,6 +226,23 @@ def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int) -> FloatArr
             remedy="Sample again, or leave the draws out that failed.",
         )
     return values
+
+
+def _check_labels(array: Any, name: str, structure: Structure) -> None:
+    """Refuse draws whose entries are in another order than the model's, as far as dimensions and labels tell."""
+    found, expected = tuple(array.dims)[2:], structure.dims.get(name, ())
+    wrong = "dimensions in another order" if set(found) == set(expected) and found != tuple(expected) else ""
+    for dim in found:
+        labels: list[str] = [str(label) for label in array.coords[dim].values] if dim in array.coords else []
+        own = [str(label) for label in structure.coords.get(dim, ())]
+        if labels and own and labels != own:
+            wrong = f"another order of {dim!r}" if sorted(labels) == sorted(own) else f"other labels of {dim!r}"
+    if wrong:
+        raise NetworkError(
+            f"the entries of the draws of {name!r} must be those of the model, in its order",
+            found=wrong,
+            remedy="Give the model and the draws the same coordinates and dimensions.",
+        )
 
 
 def posterior_of(roles: Roles, posterior: Any) -> Posterior | None:

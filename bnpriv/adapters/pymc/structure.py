@@ -121,12 +121,15 @@ class Structure:
     variables : mapping from str to Variable
     coords : mapping from str to sequence
         Of the model.
+    dims : mapping from str to tuple of str or None
+        Of the variables and Deterministics that have some.
     functions : frozenset of str
         The Deterministics of the model.
     """
 
     variables: Mapping[str, Variable]
     coords: Mapping[str, Sequence[object]]
+    dims: Mapping[str, tuple[str | None, ...]]
     functions: frozenset[str] = frozenset()
 
     @cached_property
@@ -183,7 +186,8 @@ def structure_of(model: Any) -> Structure:
     _check_names(variables)
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
     functions = frozenset(str(each.name) for each in model.deterministics)
-    return Structure(variables=variables, coords=coords, functions=functions)
+    dims = dict(model.named_vars_to_dims)
+    return Structure(variables=variables, coords=coords, dims=dims, functions=functions)
 
 
 def _check(model: Any, rv: Any) -> None:

@@ -230,3 +230,72 @@ def test_draws_of_a_wider_law_count_by_their_weights() -> None:
     ):
         with pytest.raises(BnprivError, match=match):
             bp.from_pymc(model, posterior=wide, **options)
+
+
+WIDE = {"theta[a]": bp.intervals(((-15, 0), (5, 25)))}
+
+
+def test_draws_of_a_function_go_with_those_of_what_it_is_computed_from() -> None:
+    """Without eta new effects would be drawn, which have nothing to do with theta: noise several times too small."""
+    drawn = school_draws()
+    whole = bp.from_pymc(schools(centred=False), posterior=drawn, reading="belief")
+    assert TIGHT.calibrate(framework(whole, WIDE), bp.mean("obs"), epsilon=1.0, delta=1e-2).scale > 1
+    with pytest.raises(BnprivError, match=r"computed from must have draws too; found none for eta above 'theta'"):
+        bp.from_pymc(schools(centred=False), posterior=drawn.drop_vars("eta"), reading="belief")
+    some = bp.from_pymc(schools(centred=False), posterior=drawn.drop_vars(["eta", "theta"]), reading="belief")
+    assert "theta[a]" not in some.attributes
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_functions_of_a_column_are_no_secrets(missing: bool) -> None:
+    """Their draws are about the table that the posterior was made from, not about the one to be released."""
+    found = np.ma.masked_invalid([0.0, np.nan, 1.0, 2.0]) if missing else np.zeros(4)
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 5)
+        y = pm.Normal("y", mu, 1.0, observed=found)
+        pm.Deterministic("highest", mu + y.max())
+        pm.Deterministic("twice", 2 * mu)
+    random = np.random.default_rng(1)
+    names = {"mu", "highest", "twice"}
+    drawn = xarray.Dataset({name: (("chain", "draw"), random.normal(size=(2, 500))) for name in names})
+    network = bp.from_pymc(model, posterior=drawn, reading="belief")
+    assert set(network.attributes) == {"mu", "twice"}
+
+
+def labelled(*order: str, dims: tuple[str, str] = ("group", "school")) -> Any:
+    values = np.random.default_rng(1).normal(size=(2, 500, 4, 4))
+    coords = {"school": list(order), "group": [*"wxyz"]}
+    return xarray.Dataset({"w": (("chain", "draw", *dims), values)}, coords=coords)
+
+
+@pytest.mark.parametrize("reading", ["belief", "models"])
+@pytest.mark.parametrize(
+    ("drawn", "wrong"),
+    [
+        (lambda: labelled(*"dcba"), "another order of 'school'"),
+        (lambda: labelled(*"abce"), "other labels of 'school'"),
+        (lambda: labelled(*"abcd", dims=("school", "group")), "dimensions in another order"),
+    ],
+)
+def test_entries_in_another_order_are_refused(drawn: Any, wrong: str, reading: str) -> None:
+    """The draws of one school would be taken for those of another."""
+    with pm.Model(coords={"group": [*"wxyz"], "school": [*"abcd"]}) as model:
+        w = pm.Normal("w", 0, 1, dims=("group", "school"))
+        pm.Normal("obs", pm.math.exp(w[0]), 1.0, observed=np.zeros(4), dims="school")
+    bp.from_pymc(model, posterior=labelled(*"abcd"), reading=reading)
+    with pytest.raises(BnprivError, match=wrong):
+        bp.from_pymc(model, posterior=drawn(), reading=reading)
+
+
+def test_chains_count_of_all_that_drives_a_column_through_what_has_no_draws() -> None:
+    """The chains of mu stand still, and the effects of new schools below it have no draws."""
+    random = np.random.default_rng(3)
+    moving = random.normal(0, 5, (2, 1000))
+    stuck = np.repeat(random.normal(0, 5, (2, 2)), 500, axis=1)
+    secret = {"tau": bp.intervals(((0, 4), (4, 12)))}
+    for mu in (moving, stuck):
+        tau = np.abs(random.normal(0, 5, (2, 1000)))
+        drawn = xarray.Dataset({"mu": (("chain", "draw"), mu), "tau": (("chain", "draw"), tau)})
+        private = framework(bp.from_pymc(schools(centred=True), posterior=drawn, reading="belief"), secret)
+        refused = TIGHT.supports(private, bp.mean("obs"), epsilon=1.0, delta=1e-2)
+        assert (refused is None) == (mu is moving), str(refused)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,3 +122,34 @@ def test_a_confidence_needs_tables_that_are_independent() -> None:
     assert "independent draws of the posterior" in str(TIGHT.supports(chains, COUGHS, epsilon=1.0, delta=0.05))
     again = hidden(ward(3, 7, 90_000, draws=40_000, confidence=0.95), bp.pairs((2, 6)))
     assert "needs draws of its own" in str(TIGHT.supports(again, COUGHS, epsilon=1.0, delta=0.05))
+
+
+def test_two_models_below_the_same_draws_carry_no_confidence() -> None:
+    """Being ill with probability theta, against 1 - theta: what one law shows too often the other shows too rarely."""
+    first = ward(3, 7, 30_000, draws=20_000, confidence=0.95)
+    for second in (first, replace(first, model_hash="not ill")):
+        framework = bp.DistributionPrivacy([(first, second)], schema=SCHEMA, source="one posterior")
+        refused = str(TIGHT.supports(framework, ILL, epsilon=1.0, delta=0.05))
+        assert "need draws of their own" in refused
+    thinned = replace(first, drawn=replace(first.drawn, values={"theta": first.drawn.values["theta"][9000:]}))
+    framework = bp.DistributionPrivacy([(first, thinned)], schema=SCHEMA, source="one posterior")
+    assert "need draws of their own" in str(TIGHT.supports(framework, ILL, epsilon=1.0, delta=0.05))
+    estimate = [each.with_sampling(draws=20_000) for each in (first, thinned)]
+    framework = bp.DistributionPrivacy([tuple(estimate)], schema=SCHEMA, source="one posterior")
+    assert TIGHT.calibrate(framework, ILL, epsilon=1.0, delta=0.05).guarantee.kind == "estimate"
+
+
+def test_why_two_models_below_the_same_draws_carry_none() -> None:
+    """The chance that noise which is too small passes is above the share that was set aside for it."""
+    epsilon, delta, draws, beta = 0.1, 0.01, 20_000, 1e-3
+    r, share = math.exp(epsilon), beta / 3
+    v, s = (1 + r) ** 2 / 8, r * math.log(3 / beta) / (3 * draws)
+    miss = min(
+        math.sqrt((1 + r**2) * math.log(1 / share) / (2 * draws)),
+        s + math.sqrt(s**2 + 2 * v * math.log(1 / share) / draws),
+    )
+    ones = (r + delta + 1e-6) / (1 + r)  # theta is 0 or 1; P(ill) - r P(not ill) is just above delta
+    passes = stats.binom(draws, ones).cdf(draws * (delta - miss + r) / (1 + r))
+    assert passes > beta
+    apart = math.sqrt(ones * (1 - ones) * (1 + r**2) / draws)  # of independent draws
+    assert stats.norm.sf(miss / apart) < share

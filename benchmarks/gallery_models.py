@@ -1,0 +1,384 @@
+"""Models in the style of PyMC's gallery, on made-up data, each with what is secret and a column that is queried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+import bnpriv as bp
+
+Side = tuple[float, float]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GalleryModel:
+    """A model, the parameter that is protected, two intervals of it, and a column with its declared type.
+
+    Parameters
+    ----------
+    build : callable
+        Returns the model with made-up data observed.
+    protect : str
+    secrets : pair of (float, float)
+    column : str
+    values : Real or Integer
+    records : int
+    """
+
+    build: Callable[[], Any]
+    protect: str
+    secrets: tuple[Side, Side]
+    column: str
+    values: bp.Real | bp.Integer
+    records: int
+
+    @property
+    def span(self) -> float:
+        """Return how far apart two means of the column can be."""
+        return float(self.values.upper - self.values.lower)
+
+
+GALLERY: dict[str, GalleryModel] = {}
+
+
+def gallery(
+    protect: str, secrets: tuple[Side, Side], column: str, values: bp.Real | bp.Integer, records: int
+) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """Enter the function that builds a model."""
+
+    def enter(build: Callable[[], Any]) -> Callable[[], Any]:
+        GALLERY[build.__name__] = GalleryModel(
+            build=build, protect=protect, secrets=secrets, column=column, values=values, records=records
+        )
+        return build
+
+    return enter
+
+
+def data() -> np.random.Generator:
+    """Return what data are made up with."""
+    return np.random.default_rng(20261122)
+
+
+ERRORS = np.array([15.0, 10, 16, 11, 9, 11, 10, 18])
+EFFECTS = np.array([28.0, 8, -3, 7, -1, 1, 18, 12])
+SCHOOLS = {"school": [*"ABCDEFGH"]}
+
+
+@gallery("mu", ((0, 4), (4, 8)), "effect", bp.Real(-60, 60), 8)
+def eight_schools() -> Any:
+    with pm.Model(coords=SCHOOLS) as model:
+        mu, tau = pm.Normal("mu", 0, 5), pm.HalfCauchy("tau", 5)
+        theta = pm.Deterministic("theta", mu + tau * pm.Normal("z", 0, 1, dims="school"), dims="school")
+        pm.Normal("effect", theta, pm.Data("error", ERRORS, dims="school"), observed=EFFECTS, dims="school")
+    return model
+
+
+@gallery("mu", ((0, 4), (4, 8)), "effect", bp.Real(-60, 60), 8)
+def eight_schools_centred() -> Any:
+    with pm.Model(coords=SCHOOLS) as model:
+        mu, tau = pm.Normal("mu", 0, 5), pm.HalfNormal("tau", 10)
+        theta = pm.Normal("theta", mu, tau, dims="school")
+        pm.Normal("effect", theta, ERRORS, observed=EFFECTS, dims="school")
+    return model
+
+
+@gallery("level", ((1.0, 1.4), (1.4, 1.8)), "radon", bp.Real(-4, 6), 300)
+def varying_slopes() -> Any:
+    random, counties, homes = data(), 60, 300
+    county, floor = np.arange(homes) % counties, (random.random(homes) < 0.2).astype(float)
+    mean = random.normal(1.4, 0.3, counties)[county] + random.normal(-0.6, 0.2, counties)[county] * floor
+    with pm.Model(coords={"county": range(counties), "home": range(homes)}) as model:
+        level, slope = pm.Normal("level", 0, 5), pm.Normal("slope", 0, 1)
+        levels = level + pm.Exponential("level_sd", 1) * pm.Normal("level_z", 0, 1, dims="county")
+        slopes = slope + pm.Exponential("slope_sd", 1) * pm.Normal("slope_z", 0, 1, dims="county")
+        where, below = pm.Data("where", county, dims="home"), pm.Data("below", floor, dims="home")
+        found = random.normal(mean, 0.7)
+        pm.Normal("radon", levels[where] + slopes[where] * below, pm.Exponential("sd", 1), observed=found, dims="home")
+    return model
+
+
+@gallery("level[female]", ((-1.0, -0.45), (-0.45, 0.1)), "admitted", bp.Integer(0, 900), 12)
+def admissions() -> Any:
+    random, sex, department = data(), np.tile([0, 1], 6), np.repeat(np.arange(6), 2)
+    applied = random.integers(100, 900, 12)
+    chance = 1 / (1 + np.exp(-(np.array([-0.6, -0.5])[sex] + np.linspace(1, -1, 6)[department])))
+    with pm.Model(coords={"sex": ["male", "female"], "department": [*"ABCDEF"]}) as model:
+        level, easier = pm.Normal("level", 0, 1.5, dims="sex"), pm.Normal("easier", 0, 1.5, dims="department")
+        p = pm.math.invlogit(level[sex] + easier[department])
+        pm.Binomial("admitted", applied, p, observed=random.binomial(applied, chance))
+    return model
+
+
+@gallery("mean", ((-0.5, 0.2), (0.2, 0.9)), "left", bp.Integer(0, 1), 504)
+def chimpanzees() -> Any:
+    random = data()
+    who, what, when = np.repeat(np.arange(7), 72), random.integers(0, 4, 504), random.integers(0, 6, 504)
+    logits = random.normal(0.2, 0.8, 7)[who] + np.array([0, 0.4, -0.3, 0.3])[what]
+    with pm.Model() as model:
+        mean, sd_who, sd_when = pm.Normal("mean", 0, 1), pm.Exponential("sd_who", 1), pm.Exponential("sd_when", 1)
+        own = mean + sd_who * pm.Normal("own", 0, 1, shape=7)
+        block = sd_when * pm.Normal("block", 0, 1, shape=6)
+        effect = pm.Normal("effect", 0, 0.5, shape=4)
+        found = random.binomial(1, 1 / (1 + np.exp(-logits)))
+        pm.Bernoulli("left", logit_p=own[who] + block[when] + effect[what], observed=found)
+    return model
+
+
+@gallery("drug_mean", ((100, 101.5), (101.5, 103)), "drug", bp.Real(50, 150), 47)
+def two_groups() -> Any:
+    random = data()
+    with pm.Model() as model:
+        one, two = pm.Normal("drug_mean", 101, 9), pm.Normal("placebo_mean", 101, 9)
+        sd = pm.Uniform("sd", 1, 10, shape=2)
+        freedom = pm.Exponential("freedom_minus_one", 1 / 29) + 1
+        pm.StudentT("drug", freedom, one, sigma=sd[0], observed=random.normal(101.5, 5, 47))
+        pm.StudentT("placebo", freedom, two, sigma=sd[1], observed=random.normal(100.5, 3, 42))
+        pm.Deterministic("difference", one - two)
+    return model
+
+
+@gallery("mean[morning]", ((3.0, 4.0), (4.0, 5.0)), "wait", bp.Real(0, 12), 200)
+def cafes_with_lkj() -> Any:
+    random, cafe, afternoon = data(), np.repeat(np.arange(20), 10), np.tile([0.0, 1.0], 100)
+    own = random.multivariate_normal([4, -1], [[0.7, -0.2], [-0.2, 0.3]], 20)
+    found = random.normal(own[cafe, 0] + own[cafe, 1] * afternoon, 0.5)
+    with pm.Model(coords={"cafe": range(20), "part": ["morning", "afternoon"]}) as model:
+        mean = pm.Normal("mean", [4, -1], [2, 0.5], dims="part")
+        root, _, _ = pm.LKJCholeskyCov("root", n=2, eta=2, sd_dist=pm.Exponential.dist(1, shape=2))
+        ways = pm.MvNormal("ways", mean, chol=root, dims=("cafe", "part"))
+        pm.Normal("wait", ways[cafe, 0] + ways[cafe, 1] * afternoon, pm.Exponential("sd", 1), observed=found)
+    return model
+
+
+@gallery("slope[age]", ((0.0, 0.4), (0.4, 0.8)), "earns", bp.Integer(0, 1), 250)
+def logistic_regression() -> Any:
+    random = data()
+    table = random.normal(size=(250, 3))
+    found = random.binomial(1, 1 / (1 + np.exp(-(0.2 + table @ [0.4, 0.8, -0.3]))))
+    with pm.Model(coords={"what": ["age", "school", "hours"], "person": range(250)}) as model:
+        slope = pm.Normal("slope", 0, 1, dims="what")
+        linear = pm.Normal("level", 0, 1) + pm.math.dot(pm.Data("table", table, dims=("person", "what")), slope)
+        pm.Bernoulli("earns", logit_p=linear, observed=found, dims="person")
+    return model
+
+
+@gallery("alcohol", ((0.0, 0.5), (0.5, 1.0)), "sneezes", bp.Integer(0, 60), 400)
+def poisson_regression() -> Any:
+    random, alcohol, pills = data(), np.repeat([0, 1], 200), np.tile([0, 1], 200)
+    with pm.Model() as model:
+        b = [pm.Normal(name, 0, 1) for name in ("level", "alcohol", "pills", "both")]
+        rate = pm.math.exp(b[0] + b[1] * alcohol + b[2] * pills + b[3] * alcohol * pills)
+        found = random.poisson(np.exp(0.2 + 0.5 * alcohol + 0.6 * pills - 0.1 * alcohol * pills))
+        pm.Poisson("sneezes", rate, observed=found)
+    return model
+
+
+def mixed() -> np.ndarray:
+    """Return numbers of three kinds, of which three in ten are the least."""
+    random = data()
+    return random.normal(random.choice([-4.0, 0.0, 4.0], 200, p=[0.3, 0.4, 0.3]), 0.8)
+
+
+@gallery("w[0]", ((0.2, 0.3), (0.3, 0.4)), "x", bp.Real(-10, 10), 200)
+def mixture() -> Any:
+    with pm.Model() as model:
+        mu, sd = pm.Normal("mu", [-4, 0, 4], 1, shape=3), pm.HalfNormal("sd", 1, shape=3)
+        pm.NormalMixture("x", pm.Dirichlet("w", np.ones(3)), mu, sd, observed=mixed())
+    return model
+
+
+@gallery("w[0]", ((0.2, 0.3), (0.3, 0.4)), "x", bp.Real(-10, 10), 200)
+def mixture_in_order() -> Any:
+    ordered = pm.distributions.transforms.ordered
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 5, transform=ordered, initval=[-4, 0, 4], shape=3)
+        sd = pm.HalfNormal("sd", 1, shape=3)
+        pm.NormalMixture("x", pm.Dirichlet("w", np.ones(3)), mu, sd, observed=mixed())
+    return model
+
+
+@gallery("step", ((0.05, 0.15), (0.15, 0.3)), "change", bp.Real(-5, 5), 120)
+def stochastic_volatility() -> Any:
+    random = data()
+    walk = np.cumsum(random.normal(0, 0.15, 120))
+    with pm.Model(coords={"day": range(120)}) as model:
+        step, freedom = pm.Exponential("step", 8), pm.Exponential("freedom", 0.1) + 2
+        start = pm.Normal.dist(0, 1)
+        walked = pm.GaussianRandomWalk("walked", sigma=step, init_dist=start, dims="day")
+        found = random.normal(size=120) * np.exp(walk)
+        pm.StudentT("change", freedom, 0, sigma=pm.math.exp(walked), observed=found, dims="day")
+    return model
+
+
+@gallery("sd", ((0.7, 1.0), (1.0, 1.3)), "y", bp.Real(-10, 10), 100)
+def autoregression() -> Any:
+    random = data()
+    found = np.zeros(100)
+    for k in range(1, 100):
+        found[k] = 0.3 * found[k - 1] + random.normal()
+    with pm.Model() as model:
+        rho, sd = pm.Normal("rho", 0, 0.3), pm.HalfNormal("sd", 1)
+        pm.AR("y", rho=[rho], sigma=sd, init_dist=pm.Normal.dist(0, 1), steps=99, observed=found)
+    return model
+
+
+@gallery("average", ((0.26, 0.295), (0.295, 0.33)), "hits", bp.Integer(0, 45), 18)
+def batting() -> Any:
+    random = data()
+    with pm.Model(coords={"player": range(18)}) as model:
+        average, logs = pm.Uniform("average", 0, 1), pm.Exponential("log_kappa", 1.5)
+        kappa = pm.Deterministic("kappa", pt.exp(logs))
+        each = pm.Beta("each", average * kappa, (1 - average) * kappa, dims="player")
+        pm.Binomial("hits", 45, each, observed=random.binomial(45, random.beta(26, 74, 18)), dims="player")
+    return model
+
+
+def rated() -> tuple[np.ndarray, np.ndarray]:
+    """Return whether there was action in a story, and how it was rated, from 0 to 6."""
+    random, action = data(), np.tile([0, 1], 150)
+    latent = -0.4 * action + random.logistic(size=300)
+    return action, np.searchsorted([-2, -1.2, -0.5, 0.3, 1, 1.9], latent)
+
+
+@gallery("action", ((-0.8, -0.3), (-0.3, 0.2)), "rating", bp.Integer(0, 6), 300)
+def ratings_in_order() -> Any:
+    action, found = rated()
+    with pm.Model() as model:
+        ordered = pm.distributions.transforms.ordered
+        cuts = pm.Normal("cuts", 0, 1.5, transform=ordered, shape=6, initval=np.linspace(-2.5, 2.5, 6))
+        pm.OrderedLogistic("rating", eta=pm.Normal("action", 0, 0.5) * action, cutpoints=cuts, observed=found)
+    return model
+
+
+@gallery("action", ((-0.8, -0.3), (-0.3, 0.2)), "rating", bp.Integer(0, 6), 300)
+def ratings_by_steps() -> Any:
+    action, found = rated()
+    with pm.Model() as model:
+        first, steps = pm.Normal("first", -2, 1), pm.HalfNormal("steps", 1, shape=5)
+        cuts = pt.concatenate([[first], first + pt.cumsum(steps)])
+        pm.OrderedLogistic("rating", eta=pm.Normal("action", 0, 0.5) * action, cutpoints=cuts, observed=found)
+    return model
+
+
+@gallery("share[pine]", ((0.1, 0.25), (0.25, 0.4)), "trees[pine]", bp.Integer(0, 50), 10)
+def forests() -> Any:
+    random = data()
+    with pm.Model(coords={"tree": ["pine", "oak", "beech", "larch", "yew"], "forest": range(10)}) as model:
+        share, like = pm.Dirichlet("share", np.ones(5), dims="tree"), pm.LogNormal("like", 1, 1)
+        found = [random.multinomial(50, p) for p in random.dirichlet([2.5, 3, 2, 1.5, 1], 10)]
+        pm.DirichletMultinomial("trees", n=50, a=share * like, observed=found, dims=("forest", "tree"))
+    return model
+
+
+@gallery("difficulty", ((-0.6, 0.0), (0.0, 0.6)), "solved", bp.Integer(0, 1), 400)
+def item_response() -> Any:
+    random, student, item = data(), np.repeat(np.arange(40), 10), np.tile(np.arange(10), 40)
+    with pm.Model(coords={"student": range(40), "item": range(10)}) as model:
+        difficulty, sd = pm.Normal("difficulty", 0, 1), pm.HalfNormal("sd", 1)
+        able = pm.Normal("able", 0, 1, dims="student")
+        hard = difficulty + sd * pm.Normal("hard", 0, 1, dims="item")
+        sharp = pm.LogNormal("sharp", 0, 0.5, dims="item")
+        logits = random.normal(size=40)[student] - random.normal(0, 0.8, 10)[item]
+        found = random.binomial(1, 1 / (1 + np.exp(-logits)))
+        pm.Bernoulli("solved", logit_p=sharp[item] * (able[student] - hard[item]), observed=found)
+    return model
+
+
+@gallery("mu", ((11.6, 12.35), (12.35, 13.1)), "y", bp.Real(3, 16), 200)
+def censored() -> Any:
+    found = np.clip(data().normal(13, 5, 200), 3, 16)
+    with pm.Model() as model:
+        law = pm.Normal.dist(pm.Normal("mu", 13, 5), pm.HalfNormal("sd", 5))
+        pm.Censored("y", law, lower=3, upper=16, observed=found)
+    return model
+
+
+@gallery("effect", ((-0.3, 0.1), (0.1, 0.5)), "months", bp.Real(0, 60), 44)
+def survival() -> Any:
+    random, treated = data(), np.arange(44) % 2
+    with pm.Model() as model:
+        shape, effect = pm.Gamma("shape", 4, 3), pm.Normal("effect", 0, 0.5)
+        law = pm.Weibull.dist(shape, pm.math.exp(pm.Normal("level", 4, 0.5) + effect * treated))
+        pm.Censored("months", law, lower=None, upper=60.0, observed=np.minimum(60, random.weibull(1.2, 44) * 55))
+    return model
+
+
+@gallery("effect", ((-0.3, 0.1), (0.1, 0.5)), "months", bp.Real(0, 400), 30)
+def survival_with_potential() -> Any:
+    random = data()
+    with pm.Model() as model:
+        shape, effect = pm.Gamma("shape", 4, 3), pm.Normal("effect", 0, 0.5)
+        pm.Weibull("months", shape, pm.math.exp(4 + effect), observed=random.weibull(1.2, 30) * 55)
+        pm.Potential("longer", -14 * (60 / pm.math.exp(4 + effect)) ** shape)
+    return model
+
+
+PLACES = np.linspace(0, 10, 40)[:, None]
+
+
+def smooth() -> np.ndarray:
+    """Return a smooth function at 40 places, with noise."""
+    return np.sin(PLACES[:, 0]) + data().normal(0, 0.3, 40)
+
+
+@gallery("height", ((0.5, 1.0), (1.0, 2.0)), "y", bp.Real(-6, 6), 40)
+def marginal_gp() -> Any:
+    with pm.Model() as model:
+        length, height = pm.Gamma("length", 4, 2), pm.HalfNormal("height", 2)
+        process = pm.gp.Marginal(cov_func=height**2 * pm.gp.cov.Matern52(1, length))
+        process.marginal_likelihood("y", X=PLACES, y=smooth(), sigma=pm.HalfNormal("sd", 1))
+    return model
+
+
+@gallery("height", ((0.5, 1.0), (1.0, 2.0)), "y", bp.Real(-6, 6), 40)
+def latent_gp() -> Any:
+    with pm.Model() as model:
+        length, height = pm.Gamma("length", 4, 2), pm.HalfNormal("height", 2)
+        process = pm.gp.Latent(cov_func=height**2 * pm.gp.cov.ExpQuad(1, length))
+        pm.Normal("y", process.prior("f", X=PLACES), pm.HalfNormal("sd", 1), observed=smooth())
+    return model
+
+
+@gallery("psi", ((0.7, 0.75), (0.75, 0.8)), "fish", bp.Integer(0, 30), 300)
+def zero_inflated() -> Any:
+    random = data()
+    with pm.Model() as model:
+        psi, mu = pm.Beta("psi", 2, 2), pm.Gamma("mu", 2, 0.5)
+        pm.ZeroInflatedPoisson("fish", psi, mu, observed=random.poisson(3, 300) * (random.random(300) < 0.7))
+    return model
+
+
+def disasters(*, missing: bool = False) -> Any:
+    """Return the model of two rates and a year in which one follows the other."""
+    years, random = np.arange(1851, 1962), data()
+    found: Any = random.poisson(np.where(years < 1890, 3.0, 1.0)).astype(float)
+    if missing:
+        found[[40, 83]] = np.nan
+        found = np.ma.masked_invalid(found)
+    with pm.Model() as model:
+        switch = pm.DiscreteUniform("switch", 1851, 1961)
+        early, late = pm.Exponential("early", 1), pm.Exponential("late", 1)
+        pm.Poisson("accidents", pm.math.switch(switch >= years, early, late), observed=found)
+    return model
+
+
+@gallery("early", ((2.5, 3.0), (3.0, 3.5)), "accidents", bp.Integer(0, 12), 111)
+def coal() -> Any:
+    return disasters()
+
+
+@gallery("early", ((2.5, 3.0), (3.0, 3.5)), "accidents", bp.Integer(0, 12), 111)
+def coal_with_missing_years() -> Any:
+    return disasters(missing=True)
+
+
+@gallery("switch", ((1880, 1889), (1890, 1900)), "accidents", bp.Integer(0, 12), 111)
+def coal_switch() -> Any:
+    return disasters()
