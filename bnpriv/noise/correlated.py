@@ -217,7 +217,7 @@ class CorrelatedGaussian:
         return CorrelatedGaussian(needed, (np.array(self.dithers) / units).tolist())
 
     def accounted_noise(self) -> Gaussian:
-        """Return independent noise that is smaller in every direction: that of the last step."""
+        """Return independent noise on each number that gets some, smaller in every direction: that of the last step."""
         return Gaussian(min(dither for dither in self.dithers if dither > 0), self.dimension)
 
 

@@ -196,7 +196,7 @@ class DirectionalLaplace:
         return tuple(up(float(r) * along + t * far, 64) for r, t in zip(reach, self.dithers, strict=True))
 
     def accounted_noise(self) -> Laplace:
-        """Return independent noise that is smaller in every direction: that of the last step."""
+        """Return independent noise on each number that gets some, smaller in every direction: that of the last step."""
         return Laplace(min(dither for dither in self.dithers if dither > 0), self.dimension)
 
 

@@ -425,3 +425,16 @@ def test_compositions_at_the_ends_of_the_range(part: float, gap: float, records:
         higher = epsilon - math.log(part) if epsilon > 100 else math.log1p(math.expm1(epsilon) / part)
         assert found >= part * min(1.0, gaussian_delta(gap, higher)) * (1 - 1e-9)
         assert part < 1 or found >= min(1.0, gaussian_delta(gap * math.sqrt(records), epsilon)) * (1 - 1e-9)
+
+
+def test_every_record_that_changes_pays_for_its_own_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where sums are too long the k records are coupled one by one, each but for the tolerance of a comparison."""
+    monkeypatch.setattr("bnpriv.mechanisms.wasserstein.sums_of_records", lambda *_: None)
+    query = bp.count(bp.col("a") == 1)
+    scales = []
+    for slack in (1e-12, 0.01):
+        monkeypatch.setattr("bnpriv.mechanisms.wasserstein.tolerance", lambda *_, slack=slack: slack)
+        framework = framework_of({"a": bits(0.35, 0.55)}, 50_000, bp.apart(at_most=20))
+        scales.append(bp.WassersteinMechanism().calibrate(framework, query, epsilon=0.5).scale)
+    assert scales[0] == pytest.approx(20 / 0.5)
+    assert scales[1] == pytest.approx(20 / (0.5 + math.log1p(-20 * 0.01)))

@@ -82,6 +82,25 @@ def test_weights_of_the_noise_count() -> None:
     assert shaped.value == pytest.approx(stats.norm.cdf(8 / 16 / 2), abs=off(20_000))
 
 
+def test_both_numbers_tell_in_units_of_their_own_noise() -> None:
+    one, other = Atoms([[0.0, 0.0]], [1.0]), Atoms([[1.0, 16.0]], [1.0])
+    shaped = best(one, other, Gaussian(1.0, 2, (1.0, 1 / 16)))
+    assert shaped.value == pytest.approx(stats.norm.cdf(math.sqrt(2) / 2), abs=off(20_000))
+
+
+@pytest.mark.parametrize("kind", [Laplace, Gaussian])
+def test_the_weight_of_a_single_number_counts(kind: type) -> None:
+    one, other = Atoms([0.0, 1.0], [0.5, 0.5]), Atoms([1.0, 2.0], [0.5, 0.5])
+    assert best(one, other, kind(8.0, 1, (8.0,))).value == pytest.approx(best(one, other, kind(1.0)).value, abs=1e-12)
+
+
+def test_the_pair_that_is_told_apart_most_counts() -> None:
+    same, far = (Atoms([0.0], [1.0]), Atoms([0.0], [1.0])), (Atoms([0.0], [1.0]), Atoms([1.0], [1.0]))
+    for pairs in ([same, far], [far, same]):
+        calibration = bp.WassersteinMechanism().calibrate(bp.DistributionPrivacy(pairs, source="a draw"), epsilon=1.0)
+        assert likelihood_ratio_attack(calibration).accuracy == pytest.approx(1 - math.exp(-0.5) / 2, abs=1e-6)
+
+
 def test_whole_number_noise_is_counted() -> None:
     one, other = Atoms([0.0], [1.0]), Atoms([1.0], [1.0])
     found = best(one, other, DiscreteLaplace(1.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -336,3 +338,25 @@ def test_calibrations_of_normal_records_are_stored_and_read(tmp_path) -> None:
         assert again.scale == calibration.scale
     other = bp.read_framework(path)
     assert other.fingerprint() == framework.fingerprint()
+
+
+@pytest.mark.parametrize("slope", [0.1, 0.7, 3.3])
+def test_what_doubles_lose_of_a_gap_is_paid_for(slope: float) -> None:
+    """Far from 0 the means are doubles wide apart: their difference is off, and counts as rounding of the answer."""
+    network = bp.GaussianNetwork.linear(
+        {"x": 2.0**30 / 3, "y": 2.0**30 / 7}, {"x": 1.0, "y": 1.0}, {"y": {"x": slope}}, level="records"
+    )
+    bounds = bp.Real(-(2.0**40), 2.0**40)
+    schema = bp.Schema(records=50, columns={"x": bp.Real(-(2.0**40), 2.0**40), "y": bounds})
+    lost = 0.0
+    for apart in (0.3, 1.1, 2.7):
+        secret = bp.Secret(bp.mean("x"), pairs=bp.apart(at_most=apart))
+        framework = bp.DatasetAttributePrivacy(network, schema, {"x": secret}, source="a fixture")
+        found = laws(framework, bp.mean("y"))
+        (constraint,) = found.constraints()
+        (pair,) = constraint.pairs
+        gap = abs(Fraction(float(pair.second.mean[0])) - Fraction(float(pair.first.mean[0])))
+        off = abs(gap - Fraction(slope) * Fraction(apart))
+        assert off <= Fraction(pair.rounding) - Fraction(found.rounding)
+        lost = max(lost, float(off))
+    assert lost > 0

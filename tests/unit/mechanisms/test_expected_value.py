@@ -140,3 +140,14 @@ def test_mutant_that_looks_at_one_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moved_laws, "translations", lambda evidence, **options: real(evidence, **options)[:1])
     with pytest.raises(AssertionError):
         test_all_pairs_count()
+
+
+def test_rounding_of_the_answer_is_paid_for() -> None:
+    """A mean near 2^40 is rounded to doubles that are 2^-12 apart, as far as the laws are from each other."""
+    query, schema = bp.mean("x"), bp.Schema(records=3, columns={"x": bp.Integer(2**40, 2**40 + 3)})
+    first, second = (Atoms([2.0**40 + gap, 2.0**40 + 1 + gap], [0.5, 0.5]) for gap in (0.0, 2.0**-12))
+    framework = bp.DistributionPrivacy([(first, second)], query=query, schema=schema, source="a textbook")
+    alone = LAPLACE.calibrate(declared((first, second)), epsilon=1.0).scale
+    released = LAPLACE.calibrate(framework, query, epsilon=1.0).scale
+    assert alone == pytest.approx(2.0**-12)
+    assert released >= alone + 2.0**-12
