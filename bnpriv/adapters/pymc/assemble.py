@@ -135,7 +135,7 @@ def _with_draws(
         roles, model, asked.posterior, known, asked.thin, asked.reading, own=asked.independent, every=every
     )
     if asked.log_weights is not None:
-        drawn = replace(drawn, log_weights=weights_of(asked.posterior, asked.log_weights, asked.thin))
+        drawn = replace(drawn, log_weights=weights_of(structure, asked.posterior, asked.log_weights, asked.thin))
     driven = _driven(roles)
     count = len(next(iter(known.values())))
     some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"

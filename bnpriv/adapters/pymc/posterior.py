@@ -257,7 +257,7 @@ def posterior_of(roles: Roles, posterior: Any) -> Posterior | None:
     )
 
 
-def weights_of(posterior: Any, name: str, thin: int) -> FloatArray:
+def weights_of(structure: Structure, posterior: Any, name: str, thin: int) -> FloatArray:
     """Return the log weights of draws, by the name of the variable that holds them.
 
     Raises
@@ -267,7 +267,7 @@ def weights_of(posterior: Any, name: str, thin: int) -> FloatArray:
     """
     group: dict[str, Any] = _group(posterior)
     member("log_weights", name, group, error=NetworkError)
-    return _draws(group[name], name, (), thin)
+    return _draws(group[name], name, (), thin, structure)
 
 
 def _table(roles: Roles, observed: Any) -> TableFingerprint | None:
