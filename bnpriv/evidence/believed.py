@@ -24,7 +24,9 @@ def effective_of(
 ) -> float | None:
     """Return how many independent draws of a posterior the law given a secret rests on; None if it rests on none.
 
-    Of a property `share` says how often it has a value of the secret.
+    Where tables are drawn and those with the secret kept, of a property or of a parameter that has no draws and no
+    density, `share` says how many were kept. A draw counts by its own weight times the share that is kept below it,
+    which is at most 1: so all are worth at least the sum of these weights over the largest own one.
     """
     if not isinstance(source, AnswerSampler) or source.believed is None:
         return None
@@ -38,7 +40,8 @@ def effective_of(
     if rare is not None:
         above = source.network.graph.ancestral(condition.parameters if condition is not None else ())
         return rare.size * min([correlated, *(drawn.share(each) for each in above.intersection(drawn.values))])
-    return drawn.size(np.arange(drawn.draws)) * share * correlated
+    every = drawn.size(np.arange(drawn.draws)) if condition is None else drawn.sum_of_weights * share
+    return every * correlated
 
 
 def _behind(network: DensityNetwork, driving: Iterable[str]) -> frozenset[str]:
@@ -62,12 +65,7 @@ def size_refusal(
     drawn, name = source.believed, "the model" if condition is None else condition.name
     own = condition is None or bool(drawn.values.keys() & set(condition.parameters))
     where = name if side is None else f"{name} in {side_words(side)}"
-    if (
-        own
-        and isinstance(side, Interval)
-        and side.low == side.high
-        and not len(drawn.inside(name, side.low, side.high))
-    ):
+    if _is_number(source, condition, side) and own:
         return None  # a single value is refused for what it is
     if size < LEAST_EFFECTIVE:
         return Refusal(
@@ -90,6 +88,14 @@ def size_refusal(
             f"{_more(drawn.draws, size, wanted)}",
         )
     return None
+
+
+def _is_number(source: AnswerSampler, condition: Condition | None, side: SecretSide | None) -> bool:
+    """Return whether a secret is one value of a parameter that may be any number."""
+    if condition is None or not isinstance(side, Interval) or side.low < side.high:
+        return False
+    found = [source.network.parameters[name] for name in condition.parameters]
+    return bool(found) and all(parameter.states is None for parameter in found)
 
 
 def _worth(size: float) -> str:

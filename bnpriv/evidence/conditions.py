@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
-from bnpriv.evidence.counts import NEAR, number_of
+from bnpriv.evidence.counts import number_of
 from bnpriv.networks import Parameter, State
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm
+from bnpriv.secrets.properties import NEAR
 from bnpriv.secrets.values import Interval
 
 SecretSide = Interval | frozenset[State]

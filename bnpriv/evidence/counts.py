@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from bnpriv.errors import SecretError
+from bnpriv.errors import RefusedError, SecretError
 from bnpriv.networks import State
 from bnpriv.queries.normal_form import Wholes
 from bnpriv.secrets.apart import Apart
-from bnpriv.secrets.properties import Secret
-from bnpriv.secrets.states import BETWEEN, side_text
-from bnpriv.secrets.values import Interval
+from bnpriv.secrets.properties import NEAR, Secret
+from bnpriv.secrets.states import BETWEEN, SecretPair, side_text
+from bnpriv.secrets.values import Interval, IntervalPair
 
 MOST_EXACT_PAIRS = 2000
 """Pairs of secrets whose exact laws are compared; more of them are served by the per-record rule."""
 
 MOST_GAPS = 10**6
 """Pairs of counts that are looked at one by one."""
-
-NEAR = Fraction(1, 10**9)
-"""How far, relative to itself, a number may be from the value of a property for which it was written."""
 
 CountPairs = dict[int, tuple[frozenset[int], frozenset[int]]]
 """Pairs of sets of counts, by the place of the pair among the chosen ones."""
@@ -36,6 +33,22 @@ def impossible(value: str) -> SecretError:
         found=value,
         remedy="Name values that the property can take, for example whole counts.",
     )
+
+
+def require_disjoint(pair: SecretPair | IntervalPair, first: Collection[object], second: Collection[object]) -> None:
+    """Refuse two secrets that stand for one value of the property.
+
+    Raises
+    ------
+    RefusedError
+        If there is such a value.
+    """
+    if not set(first).isdisjoint(second):
+        raise RefusedError(
+            "the two secrets of a pair must be disjoint",
+            found=f"{pair}, which stand for one value of the property",
+            remedy="Name values that the property can take, each on one side only.",
+        )
 
 
 def number_of(value: State) -> float:
@@ -114,6 +127,8 @@ class Counts:
         if secret.pairs is None or isinstance(secret.pairs, Apart):
             return None
         sides = {k: (self.possible(p.first), self.possible(p.second)) for k, p in enumerate(secret.pairs.chosen)}
+        for k, both in sides.items():
+            require_disjoint(secret.pairs.chosen[k], *both)
         served = {k: both for k, both in sides.items() if all(both)}
         if not served:
             raise impossible(str(secret.pairs.chosen[0]))

@@ -15,7 +15,7 @@ from bnpriv.bound import Kind
 from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
 from bnpriv.evidence.constraints import Constraint, LawPair
-from bnpriv.evidence.counts import MOST_EXACT_PAIRS, CountPairs, Counts, impossible, meant, reach
+from bnpriv.evidence.counts import MOST_EXACT_PAIRS, CountPairs, Counts, impossible, meant, reach, require_disjoint
 from bnpriv.evidence.records import MOST_STEPS, law_cells, record_law, state_cells, summed_exactly
 from bnpriv.evidence.sums import mixture_of, normalized, record_pair, released, rounding_of, too_large
 from bnpriv.frameworks import DatasetAttributePrivacy
@@ -329,6 +329,8 @@ def _chosen(task: _Task, numerators: Sequence[int]) -> dict[int, tuple[PropertyV
             return frozenset(values[value] for value in meant(states, values))
 
         listed = [(side(pair.first), side(pair.second)) for pair in secret.pairs.chosen]
+        for pair, both in zip(secret.pairs.chosen, listed, strict=True):
+            require_disjoint(pair, *both)
     else:
         most = reach(secret.pairs.at_most) * task.scale.denominator if isinstance(secret.pairs, Apart) else None
         both = combinations(numerators, 2)

@@ -40,14 +40,9 @@ class SampledSide:
     condition: Condition | None = None
     side: SecretSide | None = None
 
-    @property
-    def of_property(self) -> bool:
-        """Return whether tables are kept that have a property."""
-        return self.condition is not None and bool(self.condition.columns)
-
     def effective(self, share: float) -> float | None:
-        """Return how many draws of a posterior the law rests on; of a property `share` says how often it comes up."""
-        return effective_of(self.sampler, self.condition, self.side, share if self.of_property else 1.0)
+        """Return how many draws of a posterior the law rests on; `share` says which share of the tables was kept."""
+        return effective_of(self.sampler, self.condition, self.side, share)
 
 
 @final
@@ -142,14 +137,14 @@ class SampledLaws:
         if isinstance(pairs, Refusal):
             return pairs
         sides = list(dict.fromkeys(side for pair in pairs for side in (pair.first, pair.second)))
-        refusal = _sizes_refusal(dict.fromkeys(sides, 1.0))  # at best; of properties the drawn tables tell
+        refusal = _sizes_refusal(dict.fromkeys(sides, 1.0))  # at best; drawn tables tell how many are kept
         if refusal is not None:
             return refusal
         try:
             _draw(sides, known)
         except BnprivError as error:
             return Refusal.of(error)
-        refusal = _sizes_refusal({side: known[side].share for side in sides if side.of_property})
+        refusal = _sizes_refusal({side: known[side].share for side in sides})
         return refusal or tuple(self._pair(pair, known[pair.first], known[pair.second]) for pair in pairs)
 
     def _pair(self, pair: SampledPair, first: Draws, second: Draws) -> LawPair:

@@ -184,6 +184,14 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
         )
     for column in sorted(secret.property.columns):
         checks.member("a column of a secret", column, known, error=SecretError)
+    shared = secret.touching if network.states or forward is not None else None
+    shared = secret.near if forward is not None and shared is None else shared
+    if shared is not None:
+        raise SecretError(
+            "the secrets of a pair must be disjoint: a property of a table takes single values often",
+            found=f"{shared}, which may have a value in common",
+            remedy="Leave out the end that two ranges have in common, and numbers that stand for one value.",
+        )
     if forward is not None:
         _check_drawn(name, secret, schema, forward)
     elif not network.states:

@@ -108,6 +108,11 @@ class ParameterDraws:
             return shuffled_rows(rows, count, random)
         return weighted_rows(rows, self.weights[rows], count, random)
 
+    @property
+    def sum_of_weights(self) -> float:
+        """Return the sum of the weights of all draws, of which the largest is 1; their number if all count alike."""
+        return float(self.draws if self.weights is None else self.weights.sum())
+
     def size(self, rows: RowNumbers) -> float:
         """Return how many draws of equal weight some are worth, were all independent."""
         return float(len(rows)) if self.weights is None else weighted_size(self.weights[rows])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 from bnpriv import checks
@@ -11,8 +12,11 @@ from bnpriv.errors import SecretError
 from bnpriv.queries import Query, as_query
 from bnpriv.queries.builtin import Count, Linear, Mean, Proportion, Total
 from bnpriv.secrets.apart import Apart
-from bnpriv.secrets.states import SecretPairs
-from bnpriv.secrets.values import IntervalPairs
+from bnpriv.secrets.states import SecretPair, SecretPairs
+from bnpriv.secrets.values import IntervalPair, IntervalPairs
+
+NEAR = Fraction(1, 10**9)
+"""How far, relative to itself, a number may be from the value of a property for which it was written."""
 
 
 @final
@@ -72,9 +76,26 @@ class Secret:
             return self.property.weights[0][0]
         return next(iter(self.property.columns))
 
+    @functools.cached_property
+    def touching(self) -> IntervalPair | None:
+        """Return a chosen pair of intervals that have an end in common, or None."""
+        chosen = self.pairs.chosen if isinstance(self.pairs, IntervalPairs) else ()
+        return next((pair for pair in chosen if pair.touches), None)
+
+    @functools.cached_property
+    def near(self) -> SecretPair | None:
+        """Return a chosen pair of numbers between which there may be one value that both stand for, or None."""
+        chosen = self.pairs.chosen if isinstance(self.pairs, SecretPairs) else ()
+        return next((pair for pair in chosen if _meet(pair)), None)
+
     def __str__(self) -> str:
         if self.pairs is None:
             return f"{self.property}, all pairs of values"
         if isinstance(self.pairs, Apart):
             return f"{self.property}, values at most {self.pairs.at_most:g} apart"
         return f"{self.property}, {checks.listing(self.pairs.chosen)}"
+
+
+def _meet(pair: SecretPair) -> bool:
+    first, second = ([x for x in side if not isinstance(x, (str, bool))] for side in (pair.first, pair.second))
+    return any(abs(a - b) <= 2 * float(NEAR) * max(1.0, abs(a), abs(b)) for a in first for b in second)

@@ -161,7 +161,7 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     Notes
     -----
     Two intervals may have one end in common, as ``((0, 0.3), (0.3, 1))``: a continuous parameter takes that value with
-    probability zero. For a parameter that may take it with more a framework refuses them.
+    probability zero. For a parameter, or a property of a table, that may take it with more a framework refuses them.
 
     Examples
     --------
