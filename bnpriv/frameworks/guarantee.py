@@ -12,7 +12,7 @@ from bnpriv.bound import Kind
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.protected import ProtectedSecret
 from bnpriv.render import Document, HasCard, Json, number_text
-from bnpriv.render.document import Block, Fact, Paragraph, Quote, Section, Table, fact
+from bnpriv.render.document import Block, Fact, Paragraph, Quote, Section, Strong, Table, Text, fact
 from bnpriv.render.text import and_text, full_text, name_text, percent_text, rounded_up, upper_chance
 
 DOUBLED = math.log(2)
@@ -252,6 +252,20 @@ def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:
 def observer_fact(observer: str, sees: str = "the answer") -> Fact:
     """Return who must not learn the secrets."""
     return fact("From whom", f"Anybody who sees {sees} and believes {observer}, whatever they do with it.")
+
+
+def sureness_fact(guarantee: Guarantee) -> Fact:
+    """Return how well the noise is known to be enough: by finite sums, by a proved bound, or by an estimate."""
+    if guarantee.kind == "estimate":
+        known: Text = Strong("An estimate"), ", learned from draws or on grids, and not proved to be enough."
+    elif guarantee.confidence is not None:
+        sure = _percent(guarantee.confidence)
+        known = Strong("Certified"), f", with confidence {sure} % over draws from the model."
+    elif guarantee.kind == "certified":
+        known = Strong("Certified"), " by a proved bound, and perhaps more than enough."
+    else:
+        known = Strong("Exact"), ", worked out by formulas and finite sums, without draws."
+    return fact("How sure that is", known)
 
 
 def belief_fact(guarantee: Guarantee) -> Fact:

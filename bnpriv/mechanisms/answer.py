@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bnpriv.frameworks.guarantee import belief_fact, observer_fact, protected_fact
+from bnpriv.frameworks.guarantee import belief_fact, observer_fact, protected_fact, sureness_fact
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.noise_words import parts_differ
@@ -25,7 +25,8 @@ def headline(calibration: Calibrated) -> Text:
     if calibration.guarantee.baseline_text:
         budget = f"epsilon {calibration.epsilon:g}"
         verdict = f"at {budget} for records: a baseline, to be compared with what protects the secrets"
-    return opened_text(calibration.query, verdict)
+    caution = calibration.certificate.caution
+    return opened_text(calibration.query, f"{verdict} ({caution})" if caution else verdict)
 
 
 def opened_text(query: Query, verdict: str) -> Text:
@@ -43,12 +44,13 @@ def verdict_badge(calibration: Calibrated) -> Badge:
 
 
 def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
-    """Return who is kept from learning what, the noise, one belief, the mechanism, and where the model is from."""
+    """Return who is kept from learning what, the noise, how sure it is, one belief, the mechanism, and the source."""
     guarantee = calibration.guarantee
     return (
         protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer),
         fact("What noise it needs, and why", brief_text(calibration)),
+        sureness_fact(guarantee),
         belief_fact(guarantee),
         fact("Mechanism", (Code(str(calibration.mechanism)),)),
         fact("Source of the model", guarantee.source),

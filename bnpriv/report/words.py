@@ -9,9 +9,9 @@ from typing import Protocol, runtime_checkable
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import observer_text, odds
 from bnpriv.influence.base import Influence, tells
-from bnpriv.mechanisms.answer import opened_text
+from bnpriv.mechanisms.answer import headline as calibration_headline
 from bnpriv.mechanisms.posterior_draws import points_text
-from bnpriv.mechanisms.verdict import share_text, verdict_text
+from bnpriv.mechanisms.verdict import share_text
 from bnpriv.networks import Network
 from bnpriv.render.document import Code, Name, Paragraph, Text
 from bnpriv.render.text import and_text, name_text, of_nats, some_text, upper_chance, upper_text
@@ -61,8 +61,7 @@ class Enclosing(Protocol):
 def headline(report: Analysis) -> Text:
     """Return the finding as a sentence, without a full stop."""
     if report.best is not None:
-        estimate = " (an estimate)" if report.best.guarantee.kind == "estimate" else ""
-        return opened_text(report.best.query, f"{verdict_text(report.best)}{estimate}")
+        return calibration_headline(report.best)
     if report.worst is None:
         return _laws_headline(report)
     if report.query is not None:

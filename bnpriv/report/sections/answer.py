@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from bnpriv.errors import Refusal
 from bnpriv.evidence.draws import WHOLE_TABLES
 from bnpriv.frameworks import odds
-from bnpriv.frameworks.guarantee import observer_fact, protected_fact
+from bnpriv.frameworks.guarantee import observer_fact, protected_fact, sureness_fact
 from bnpriv.mechanisms.verdict import brief_text
 from bnpriv.render.document import Fact, Name, Names, Strong, Text, fact
 from bnpriv.render.text import of_nats, upper_text
@@ -26,15 +26,16 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
     best = report.best
     secrets = report.protected if best is None else best.guarantee.secrets
     yield protected_fact(secrets)
+    yield observer_fact(_observer(report), "a statistic of these columns" if report.query is None else "the answer")
+    if best is not None:
+        yield fact("What noise it needs, and why", brief_text(best))
+        yield sureness_fact(best.guarantee)
     yield belief_fact(report)
-    if tries:
-        yield fact("What to try next", *tries)
     leaks = tuple(_leak(row) for row in report.attributes if row.columns or row.asked or row.driven) or _laws(report)
     if leaks:
         yield fact("What leaks most", *leaks)
-    if best is not None:
-        yield fact("What noise it needs, and why", brief_text(best))
-    yield observer_fact(_observer(report), "a statistic of these columns" if report.query is None else "the answer")
+    if tries:
+        yield fact("What to try next", *tries)
     source = "not stated" if report.source is None else report.source
     yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))
 
