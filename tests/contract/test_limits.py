@@ -20,13 +20,15 @@ def seconds(started: float) -> float:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.name)
 def test_row_45_shipped_queries_are_planned_and_reported_in_time(path: Path) -> None:
-    framework = bp.read_framework(path)
+    if path.with_name(f"{path.parent.name}_pymc.py").exists():
+        pytest.importorskip("pymc")
+    framework = bp.example(path.parent.name)
     for name, query in bp.read_queries(path).items():
         started = time.process_time()
         assert bp.plan(framework, query, epsilon=1.0).calibrations, name
         if not isinstance(framework, bp.DatasetAttributePrivacy):
             assert str(bp.influence_report(framework, query, 1.0))
-        assert seconds(started) < 15, name  # two seconds each on a quiet machine
+        assert seconds(started) < 30, name  # two seconds each on a quiet machine, ten where a model is written in PyMC
 
 
 def histogram(bins: int) -> bp.types.Query:
