@@ -8,9 +8,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal
 from bnpriv.evidence.conditions import Condition, SecretSide, side_words
 from bnpriv.evidence.forward import AnswerSampler, AnswerSource
+from bnpriv.laws.effective import largest_shape, tail_shape
 from bnpriv.networks import DensityNetwork, drivers
 from bnpriv.render.text import number_text
 from bnpriv.secrets.values import Interval
@@ -73,6 +75,9 @@ def size_refusal(
             found=f"{where}: {_worth(size)} of {drawn.draws:,}",
             remedy=_more(drawn.draws, size),
         )
+    decided = _tail_refusal(source, condition, side, where)
+    if decided is not None:
+        return decided
     wanted, confidence = source.sampling.draws, source.sampling.confidence
     if confidence is not None and not own:
         return Refusal(
@@ -88,6 +93,35 @@ def size_refusal(
             f"{_more(drawn.draws, size, wanted)}",
         )
     return None
+
+
+def _tail_refusal(
+    source: AnswerSampler, condition: Condition | None, side: SecretSide | None, where: str
+) -> Refusal | None:
+    """Return why a few weights decide a law, or None if draws count alike or the largest do not."""
+    for weights in _weights(source, condition, side):
+        shape, most = tail_shape(weights), largest_shape(int(np.count_nonzero(weights)))
+        if not shape <= most:
+            return Refusal(
+                required=f"the largest weights of draws must not decide: their Pareto shape must be at most {most:.2f}",
+                found=f"{where}: {shape:.2f}, so that weights of draws that were not met may count for more",
+                remedy="Pass draws of a law that is wider where the weights are large, or draws of the parameter that "
+                "is protected, or choose an interval in which its density is bounded.",
+            )
+    return None
+
+
+def _weights(source: AnswerSampler, condition: Condition | None, side: SecretSide | None) -> list[FloatArray]:
+    """Return the weights that a law given a secret rests on; none where all draws count alike."""
+    rare = None if condition is None or side is None else source.rare(condition, side)
+    if rare is not None:
+        return [rare.weights, rare.by_draw]
+    drawn = source.believed
+    if drawn is None or drawn.weights is None:
+        return []
+    if condition is not None and isinstance(side, Interval) and drawn.values.keys() & set(condition.parameters):
+        return [drawn.weights[drawn.inside(condition.name, side.low, side.high)]]
+    return [drawn.weights]
 
 
 def _is_number(source: AnswerSampler, condition: Condition | None, side: SecretSide | None) -> bool:

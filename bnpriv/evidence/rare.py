@@ -42,8 +42,12 @@ class RareDraws:
     @property
     def size(self) -> float:
         """Return how many draws of equal weight they are worth: of the posterior, or of points if those are fewer."""
-        by_draw = self.weights.reshape(self.draws, -1).sum(axis=1)
-        return min(weighted_size(by_draw), weighted_size(self.weights))
+        return min(weighted_size(self.by_draw), weighted_size(self.weights))
+
+    @property
+    def by_draw(self) -> FloatArray:
+        """Return the weight of the points of each draw of the posterior."""
+        return self.weights.reshape(self.draws, -1).sum(axis=1)
 
 
 def rare_draws(

@@ -1,6 +1,8 @@
-"""How many independent draws those of Markov chains are worth."""
+"""How many independent draws those of Markov chains are worth, and whether a few weights of draws decide."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from scipy.special import ndtri
@@ -9,6 +11,9 @@ from bnpriv.laws.base import FloatArray
 
 LEAST_STEPS = 4
 """Steps that half a chain must have, so that its correlation can be seen at all."""
+
+TAIL_PRIOR = 10
+"""As many weights as the shape of a tail is drawn to 1 / 2 by."""
 
 
 def effective_size(chains: FloatArray) -> float:
@@ -44,6 +49,57 @@ def effective_size(chains: FloatArray) -> float:
     split = np.concatenate([chains[:, :half], chains[:, -half:]])
     scores = ndtri((rankdata(split, method="average").reshape(split.shape) - 0.375) / (split.size + 0.25))
     return _of_scores(scores)
+
+
+def tail_shape(weights: FloatArray) -> float:
+    """Return the shape k of the generalized Pareto law of the largest weights of draws.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (draws,)
+        At least 0, up to a constant.
+
+    Returns
+    -------
+    float
+        Weights of shape k have moments up to 1 / k only; -inf if the largest are all equal. By the estimator of Zhang,
+        Stephens (Technometrics 2009) for the largest min(S / 5, 3 sqrt(S)) of S positive ones, drawn to 1 / 2 as if ten
+        more had shown that: Vehtari et al., "Pareto smoothed importance sampling" (JMLR 2024).
+
+    Examples
+    --------
+    >>> uniform = (np.arange(4000) + 0.5) / 4000
+    >>> round(tail_shape(uniform**-0.8), 1), tail_shape(np.ones(4000))
+    (0.8, -inf)
+    """
+    positive = np.sort(weights[weights > 0])
+    if not len(positive):
+        return -math.inf
+    most = math.ceil(min(len(positive) / 5, 3 * math.sqrt(len(positive))))
+    above = positive[len(positive) - most :] - positive[max(0, len(positive) - most - 1)]
+    above = above[above > 0] / max(float(above.max(initial=0.0)), np.finfo(float).tiny)
+    if not len(above):
+        return -math.inf
+    count = len(above)
+    steps = np.arange(1, 31 + math.isqrt(count)) - 0.5
+    rates = 1.0 + (1 - np.sqrt(len(steps) / steps)) / (3 * above[max(0, int(count / 4 + 0.5) - 1)])
+    shapes = np.array([float(np.log1p(-rate * above).mean()) for rate in rates])
+    logs = count * (np.log(-rates / shapes) - shapes - 1)
+    chances = np.exp(logs - logs.max())
+    rate = float(rates @ chances / chances.sum())
+    shape = float(np.log1p(-rate * above).mean())
+    return (count * shape + TAIL_PRIOR / 2) / (count + TAIL_PRIOR)
+
+
+def largest_shape(draws: int) -> float:
+    """Return the largest shape of the tail of so many weights with which their means can be relied on.
+
+    Examples
+    --------
+    >>> [round(largest_shape(draws), 3) for draws in (100, 1000, 100_000)]
+    [0.5, 0.667, 0.7]
+    """
+    return min(0.7, 1 - 1 / math.log10(max(draws, 11)))
 
 
 def _of_scores(scores: FloatArray) -> float:

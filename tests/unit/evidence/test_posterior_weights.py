@@ -101,6 +101,50 @@ def test_each_draw_comes_as_often_as_its_weight_asks_for_up_to_one() -> None:
     assert not counts[weights == 0].any()
 
 
+def nuisance(
+    names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, object], records: int
+) -> dict[str, np.ndarray]:
+    """Return tables about a share of a spread-out number."""
+    random = np.random.default_rng(seed)
+    theta, h = (np.broadcast_to(np.asarray(given[name], dtype=float), draws) for name in ("theta", "h"))
+    x = (theta + h)[:, None] + 0.1 * random.standard_normal((draws, records))
+    return {name: {"theta": theta, "h": h, "x": x}[name] for name in names}
+
+
+@pytest.mark.parametrize(("spread", "fits"), [(0.45, False), (0.9, True)])
+def test_weights_whose_tail_decides_are_refused(spread: float, fits: bool) -> None:
+    """Draws of a law that is narrower than the posterior of h: worth hundreds, and the spread of h far too small."""
+    random = np.random.default_rng(12)
+    theta, h = random.random(2000), random.normal(0, spread, 2000)
+    wide = {"lower": -np.inf, "upper": np.inf}
+    drawn = ParameterDraws(
+        values={"theta": theta, "h": h},
+        reading="belief",
+        chains=1,
+        posterior=Posterior(source="s", draws=2000, belief=True),
+        log_weights=h**2 / (2 * spread**2) - h**2 / 2,
+    )
+    known = DensityNetwork(
+        parameters={name: Parameter(name=name, **wide) for name in ("theta", "h")},
+        model_hash="nuisance",
+        simulator=nuisance,
+        reading=Reading(columns={"x": ("theta", "h")}),
+        drawn=drawn,
+    ).with_sampling(draws=2000)
+    schema = bp.Schema(records=4, columns={"x": bp.Real(-50, 50)})
+    protect = {"theta": bp.intervals(((0, 0.4), (0.6, 1)))}
+    private = bp.DistributionalAttributePrivacy(known, schema, protect, source="s")
+    for low, high in ((0, 0.4), (0.6, 1)):
+        assert drawn.effective("theta", low, high, ["h"]) > 100
+    if fits:
+        assert TIGHT.calibrate(private, bp.mean("x"), epsilon=1.0, delta=0.01).scale > 0
+        return
+    weights = drawn.weights / drawn.weights.sum()
+    assert weights @ h**2 < 0.8  # the posterior's variance of h is 1
+    with pytest.raises(BnprivError, match=r"Pareto shape must be at most 0\.\d\d; found theta in .*: 0\.[78]"):
+        TIGHT.calibrate(private, bp.mean("x"), epsilon=1.0, delta=0.01)
+
+
 def simulate(
     names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, object], records: int
 ) -> dict[str, np.ndarray]:
@@ -164,3 +208,39 @@ def test_rare_secrets_of_a_parameter_below_the_draws_are_weighed_by_its_density(
             epsilon=1.0,
             delta=0.3,
         )
+
+
+@pytest.mark.parametrize(("shape", "fits"), [(0.1, False), (0.8, True)])
+def test_a_density_without_bound_in_a_secret_is_refused(shape: float, fits: bool) -> None:
+    """A Gamma law of shape .1 has 68 % of what lies below 1 below .01; of 1.3 million points weighed there about 60 %, and counted as 250 draws."""
+    levels = np.random.default_rng(4).normal(0, 0.5, 40_000)
+    known = DensityNetwork(
+        parameters={
+            "level": Parameter(name="level", lower=-np.inf, upper=np.inf),
+            "site": Parameter(
+                name="site",
+                parents=("level",),
+                log_density=lambda value, level: (shape - 1) * np.log(value) - value,
+                lower=0.0,
+                upper=np.inf,
+            ),
+        },
+        model_hash="a density without bound",
+        simulator=simulate,
+        reading=Reading(columns={"x": ("level", "site")}),
+        drawn=ParameterDraws(
+            values={"level": levels},
+            reading="belief",
+            chains=1,
+            posterior=Posterior(source="other sites", draws=40_000, belief=True),
+        ),
+    ).with_sampling(draws=4000)
+    schema = bp.Schema(records=4, columns={"x": bp.Real(-50, 50)})
+    private = bp.DistributionalAttributePrivacy(
+        known, schema, {"site": bp.intervals(((0, 1), (2, 3)))}, source="other sites"
+    )
+    (constraint,) = laws(private, bp.mean("x")).constraints()
+    if fits:
+        assert constraint.pairs[0].sampled.effective > 100
+    else:
+        assert "their Pareto shape must be at most 0.70; found site in [0, 1]: " in str(constraint.pairs)

@@ -1,11 +1,11 @@
-"""Effective sizes of Markov chains, against ArviZ and against the closed form of an autoregression."""
+"""Effective sizes of Markov chains and tails of weights, against ArviZ and closed forms."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from bnpriv.laws.effective import effective_size
+from bnpriv.laws.effective import effective_size, largest_shape, tail_shape
 from tests.later import Later
 
 arviz = Later("arviz")
@@ -45,3 +45,21 @@ def test_chains_that_are_too_short_to_tell_count_as_one_draw_each() -> None:
 def test_a_chain_that_stands_still_is_worth_little() -> None:
     stuck = np.concatenate([np.zeros((1, 500)), np.ones((1, 500))])
     assert effective_size(stuck) < 20
+
+
+@pytest.mark.parametrize("shape", [-0.5, 0.1, 0.5, 0.7, 0.9, 1.5])
+@pytest.mark.parametrize("size", [100, 2000, 50_000])
+def test_the_shape_of_a_tail_is_that_of_arviz(shape: float, size: int) -> None:
+    uniform = np.random.default_rng([size, int(100 * abs(shape))]).random(size)
+    weights = uniform**-shape if shape > 0 else 2 - uniform**-shape
+    found = tail_shape(1e-250 * weights)
+    assert found == pytest.approx(float(arviz.psislw(np.log(weights), normalize=False)[1]), abs=1e-6)
+    if size == 50_000:
+        assert found == pytest.approx(shape, abs=0.15)
+
+
+def test_tails_that_cannot_tell() -> None:
+    assert tail_shape(np.zeros(9)) == tail_shape(np.ones(9)) == tail_shape(np.zeros(0)) == -np.inf
+    assert np.isfinite(tail_shape(np.array([*np.ones(1000), 5.0])))
+    assert largest_shape(100) == pytest.approx(0.5)
+    assert largest_shape(10**6) == 0.7
