@@ -212,7 +212,7 @@ def test_rare_secrets_of_a_parameter_below_the_draws_are_weighed_by_its_density(
 
 @pytest.mark.parametrize(("shape", "fits"), [(0.1, False), (0.8, True)])
 def test_a_density_without_bound_in_a_secret_is_refused(shape: float, fits: bool) -> None:
-    """Of a Gamma law of shape .1 below 1 there is 68 % below .01; weighed points show 60 %, and seem worth 250 draws."""
+    """Of a Gamma law of shape .1 below 1, 68 % lie below .01; weighed points show 60 %, and seem worth 250 draws."""
     levels = np.random.default_rng(4).normal(0, 0.5, 40_000)
     known = DensityNetwork(
         parameters={
