@@ -97,9 +97,9 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     return density_network(roles, _reading(roles, driven, None, ""))
 
 
-def _driven(roles: Roles) -> dict[str, tuple[str, ...]]:
+def _driven(roles: Roles, functions: frozenset[str] = frozenset()) -> dict[str, tuple[str, ...]]:
     driven = {column: roles.drivers(column) for column in roles.columns}
-    _check_names(roles, driven)
+    _check_names(roles, driven, functions)
     return driven
 
 
@@ -136,7 +136,7 @@ def _with_draws(
     )
     if asked.log_weights is not None:
         drawn = replace(drawn, log_weights=weights_of(structure, asked.posterior, asked.log_weights, asked.thin))
-    driven = _driven(roles)
+    driven = _driven(roles, drawn.functions)
     count = len(next(iter(known.values())))
     some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"
     how = "has the law of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
@@ -173,12 +173,12 @@ def _forward(model: Any, roles: Roles, columns: Columns, asked: AskedDraws, read
     return _with_draws(model, roles.structure, columns, replace(asked, fix=sorted(roles.fixed)), every=True)
 
 
-def _check_names(roles: Roles, driven: dict[str, tuple[str, ...]]) -> None:
+def _check_names(roles: Roles, driven: dict[str, tuple[str, ...]], functions: frozenset[str]) -> None:
     names = {name for variable in roles.parameters for name in variable.names}
-    twice = [column for column, above in driven.items() if column in names and above != (column,)]
+    twice = [name for name, above in driven.items() if name in functions or (name in names and above != (name,))]
     if twice:
         raise NetworkError(
-            "a column must not have the name of a parameter that does not govern it",
+            "a column must not have the name of a parameter that does not govern it, or of a function of some",
             found=listing(twice),
             remedy="Rename the column in columns= and in the schema.",
         )

@@ -56,6 +56,23 @@ def replaced(outputs: Any, swaps: Any) -> Any:
     return library.clone_replace(outputs, swaps)
 
 
+def frozen(variables: list[Any], leaves: list[Any]) -> list[Any]:
+    """Return expressions with copies of their data, which nobody else holds: theirs may be changed later."""
+    import pytensor.compile.sharedvalue as module
+
+    library: Any = module
+    own: dict[Any, Any] = {}
+    for each in leaves:
+        if not hasattr(each.type, "ndim"):
+            continue
+        if hasattr(each, "get_value"):
+            value = np.array(each.get_value())
+            own[each] = library.shared(value, name=each.name, shape=each.type.shape)
+        elif isinstance(getattr(each, "data", None), np.ndarray):
+            own[each] = type(each)(each.type, each.data.copy(), name=each.name)
+    return replaced(variables, own)
+
+
 def compiled(inputs: Any, outputs: Any, *, updates: Any = None, shapes: bool = False) -> Any:
     """Return a function that takes milliseconds to compile: nothing is translated to C.
 
@@ -218,7 +235,8 @@ def support(rv: Any, fixed: Callable[[Any], FloatArray | None]) -> tuple[float, 
             "CircularTransform": (-math.pi, math.pi),
         }
         return ends.get(type(transform).__name__, (-math.inf, math.inf))
-    low, high = (None if end is None else fixed(end) for end in bounds(*rv.owner.inputs))
+    ends = (None if end is None else tensor().as_tensor(end) for end in bounds(*rv.owner.inputs))
+    low, high = (None if end is None else fixed(end) for end in ends)
     lower = -math.inf if low is None else float(low.min())
     upper = math.inf if high is None else float(high.max())
     if type(op).__name__ == "TruncatedRV":

@@ -33,6 +33,12 @@ from bnpriv.bound import FloatArray
 MOST_TRUNCATION_ROUNDS = 1_000
 """Draws of a truncated law are tried again at most so often: of 1 in 100 that fit 4 in 100,000 are left."""
 
+SUM_ERROR = 1e-5
+"""By how much the sum of probabilities may differ from 1, as PyMC allows."""
+
+BELOW_ZERO = 1e-9
+"""How far below zero rounding may take a probability."""
+
 
 class NothingBetweenError(RuntimeError):
     """Hardly any draw of a law lies between the bounds at which it is cut off."""
@@ -67,6 +73,7 @@ def _spread(made: Any, part: Any, count: Any) -> Any:
 def categorical(p: Any, size: Any) -> Any:
     """Return draws of whole numbers from 0 on with probabilities along the last axis, by one uniform number each."""
     pt = tensor()
+    p = check()(p, pt.all(pt.ge(p, -BELOW_ZERO)), pt.all(pt.le(pt.abs(pt.sum(p, axis=-1) - 1), SUM_ERROR)))
     shape = tuple(sizes(p)[:-1]) if size is None else size
     uniform = pt.random.uniform(0.0, 1.0, size=shape, rng=generator())
     passed = pt.lt(pt.cumsum(p, axis=-1)[..., :-1], pt.expand_dims(uniform, -1))

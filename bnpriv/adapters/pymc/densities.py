@@ -179,7 +179,7 @@ class _Simulator:
 
     def _repeats(self, name: str) -> bool:
         """Return whether a variable stands for one record, so that it is drawn anew for each."""
-        return name in self.roles.own and self.roles.structure.variables[name].size == 1
+        return name in self.roles.single
 
     def _needed(self, wanted: set[str], given: Mapping[str, Given]) -> list[str]:
         """Return the variables that must be known, parents before children; nothing is above what is given whole."""
@@ -240,7 +240,7 @@ class _Simulator:
         if name not in self.roles.columns:
             return points[variable].reshape((draws, -1))[:, elements[0][1]].astype(np.float64)
         if self._repeats(variable):
-            return again[variable].reshape((draws, records)).astype(np.float64)
+            return again[variable].reshape((draws, records, -1))[:, :, elements[0][1]].astype(np.float64)
         places = [k for _, k in elements]
         taken = points[variable].reshape((draws, -1))[:, places]
-        return np.broadcast_to(taken, (draws, records)).astype(np.float64)
+        return taken.astype(np.float64)

@@ -228,8 +228,6 @@ class Evaluation:
         if not self.variable.is_plain and not self.variable.is_basic:
             return function(count, *(points[name] for name in self.variable.parents))
         parameters: Sequence[FloatArray] = self.parameters(points, count)
-        if self.variable.law == "Categorical" and not np.allclose(parameters[0].sum(axis=-1), 1, rtol=0, atol=1e-5):
-            raise ValueError("probabilities with another sum than 1")
         if self.variable.is_plain:
             parameters = [each.reshape((-1, *each.shape[2:])) for each in self._by_element(parameters)]
         return function(*parameters)

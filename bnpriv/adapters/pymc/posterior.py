@@ -272,13 +272,16 @@ def weights_of(structure: Structure, posterior: Any, name: str, thin: int) -> Fl
 
 def _table(roles: Roles, observed: Any) -> TableFingerprint | None:
     """Return hashes of the columns that the draws rest on, by the names that they have in the table to be released."""
-    renamed = {elements[0][0]: column for column, elements in roles.columns.items()}
+    group: dict[str, Any] = {} if observed is None else _group(observed)
+    held = {name: np.asarray(array.values) for name, array in group.items()}
     columns: dict[str, list[Any]] = {}
-    group = {} if observed is None else _group(observed)
-    for name, array in group.items():
-        values: Any = np.asarray(array.values)
-        if values.ndim == 1 and values.size > 1:
-            columns[renamed.get(name, name)] = values.tolist()
+    for column, elements in roles.columns.items():
+        name, shape = elements[0][0], roles.structure.variables[elements[0][0]].shape
+        if name in held and held[name].shape == shape:
+            columns[column] = held[name].reshape(-1)[[k for _, k in elements]].tolist()
+    for name in held.keys() - {elements[0][0] for elements in roles.columns.values()}:
+        if held[name].ndim == 1:
+            columns.setdefault(name, held[name].tolist())
     longest = max(map(len, columns.values()), default=0)
     table = {name: values for name, values in columns.items() if len(values) == longest}
-    return fingerprint_of(table) if table else None
+    return fingerprint_of(table) if longest > 1 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,6 +57,11 @@ class Roles:
         """Return how many models there are: draws, or one."""
         return next((len(draws) for draws in self.fixed.values()), 1)
 
+    @cached_property
+    def single(self) -> frozenset[str]:
+        """Return the variables of which every column holds one element: that stands for one record, whichever it is."""
+        return self.own.difference(each[0][0] for each in self.columns.values() if len(each) > 1)
+
     def models_of(self, variable: Variable) -> int:
         """Return how many laws a variable has given its parents: one, or as many as there are draws."""
         return self.models if any(name in self.fixed for name in variable.parents) else 1
@@ -104,7 +110,14 @@ def roles_of(
         not fixed.
     """
     declared = _declared(structure, columns)
-    own = {name for elements in declared.values() for name, _ in elements if structure.is_column(name)}
+    held = [each for elements in declared.values() for each in elements if structure.is_column(each[0])]
+    own = {name for name, _ in held}
+    if twice := sorted({structure.element(each) for each, count in Counter(held).items() if count > 1}):
+        raise NetworkError(
+            "every column must have a random variable of its own",
+            found=f"{twice[0]!r} in two columns",
+            remedy="Query one of them, or declare as many variables as there are columns.",
+        )
     unused = {v.name for v in structure.variables.values() if v.observed and v.name not in own}
     drawn = {*fixed, *known}
     _check_observed(structure, unused, drawn)

@@ -10,7 +10,16 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import compiled, is_basic, is_black_box, is_custom, is_plain, is_truncated, pymc
+from bnpriv.adapters.pymc.backend import (
+    compiled,
+    frozen,
+    is_basic,
+    is_black_box,
+    is_custom,
+    is_plain,
+    is_truncated,
+    pymc,
+)
 from bnpriv.adapters.pymc.captured import refuse_captured
 from bnpriv.adapters.pymc.expressions import ancestors, in_double
 from bnpriv.adapters.pymc.missing import halves, is_mendable, mended
@@ -239,11 +248,14 @@ def _check_names(variables: Mapping[str, Variable]) -> None:
 
 
 def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
-    rvs = _whole(model)
+    declared = _whole(model)
+    every = list(declared.values())
+    leaves = [each for each in ancestors(every, ()) if each.owner is None]
+    rvs = dict(zip(declared, frozen(every, leaves), strict=True))
     found = traced(rvs)
     for name in found.order:
         rv, shape = rvs[name], found.shapes[name]
-        order = order_of(model, rv) or ""
+        order = order_of(model, declared[name]) or ""
         # entries that are kept in order depend on what any of them does
         sets = found.dependence[name]
         sets = [EMPTY_SET.union(*sets)] * len(sets) if order else sets
