@@ -23,6 +23,9 @@ from bnpriv.tables.schema import State
 MOST_DRAWS = 10_000_000
 MOST_DENSITY_CELLS = 100_000
 
+LEAST_DIFFERENT = 0.99
+"""Share of independent draws of continuous parameters that differ from each other: rounding makes some alike."""
+
 
 Given = float | FloatArray
 """The value that a parameter is set to: one for all draws, or one for each."""
@@ -169,6 +172,19 @@ class DensityNetwork(NetworkMethods):
         self.graph  # noqa: B018  (raises)
         for name in () if self.drawn is None else self.drawn.values:
             self.require(name)
+        if self.drawn is not None and self.drawn.posterior.independent:
+            self._check_independent(self.drawn)
+
+    def _check_independent(self, drawn: ParameterDraws) -> None:
+        """Refuse draws that are declared independent and come again, which continuous parameters do not."""
+        different = drawn.different([name for name in drawn.parameters if self.parameters[name].is_continuous])
+        if different < LEAST_DIFFERENT * drawn.draws:
+            raise NetworkError(
+                "independent draws of continuous parameters do not come again",
+                found=f"{different:,} different ones among {drawn.draws:,}",
+                remedy="Pass every draw once; draws of a chain that stands still, or drawn again by their weights, "
+                "are not independent: leave out independent=True.",
+            )
 
     @property
     def graph(self) -> Graph:

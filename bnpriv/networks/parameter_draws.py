@@ -163,6 +163,13 @@ class ParameterDraws:
         own, others = ([*map(_unrepeated, each.values.values())] for each in (self, other))
         return any(len(np.intersect1d(first, second, assume_unique=True)) for first in own for second in others)
 
+    def different(self, names: Collection[str]) -> int:
+        """Return how many draws differ from all others in some of the parameters; all where hardly any comes again."""
+        columns = [self.values[name] for name in sorted(names)]
+        if not columns or any(len(_unrepeated(values)) for values in columns):
+            return self.draws
+        return len(np.unique(np.stack(columns, axis=1), axis=0))
+
     def fixed(self, between: Collection[str]) -> frozenset[str]:
         """Return the parameters that each draw fixes: those with draws, without some and what is drawn with them."""
         return self.parameters.difference(self.whole(between))

@@ -199,7 +199,7 @@ class _Simulator:
         """Return the values of a variable all of whose entries are given."""
         variable = self.roles.structure.variables[name]
         values = np.stack([np.broadcast_to(given[element], draws) for element in variable.names], axis=1)
-        return values.reshape((draws, *variable.shape)).astype(variable.rv.dtype)
+        return _typed(values.reshape((draws, *variable.shape)), variable)
 
     def _draw(self, name: str, points: Mapping[str, FloatArray], count: int, random: np.random.Generator) -> FloatArray:
         variable = self.roles.structure.variables[name]
@@ -224,7 +224,7 @@ class _Simulator:
                         found=f"an entry of {name!r}",
                         remedy="Protect an interval around the value: bnpriv.intervals(((0.1, 0.2), (0.3, 0.4))).",
                     )
-                values.reshape((len(values), -1))[:, k] = given[element]
+                values.reshape((len(values), -1))[:, k] = _typed(np.asarray(given[element], dtype=np.float64), variable)
         return values
 
     def _taken(
@@ -244,3 +244,21 @@ class _Simulator:
         places = [k for _, k in elements]
         taken = points[variable].reshape((draws, -1))[:, places]
         return taken.astype(np.float64)
+
+
+def _typed(values: FloatArray, variable: Variable) -> FloatArray:
+    """Return numbers that a variable is set to as it holds them.
+
+    Raises
+    ------
+    NetworkError
+        If it cannot hold one.
+    """
+    found = values.astype(variable.rv.dtype)
+    if not np.array_equal(found, values):
+        raise NetworkError(
+            f"{variable.name!r} can be set to values that it takes only",
+            found="a number that is none of them",
+            remedy="Protect values that it takes: whole numbers of a count.",
+        )
+    return found

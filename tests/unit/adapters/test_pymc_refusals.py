@@ -13,6 +13,7 @@ from bnpriv.errors import BnprivError, NetworkError, SecretError
 from tests.later import optional
 
 pm = optional("pymc")
+xarray = optional("xarray")
 
 
 def drawn(build: Callable[[], Any]) -> Any:
@@ -114,3 +115,31 @@ def test_intervals_that_touch_where_a_value_may_be_taken_are_refused(name: str) 
 def test_secrets_with_more_in_common_than_an_end_are_refused(sides: Any) -> None:
     with pytest.raises(BnprivError, match="disjoint"):
         bp.intervals(sides)
+
+
+def test_a_count_is_not_set_to_a_broken_number() -> None:
+    """2.2 and 2.8 would both be 2: equal laws, and no noise."""
+    with pm.Model() as model:
+        sites = pm.Poisson("sites", 3)
+        pm.Normal("y", sites, 0.5, shape=4, observed=np.zeros(4))
+    network = bp.from_pymc(model).with_sampling(draws=200)
+    schema = bp.Schema(records=4, columns={"y": bp.Real(-20, 20)})
+    whole, broken = (
+        bp.DistributionalAttributePrivacy(network, schema, {"sites": bp.intervals(pair)}, source="s")
+        for pair in ((2, 3), (2.2, 2.8))
+    )
+    tight = bp.TightMechanism()
+    assert tight.calibrate(whole, bp.mean("y"), epsilon=1.0).scale > 0.5
+    with pytest.raises(BnprivError, match="'sites' can be set to values that it takes only"):
+        tight.calibrate(broken, bp.mean("y"), epsilon=1.0)
+
+
+def test_draws_that_come_again_are_not_independent() -> None:
+    with pm.Model() as model:
+        level = pm.Normal("level", 0, 1)
+        pm.Normal("y", level, 1, shape=4, observed=np.zeros(4))
+    stuck = np.repeat(np.random.default_rng(0).normal(size=100), 100).reshape(4, -1)
+    drawn = xarray.Dataset({"level": (("chain", "draw"), stuck)})
+    assert bp.from_pymc(model, posterior=drawn, reading="belief").drawn.draws == 10_000
+    with pytest.raises(BnprivError, match="100 different ones among 10,000"):
+        bp.from_pymc(model, posterior=drawn, reading="belief", independent=True)

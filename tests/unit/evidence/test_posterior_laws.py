@@ -320,3 +320,60 @@ def test_given_draws_of_one_model_the_rest_is_drawn_forward() -> None:
     found = TIGHT.calibrate(private, bp.mean("x"), epsilon=1.0, delta=1e-3)
     assert found.scale == max(decision.scale for decision in found.certificate.decisions)
     assert "Half of the draws need noise" in " ".join(found.certificate.notes)
+
+
+def tied(
+    names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, object], records: int
+) -> dict[str, np.ndarray]:
+    """Return tables about q, and others about p + q, where p has a prior law and is drawn unless it is given."""
+    random = np.random.default_rng(seed)
+    p = np.broadcast_to(np.asarray(given.get("p", random.standard_normal(draws)), dtype=float), draws)
+    q = np.broadcast_to(np.asarray(given["q"], dtype=float), draws)
+    noise = 0.5 * random.standard_normal((draws, records))
+    found = {"p": p, "q": q, "x": q[:, None] + noise, "both": (p + q)[:, None] + noise}
+    return {name: found[name] for name in names}
+
+
+def test_neither_reading_implies_the_other() -> None:
+    """The data tell p + q alone, so that p and q, which are independent before, tell of each other after."""
+    random = np.random.default_rng(0)
+    q = random.normal(0, 1, 20_000)
+    values = {"p": -q + random.normal(0, 0.1, 20_000), "q": q}
+    wide = {"lower": -np.inf, "upper": np.inf}
+    scales: dict[tuple[str, str], float] = {}
+    for reading, rows in (("belief", slice(None)), ("models", slice(0, 5))):
+        drawn = ParameterDraws(
+            values={name: each[rows] for name, each in values.items()},
+            reading=reading,
+            chains=1,
+            posterior=Posterior(source="a survey of p + q", draws=len(q[rows]), belief=reading == "belief"),
+        )
+        known = DensityNetwork(
+            parameters={name: Parameter(name=name, **wide) for name in ("p", "q")},
+            model_hash="tied",
+            simulator=tied,
+            reading=Reading(columns={"x": ("q",), "both": ("p", "q")}),
+            drawn=drawn,
+        ).with_sampling(draws=4000)
+        schema = bp.Schema(records=4, columns={"x": bp.Real(-50, 50), "both": bp.Real(-50, 50)})
+        protect = {"p": bp.intervals(((-1, -0.2), (0.2, 1)))}
+        private = bp.DistributionalAttributePrivacy(known, schema, protect, source="a survey")
+        for column in ("x", "both"):
+            scales[reading, column] = TIGHT.calibrate(private, bp.mean(column), epsilon=1.0, delta=0.01).scale
+    assert scales["models", "x"] < 0.1 < 0.7 < scales["belief", "x"]
+    assert scales["belief", "both"] < 0.1 < 0.7 < scales["models", "both"]
+
+
+def test_independent_draws_of_a_continuous_parameter_that_come_again_are_refused() -> None:
+    """With a confidence each counts once: a chain that stands still would pass for as many draws as it has steps."""
+    case = beta_binomial()
+    stuck = np.repeat(case.values(np.random.default_rng(9), 200), 50)
+    once, again = network(case, np.unique(stuck)), network(case, stuck)
+    smooth = {"theta": replace(once.parameters["theta"], without_atoms=True)}
+    assert replace(once, parameters=smooth).drawn.draws == 200
+    with pytest.raises(NetworkError, match="200 different ones among 10,000"):
+        replace(again, parameters=smooth)
+    chain = replace(again.drawn, posterior=replace(again.drawn.posterior, independent=False))
+    assert replace(again, parameters=smooth, drawn=chain).drawn.draws == 10_000
+    with pytest.raises(NetworkError, match="200 different ones"):
+        replace(again, parameters=smooth, drawn=replace(again.drawn, reading="models"))

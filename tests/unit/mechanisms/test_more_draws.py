@@ -33,6 +33,7 @@ def test_more_delta_is_proposed_only_for_less_noise(make: object, delta: float) 
         assert [step.delta for step in steps] == sorted(step.delta for step in steps)
     assert all(step.delta > delta for step in estimates)
     assert certain  # a delta and a number of draws together
+    assert "With a confidence take other draws for it: another seed" in plan.text
 
 
 def test_what_is_foretold_is_what_so_many_draws_need() -> None:
