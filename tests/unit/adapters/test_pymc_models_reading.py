@@ -13,7 +13,6 @@ from bnpriv.errors import BnprivError, LongDrawingWarning, SecretError
 from bnpriv.evidence import SampledLaws, laws, pace
 from bnpriv.evidence.draws import sampled_laws
 from bnpriv.evidence.normal_columns import hardest
-from bnpriv.networks import DrawCache
 from tests.later import optional
 
 pm = optional("pymc")
@@ -226,25 +225,3 @@ def test_pairs_that_others_outdo_are_those_that_need_no_more_noise() -> None:
     assert whole == pytest.approx(max(scales.values()), rel=1e-9)
     assert max(scales[k] for k in kept) == pytest.approx(whole, rel=1e-9)
     assert hardest([]) == ()
-
-
-def test_data_that_are_changed_later_are_another_model() -> None:
-    """A network, its hash and the draws that a cache keeps for it are those of the model as it was read."""
-    with pm.Model(coords={"site": ["a", "b"]}) as model:
-        site = pm.Data("where", np.array([0, 1, 0, 1]))
-        shift = pm.Data("shift", np.zeros(4))
-        level = pm.Gamma("level", 2, 1)
-        effect = pm.Normal("effect", level, 1, dims="site")
-        pm.Normal("y", effect[site] + shift, 0.5, shape=4, observed=np.zeros(4))
-    network, used = bp.from_pymc(model), bp.from_pymc(model)
-    cache = DrawCache()
-    ask = {"seed": 1, "given": {}, "records": 4}
-    before = cache.attached(used).simulate(["y"], 200, **ask)["y"]
-    density = network.parameters["effect[a]"].log_density
-    with model:
-        pm.set_data({"shift": np.full(4, 100.0), "where": np.zeros(4, dtype=int)})
-    assert np.array_equal(network.simulate(["y"], 200, **ask)["y"], before)
-    assert density(np.zeros(1), np.ones(1)) == pytest.approx(-0.5 - 0.5 * np.log(2 * np.pi))
-    changed = bp.from_pymc(model)
-    assert changed.model_hash != network.model_hash
-    assert cache.attached(changed).simulate(["y"], 200, **ask)["y"].mean() > 90
