@@ -41,7 +41,7 @@ LEAST_SAVING = 0.999
 """A scale that is not smaller by this factor is no gain."""
 
 
-CHOSEN = (
+OTHER_DRAWS = (
     "Whoever chooses a delta here has looked at noise. With a confidence take other draws for it: another seed, "
     "with_sampling(draws=..., seed=...), and other draws of a posterior where one is the observer's law."
 )
@@ -111,7 +111,7 @@ class DrawsAdvice:
                     rows=rows,
                     numbers=(0, 1, 3),
                 ),
-                Items(tuple(text for text in (known, self.posterior, CHOSEN if self.steps else "") if text)),
+                Items(tuple(text for text in (known, self.posterior, OTHER_DRAWS if self.steps else "") if text)),
             ),
         )
 

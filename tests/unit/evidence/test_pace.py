@@ -40,6 +40,16 @@ def test_what_a_few_cost_once_is_not_taken_for_what_each_costs(monkeypatch: pyte
     assert draw_time(draw, 500_000).seconds < 20  # 5 s in truth; 32 tables alone foretell 317 s
 
 
+def test_a_machine_that_stood_still_is_not_taken_for_a_slow_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, stops = [0.0], [0.0, 0.3, 0.0, 0.2]
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
+
+    def draw(tables: int) -> None:
+        clock[0] += 0.02 + 1e-5 * tables + (stops.pop(0) if stops else 0.0)
+
+    assert draw_time(draw, 500_000).seconds < 20
+
+
 def test_short_times_are_not_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
