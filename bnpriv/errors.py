@@ -132,7 +132,7 @@ class Refusal:
 
 
 class LongDrawingWarning(UserWarning):
-    """Tables will take long to draw; said before the first is drawn.
+    """Tables will take long to draw, or what columns tell long to work out; said before most of it is done.
 
     Parameters
     ----------

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import final
+from typing import TypeVar, final
 
 from bnpriv.errors import LongDrawingWarning
+
+Item = TypeVar("Item")
 
 TRIAL_TABLES = 32
 """Tables that are drawn, and not used, to see how long one takes."""
@@ -46,15 +49,43 @@ class DrawTime:
         return _told(f"{self.tables:,} tables", self.seconds)
 
 
-def _told(what: str, seconds: float) -> str:
+def _told(what: str, seconds: float, work: str = "take about {} to draw") -> str:
     shown = f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
-    return f"{what} take about {shown} to draw"
+    return f"{what} {work.format(shown)}"
 
 
-def tell(what: str, seconds: float) -> None:
-    """Tell in advance what takes long."""
+def tell(what: str, seconds: float, work: str = "take about {} to draw") -> None:
+    """Tell in advance what takes long; `work` says with {} for the time what is done."""
     if seconds >= LONG_SECONDS:
-        warnings.warn(LongDrawingWarning(_told(what, seconds), seconds=seconds), stacklevel=2)
+        warnings.warn(LongDrawingWarning(_told(what, seconds, work), seconds=seconds), stacklevel=_callers_level())
+
+
+def _callers_level() -> int:
+    """Return how far up the first line is that is not ours, so that a warning shows the line that was written."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("bnpriv."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """Yield items, and tell how long the others will take once one has taken so long that they will take long.
+
+    Parameters
+    ----------
+    items : sequence
+    what : str
+        What is worked out for them, with {} for how many are left, as "what {} more columns tell".
+    """
+    told = False
+    start = time.perf_counter()
+    for done, item in enumerate(items):
+        left = len(items) - done
+        seconds = (time.perf_counter() - start) / max(1, done) * left
+        if done and not told and seconds >= LONG_SECONDS:
+            told = True
+            tell(what.format(left), seconds, "takes about {} to work out")
+        yield item
 
 
 def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:

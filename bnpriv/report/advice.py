@@ -7,9 +7,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from time import perf_counter
 from typing import cast
 
 from bnpriv.errors import BnprivError
+from bnpriv.evidence.pace import tell
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms import Calibration
@@ -52,6 +54,8 @@ MUCH = 3.0
 
 MOST_QUICK_ATOMS = 1000
 """Laws with more atoms take long to be calibrated."""
+
+AT_WHICH = "from which epsilon on the answer would be useful"
 
 POOR = ("coarse", "useless")
 
@@ -114,7 +118,16 @@ def _first_useful(made: Plan, asked: float) -> float:
     """Return the least of some epsilons at which a mechanism of a plan is useful; infinite if none is."""
     levels = [step * 10.0**power for power in range(-3, 2) for step in EPSILON_DIGITS]
     levels = [level for level in levels if asked < level <= MOST_EPSILON]
-    place = bisect_left(levels, True, key=lambda level: _is_useful(made, level))
+    start, tried = perf_counter(), 0
+
+    def is_useful(level: float) -> bool:
+        nonlocal tried
+        found, tried = _is_useful(made, level), tried + 1
+        if tried == 1:  # each halving takes as long as the first
+            tell(AT_WHICH, (perf_counter() - start) * math.log2(len(levels)), "takes about {} to find out")
+        return found
+
+    place = bisect_left(levels, True, key=is_useful)
     return levels[place] if place < len(levels) else math.inf
 
 

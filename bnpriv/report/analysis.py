@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal, Protocol, final, runtime_checkable
 
 import numpy as np
 
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.evidence import AnswerLaw, laws
+from bnpriv.evidence.pace import watched
 from bnpriv.evidence.subject import Subject
 from bnpriv.frameworks import odds
 from bnpriv.influence.base import Influence, influence_of
@@ -169,10 +170,13 @@ def _alone(teller: Teller, groups: Sequence[tuple[str, ...]]) -> Iterator[Influe
     """Yield what one attribute of every group tells alone; where these are estimates, of the first groups."""
     left = range(2 * len(groups), 0, -1)  # half of the work is for quilts and edges
     estimates = False
-    for place, (group, rows) in enumerate(zip(groups, left, strict=False)):
+    every = list(zip(groups, left, strict=False))
+    first = watched(every[:MOST_ESTIMATES], "what {} more columns tell")
+    for place, (group, rows) in enumerate(chain(first, every[MOST_ESTIMATES:])):
         if estimates and place >= MOST_ESTIMATES:
             return
         found = teller.influence(group[:1], rows)
+        rare(found)  # where nothing bounds it this takes most of the time, and ranks it below
         estimates = estimates or found.kind == "estimate"
         yield found
 

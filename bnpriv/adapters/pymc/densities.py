@@ -44,7 +44,7 @@ def density_network(roles: Roles, reading: Reading, drawn: ParameterDraws | None
                 states=states,
                 refused=unsupported(variable) or "",
                 without_atoms=has_no_atoms(variable.rv),
-                alike=variable.name if has_density(variable) and evaluations[variable.name].is_uniform else "",
+                alike=evaluations[variable.name].marks[k] if has_density(variable) else "",
                 log_density=_ElementDensity(evaluations[variable.name], k, above) if has_density(variable) else None,
             )
     if drawn is not None and drawn.reading == "belief":

@@ -39,6 +39,9 @@ CURVE_DRAW_TOLERANCE = 1e-3
 CURVE_TOLERANCE = 3e-7
 """Change of the curve at which what is not seen is taken for finely enough cut."""
 
+RoughDensities = dict[tuple[tuple[str, ...], int, int], tuple[FloatArray, FloatArray]]
+"""Log densities given either secret: of what is seen, by the points of what is integrated out and of what is seen."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +87,10 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> LossCur
     axes = max(1, sum(lattice.parameter(name).states is None for name in border))
     finest, first = FINEST.get(axes, FEWEST_CURVE_POINTS), FIRST.get(axes, FEWEST_FIRST)
 
+    known = RoughDensities()  # of one grid each: the finest one is looked at twice
+
     def at(level: int, finer: int = 0, width: int = finest) -> Losses:
-        return _losses(lattice, border, points_at(level), min(round(first * FACTOR**finer), width), width)
+        return _losses(lattice, border, points_at(level), min(round(first * FACTOR**finer), width), width, known)
 
     # one after the other: what is integrated out, what is seen, and where losses are added up
     first_level, gap = _shown(lattice, border, start)
@@ -151,15 +156,16 @@ def _moved(before: Losses, after: Losses) -> float:
     return max(float(np.max(np.abs(before.excess(level) - after.excess(level)))) for level in PROBES)
 
 
-def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int, finest: int) -> Losses:
+def _losses(
+    lattice: Lattice, border: Sequence[str], points: int, seen: int, finest: int, known: RoughDensities
+) -> Losses:
     """Return the losses on the finest grid, from densities on grids of fewer points."""
     if vanishing(lattice, points, lattice.base):
         return _everything()
     first = second = np.zeros(1)
     for names in parts_of(lattice, border, points):
-        one, other = _densities(
-            DensityPart(lattice=lattice, names=names, points=points, depth=lattice.base), seen, finest
-        )
+        part = DensityPart(lattice=lattice, names=names, points=points, depth=lattice.base)
+        one, other = _densities(part, seen, finest, known)
         if 2 * first.size * one.size > MOST_LOSSES:
             raise SizeError(
                 f"the losses of a pair may have at most {MOST_LOSSES:,} cells",
@@ -175,11 +181,14 @@ def _losses(lattice: Lattice, border: Sequence[str], points: int, seen: int, fin
     return gathered(Losses(ratios=ratios[np.newaxis], masses=masses[np.newaxis], possible=possible))
 
 
-def _densities(part: DensityPart, seen: int, finest: int) -> tuple[FloatArray, FloatArray]:
+def _densities(part: DensityPart, seen: int, finest: int, known: RoughDensities) -> tuple[FloatArray, FloatArray]:
     """Return the log probabilities of the cells of the finest grid given either secret."""
     rough = [_axis(part, name, seen) for name in part.names]
     fine = [_axis(part, name, finest) for name in part.names]
-    found = part.densities([replace(axis, log_weights=np.zeros(axis.points)) for axis in rough])
+    key = part.names, part.points, seen
+    if key not in known:
+        known[key] = part.densities([replace(axis, log_weights=np.zeros(axis.points)) for axis in rough])
+    found = known[key]
     if not all(bool(np.all(np.isfinite(logs))) for logs in found):
         # an edge of a support: nothing smooth to interpolate
         fine = [_axis(part, name, seen) for name in part.names]

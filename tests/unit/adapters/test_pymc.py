@@ -719,3 +719,14 @@ def test_the_identity_tells_models_apart() -> None:
 
     assert of(1.0, 2.0) == of(1.0, 2.0)
     assert len({of(scale, data) for scale, data in product((1.0, 1.5), (2.0, 3.0))}) == 4
+
+
+def test_entries_with_the_same_parameters_are_alike_and_others_are_not() -> None:
+    """Two arms of a study: entries of one arm tell the same, so that a report works out what one of each tells."""
+    with pm.Model() as model:
+        effect = pm.Normal("effect", 0, 5)
+        spread = pm.HalfNormal("spread", 5)
+        site = pm.Normal("site", 50 + effect * np.array([0.0, 0.0, 1.0, 1.0, 1.0]), spread, shape=5)
+        pm.Normal("y", site, 1, shape=5, observed=np.zeros(5))
+    groups = bp.from_pymc(model).alike("effect")
+    assert groups == (("spread",), ("site[0]", "site[1]"), ("site[2]", "site[3]", "site[4]"))

@@ -13,7 +13,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.errors import LongDrawingWarning
 from bnpriv.evidence import forward, pace
-from bnpriv.evidence.pace import DrawTime, draw_time, paced
+from bnpriv.evidence.pace import DrawTime, draw_time, paced, watched
 from tests.later import optional
 
 pm = optional("pymc")
@@ -89,3 +89,22 @@ def test_drawing_for_a_plan_tells_its_time(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(forward, "LEAST_TIMED_NUMBERS", 1)
     with pytest.warns(LongDrawingWarning, match="tables take about"):
         assert planned() == before
+
+
+def test_the_time_of_what_is_left_is_told_once_and_points_at_the_line_that_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
+
+    def advance(seconds: float) -> None:
+        for _ in watched("abcd", "what {} more columns tell"):
+            clock[0] += seconds
+
+    with pytest.warns(LongDrawingWarning, match="^what 3 more columns tell takes about 45 s to work out$") as told:
+        advance(15)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        advance(1)

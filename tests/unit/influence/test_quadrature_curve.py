@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.bound import FloatArray
 from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.evidence import influences
+from bnpriv.influence.density import curve
+from bnpriv.influence.density.axes import Axis
+from bnpriv.influence.density.part import DensityPart
 from bnpriv.networks import DensityNetwork, Reading
 from tests.densities import Curve, Node, density_network, hockey_stick, integral
 from tests.later import Later
@@ -220,3 +225,19 @@ def test_secrets_outside_the_support_are_refused(beta_chain: DensityNetwork) -> 
 def test_distances_are_refused(beta_chain: DensityNetwork) -> None:
     with pytest.raises(bp.errors.SecretError, match="intervals"):
         framework(beta_chain, {"c": bp.apart(at_most=0.1)}, ("p", "c"))
+
+
+def test_no_grid_is_looked_at_twice(beta_chain: DensityNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[tuple[int, ...]] = []
+    densities = DensityPart.densities
+
+    def counted(self: DensityPart, axes: Sequence[Axis]) -> tuple[FloatArray, FloatArray]:
+        looked.append((self.points, *(axis.points for axis in axes)))
+        return densities(self, axes)
+
+    found = bp.max_influence(beta_chain, {"c"}, "p", bp.intervals(((0.2, 0.4), (0.5, 0.7))))
+    monkeypatch.setattr(curve, "_shown", lambda lattice, border, start: (start, 0.0))
+    monkeypatch.setattr(DensityPart, "densities", counted)
+    found.delta(1.0)
+    assert looked
+    assert len(looked) == len(set(looked))
