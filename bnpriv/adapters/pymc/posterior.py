@@ -230,8 +230,11 @@ def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int, structure: 
 
 def _check_labels(array: Any, name: str, structure: Structure) -> None:
     """Refuse draws whose entries are in another order than the model's, as far as dimensions and labels tell."""
-    found, expected = tuple(array.dims)[2:], structure.dims.get(name, ())
-    wrong = "dimensions in another order" if set(found) == set(expected) and found != tuple(expected) else ""
+    found = tuple(array.dims)[2:]
+    # those without a name are called like this by ArviZ
+    named = zip(structure.dims.get(name) or (None,) * len(found), range(len(found)), strict=True)
+    expected = tuple(f"{name}_dim_{k}" if dim is None else dim for dim, k in named)
+    wrong = "dimensions in another order" if set(found) == set(expected) and found != expected else ""
     for dim in found:
         labels: list[str] = [str(label) for label in array.coords[dim].values] if dim in array.coords else []
         own = [str(label) for label in structure.coords.get(dim, ())]

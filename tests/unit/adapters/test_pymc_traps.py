@@ -137,6 +137,17 @@ def test_a_table_of_rows_behind_a_posterior_is_recognized(columns: dict[str, str
     bp.release(calibration, held + 1)
 
 
+def test_dimensions_in_another_order_are_refused_though_they_have_no_names() -> None:
+    with pm.Model() as model:
+        rates = pm.Gamma("rates", 2, 1, shape=(2, 2))
+        pm.Poisson("y", rates[0, 1], shape=5)
+    draws = np.random.default_rng(0).gamma(2, 1, (1, 1000, 2, 2))
+    right = xarray.Dataset({"rates": (("chain", "draw", "rates_dim_0", "rates_dim_1"), draws)})
+    assert bp.from_pymc(model, columns="y", posterior=right, reading="belief").drawn.draws == 1000
+    with pytest.raises(NetworkError, match="dimensions in another order"):
+        bp.from_pymc(model, columns="y", posterior=right.transpose(..., "rates_dim_1", "rates_dim_0"), reading="belief")
+
+
 # -- laws that are none
 
 
