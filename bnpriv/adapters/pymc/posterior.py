@@ -274,17 +274,20 @@ def weights_of(structure: Structure, posterior: Any, name: str, thin: int) -> Fl
 
 
 def _table(roles: Roles, observed: Any) -> TableFingerprint | None:
-    """Return hashes of the columns that the draws rest on, by the names that they have in the table to be released."""
+    """Return hashes of the columns that the draws rest on, by the names that they have in the table to be released.
+
+    Of tables with other numbers of records, such as groups and their members, it is the one with the model's columns.
+    """
     group: dict[str, Any] = {} if observed is None else _group(observed)
     held = {name: np.asarray(array.values) for name, array in group.items()}
-    columns: dict[str, list[Any]] = {}
-    for column, elements in roles.columns.items():
-        name, shape = elements[0][0], roles.structure.variables[elements[0][0]].shape
-        if name in held and held[name].shape == shape:
-            columns[column] = held[name].reshape(-1)[[k for _, k in elements]].tolist()
-    for name in held.keys() - {elements[0][0] for elements in roles.columns.values()}:
-        if held[name].ndim == 1:
-            columns.setdefault(name, held[name].tolist())
-    longest = max(map(len, columns.values()), default=0)
-    table = {name: values for name, values in columns.items() if len(values) == longest}
+    variables = roles.structure.variables
+    columns = {
+        column: held[elements[0][0]].reshape(-1)[[k for _, k in elements]].tolist()
+        for column, elements in roles.columns.items()
+        if elements[0][0] in held and held[elements[0][0]].shape == variables[elements[0][0]].shape
+    }
+    own = {elements[0][0] for elements in roles.columns.values()}
+    others = {name: values.tolist() for name, values in held.items() if values.ndim == 1 and name not in own}
+    longest = max(map(len, (columns or others).values()), default=0)
+    table = {name: values for name, values in {**others, **columns}.items() if len(values) == longest}
     return fingerprint_of(table) if longest > 1 else None

@@ -320,6 +320,20 @@ def test_draws_do_not_depend_on_how_many_are_made_at_once() -> None:
 
 # -- planted bugs
 
+OF_ONE_POINT = ("aligned(known[each], each, each.ndim) for", "aligned(known[each], each, each.ndim)[:1] for")
+"""All points get the parameters of the first."""
+
+COMPOSED = (
+    test_random_walks,
+    test_correlation_matrices,
+    test_gaussian_processes,
+    test_multinomial_laws,
+    test_dirichlet_laws_of_any_size,
+    test_censored_laws,
+    test_other_vectors,
+    test_hurdles_are_drawn_too,
+)
+
 
 @pytest.mark.mutants
 @pytest.mark.parametrize(
@@ -337,6 +351,9 @@ def test_draws_do_not_depend_on_how_many_are_made_at_once() -> None:
         (recursions, "beta * spread**2", "beta * spread", test_volatility_processes),
         (batched, "found[rows] = np.where(wrong[rows], new, found[rows])", "found[rows] = new", test_truncated_laws),
         (batched, "(new < low) | (new > high)", "(new < low)", test_truncated_laws),
+        (batched, "pt.log1p(-uniform) / amounts", "pt.log1p(-uniform)", test_dirichlet_laws_of_any_size),
+        (batched, "(self.count, *sizes(first)[1:])", "(1, *sizes(first)[1:])", test_correlation_matrices),
+        *((batched, *OF_ONE_POINT, test) for test in COMPOSED),
     ],
 )
 def test_planted_bugs_are_found(

@@ -137,6 +137,25 @@ def test_a_table_of_rows_behind_a_posterior_is_recognized(columns: dict[str, str
     bp.release(calibration, held + 1)
 
 
+def test_of_groups_and_members_behind_a_posterior_the_column_of_the_model_counts() -> None:
+    with pm.Model() as model:
+        mu = pm.Gamma("mu", 2, 1)
+        pm.Poisson("members", mu, observed=np.arange(30) % 3)
+        pm.Poisson("groups", mu, observed=np.arange(5))
+    draws = np.random.default_rng(0).gamma(2, 1, (2, 1000))
+
+    class Fitted:
+        posterior = xarray.Dataset({"mu": (("chain", "draw"), draws)})
+        observed_data = xarray.Dataset({"members": (("i",), np.arange(30) % 3), "groups": (("k",), np.arange(5))})
+
+    network = bp.from_pymc(model, columns=["groups"], posterior=Fitted, reading="belief")
+    calibration = bp.ColumnMechanism().calibrate(
+        framework(network, 5, groups=bp.Real(0, 20)), bp.mean("groups"), epsilon=1
+    )
+    with pytest.raises(DataError, match="must not be the one that the models were learned from"):
+        bp.release(calibration, pandas.DataFrame({"groups": np.arange(5.0)}))
+
+
 def test_dimensions_in_another_order_are_refused_though_they_have_no_names() -> None:
     with pm.Model() as model:
         rates = pm.Gamma("rates", 2, 1, shape=(2, 2))
