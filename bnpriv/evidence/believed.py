@@ -13,7 +13,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence.conditions import Condition, SecretSide, side_words
 from bnpriv.evidence.forward import AnswerSampler, AnswerSource
 from bnpriv.laws.effective import largest_shape, tail_shape
-from bnpriv.networks import DensityNetwork, drivers
+from bnpriv.networks import DensityNetwork, ParameterDraws, drivers
 from bnpriv.render.text import number_text
 from bnpriv.secrets.values import Interval
 
@@ -35,6 +35,8 @@ def effective_of(
     drawn = source.believed
     read = frozenset(source.columns).union(() if condition is None else condition.columns)
     behind = _behind(source.network, drivers(source.network, read))
+    if _stands_still(source.network, drawn, behind):
+        return float(drawn.chains)
     if condition is not None and isinstance(side, Interval) and drawn.values.keys() & set(condition.parameters):
         return drawn.effective(condition.name, side.low, side.high, behind)
     correlated = min([1.0, drawn.weight_share, *(drawn.share(each) for each in behind.intersection(drawn.values))])
@@ -44,6 +46,12 @@ def effective_of(
         return rare.size * min([correlated, *(drawn.share(each) for each in above.intersection(drawn.values))])
     every = drawn.size(np.arange(drawn.draws)) if condition is None else drawn.sum_of_weights * share
     return every * correlated
+
+
+def _stands_still(network: DensityNetwork, drawn: ParameterDraws, names: Iterable[str]) -> bool:
+    """Return whether chains have never moved in a parameter that takes no value twice."""
+    known = () if drawn.posterior.independent else (name for name in names if name in drawn.values)
+    return any(network.parameters[name].is_continuous and not np.ptp(drawn.values[name]) for name in known)
 
 
 def _behind(network: DensityNetwork, driving: Iterable[str]) -> frozenset[str]:

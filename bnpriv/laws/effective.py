@@ -12,6 +12,9 @@ from bnpriv.laws.base import FloatArray
 LEAST_STEPS = 4
 """Steps that half a chain must have, so that its correlation can be seen at all."""
 
+MANY_VALUES = 0.05
+"""Share of different numbers among draws from which on they are of a number that may be any."""
+
 TAIL_PRIOR = 10
 """As many weights as the shape of a tail is drawn to 1 / 2 by."""
 
@@ -29,7 +32,7 @@ def effective_size(chains: FloatArray) -> float:
     float
         By split chains and normal scores of ranks: Vehtari et al., "Rank-normalization, folding, and localization"
         (Bayesian Analysis 2021). The number of draws where all are equal; that of chains where they are too short to
-        tell.
+        tell; that of half chains where some stand still and others move.
 
     Examples
     --------
@@ -47,6 +50,10 @@ def effective_size(chains: FloatArray) -> float:
     if half < LEAST_STEPS:
         return float(len(chains))
     split = np.concatenate([chains[:, :half], chains[:, -half:]])
+    moves = np.ptp(split, axis=1) > 0
+    # one that stands near the mean of the others would not be seen by its mean; of few values it may be by chance
+    if not moves.all() and len(np.unique(split[moves])) > MANY_VALUES * split[moves].size:
+        return float(len(split))
     scores = ndtri((rankdata(split, method="average").reshape(split.shape) - 0.375) / (split.size + 0.25))
     return _of_scores(scores)
 

@@ -377,3 +377,16 @@ def test_independent_draws_of_a_continuous_parameter_that_come_again_are_refused
     assert replace(again, parameters=smooth, drawn=chain).drawn.draws == 10_000
     with pytest.raises(NetworkError, match="200 different ones"):
         replace(again, parameters=smooth, drawn=replace(again.drawn, reading="models"))
+
+
+def test_chains_that_never_moved_in_what_drives_a_column_are_worth_one_draw_each() -> None:
+    case = beta_binomial()
+    moving = case.values(np.random.default_rng(9), 4000)
+    known = network(case, moving, independent=False, chains=4)
+    parameters = {"theta": replace(known.parameters["theta"], without_atoms=True)}
+    parameters["spread"] = replace(parameters["theta"], name="spread")
+    values = {"theta": moving, "spread": np.full(4000, 1.7)}
+    reading = Reading(columns={"x": ("theta", "spread")})
+    known = replace(known, parameters=parameters, reading=reading, drawn=replace(known.drawn, values=values))
+    with pytest.raises(BnprivError, match="draws worth 4 of 4,000"):
+        TIGHT.calibrate(framework(case, known), case.query, epsilon=1.0, delta=1e-3)

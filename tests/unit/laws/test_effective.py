@@ -47,6 +47,17 @@ def test_a_chain_that_stands_still_is_worth_little() -> None:
     assert effective_size(stuck) < 20
 
 
+@pytest.mark.parametrize("place", [0.0, 0.1, 3.0])
+def test_a_chain_among_others_that_stands_still_is_worth_little(place: float) -> None:
+    """A quarter of the draws is one number: the mean has the variance of 16 draws, ArviZ says about 3,000 near 0."""
+    moving = autoregression(0.0, 4, 1000, seed=5)
+    moving[3] = place
+    assert effective_size(moving) <= 16
+    rare = (np.random.default_rng(0).random((4, 1000)) < 0.002).astype(float)
+    rare[0] = 0.0  # of numbers with few values a chain may have one by chance
+    assert effective_size(rare) > 1000
+
+
 @pytest.mark.parametrize("shape", [-0.5, 0.1, 0.5, 0.7, 0.9, 1.5])
 @pytest.mark.parametrize("size", [100, 2000, 50_000])
 def test_the_shape_of_a_tail_is_that_of_arviz(shape: float, size: int) -> None:
