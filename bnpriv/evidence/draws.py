@@ -8,7 +8,7 @@ from dataclasses import replace
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence.believed import confidence_refusal
-from bnpriv.evidence.conditions import OfParameter
+from bnpriv.evidence.conditions import OfParameter, SecretSide
 from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, conditioned
 from bnpriv.frameworks import DistributionalAttributePrivacy
@@ -16,7 +16,9 @@ from bnpriv.frameworks.digest import first_digest
 from bnpriv.networks import DensityNetwork, Parameter, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
-from bnpriv.secrets.values import ContinuousPair, Interval, IntervalPair, of_values
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.states import SecretPair
+from bnpriv.secrets.values import Interval, IntervalPair
 from bnpriv.tables.schema import Categorical, Schema
 
 WHOLE_TABLES = (
@@ -32,10 +34,10 @@ NO_DISTANCE = Refusal(
 
 
 def _of_parameter(
-    sampler: AnswerSampler, parameter: Parameter, pairs: Sequence[ContinuousPair], model: int
+    sampler: AnswerSampler, parameter: Parameter, pairs: Sequence[Pair], model: int
 ) -> SampledConstraint | None:
     """Return what one protected parameter asks; None where all its secrets have probability zero."""
-    chosen = [pair for pair in pairs if isinstance(pair, IntervalPair)]
+    chosen = [pair for pair in pairs if isinstance(pair, (IntervalPair, SecretPair))]
     if len(chosen) < len(pairs):
         return SampledConstraint(protected=parameter.name, model=model, pairs=NO_DISTANCE)
     condition = OfParameter(parameter)
@@ -43,14 +45,35 @@ def _of_parameter(
     return SampledConstraint(protected=parameter.name, model=model, pairs=found) if found else None
 
 
-def _pair_possible(parameter: Parameter, pair: IntervalPair) -> bool:
+def _pair_possible(parameter: Parameter, pair: IntervalPair | SecretPair) -> bool:
     return all(_possible(parameter, side) for side in (pair.first, pair.second))
 
 
-def _possible(parameter: Parameter, side: Interval) -> bool:
+def _possible(parameter: Parameter, side: SecretSide) -> bool:
+    if not isinstance(side, Interval):
+        return True
     if parameter.states is not None:
         return any(side.low <= state <= side.high for state in parameter.states)
     return side.low <= parameter.upper and side.high >= parameter.lower
+
+
+def _in_numbers(
+    framework: DistributionalAttributePrivacy, network: DensityNetwork
+) -> dict[Parameter, tuple[Pair, ...]]:
+    """Return the pairs of secrets by parameter, those of named states by their numbers and in one direction."""
+    found: dict[Parameter, tuple[Pair, ...]] = {}
+    for name, pairs in framework.secrets.items():
+        parameter = network.parameters[name]
+        places = dict(zip(framework.network.states.get(name, ()), parameter.states or (), strict=False))
+        listed: list[Pair] = []
+        for pair in pairs:
+            if isinstance(pair, SecretPair):
+                first, second = (frozenset(places[state] for state in side) for side in (pair.first, pair.second))
+                pair = SecretPair(first, second)
+            if pair.reverse not in listed:
+                listed.append(pair)
+        found[parameter] = tuple(listed)
+    return found
 
 
 def sampled_laws(
@@ -65,7 +88,7 @@ def sampled_laws(
         if refusal is not None:
             return refusal
         sampler = parameter_sampler(framework, network, query)
-        secrets = {network.parameters[name]: of_values(pairs) for name, pairs in framework.secrets.items()}
+        secrets = _in_numbers(framework, network)
         samplers = samplers_of(sampler)
         asked = (
             _of_parameter(each, parameter, pairs, model)
@@ -82,7 +105,7 @@ def sampled_laws(
                 f"{parameter.name}: {pair}, a secret has probability zero"
                 for parameter, pairs in secrets.items()
                 for pair in pairs
-                if isinstance(pair, IntervalPair) and not _pair_possible(parameter, pair)
+                if isinstance(pair, (IntervalPair, SecretPair)) and not _pair_possible(parameter, pair)
             ),
         )
         if len(evidence.dropped) == sum(map(len, secrets.values())):

@@ -23,7 +23,7 @@ from bnpriv.frameworks import (
     Framework,
     ValuePrivacy,
 )
-from bnpriv.networks import DensityNetwork, GaussianNetwork
+from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.weighted import Weighted
@@ -132,6 +132,16 @@ def laws_of_network(network: object, framework: DistributionalAttributePrivacy, 
 
 
 @laws_of_network.register
+def _(network: DiscreteNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
+    found = _too_many(query, framework.schema) or parameter_laws(framework, query)
+    if not isinstance(found, Refusal) or network.forward is None:
+        return found
+    if not query.columns.issubset(network.reading.columns):
+        return found
+    return _learned_models(network.forward) or sampled_laws(framework, network.forward, query)
+
+
+@laws_of_network.register
 def _(network: DensityNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
     return sampled_laws(framework, network, query)
 
@@ -141,14 +151,18 @@ def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, query
     if network.forward is None:
         return normal_parameter_laws(framework, network, query)
     found = normal_column_laws(framework, network, query)
-    models = network.forward.models
-    if found is None and models > MOST_LEARNED_MODELS:
-        return Refusal(
-            required=f"laws of an answer are learned for each draw of a posterior, for {MOST_LEARNED_MODELS} at most",
-            found=f"{models:,}, and an answer that is not linear in normal columns",
-            remedy=f"Take fewer: from_pymc(..., thin={-(-models // 25)}), or use MarkovQuiltMechanism.",
-        )
-    return found or sampled_laws(framework, network.forward, query)
+    return found or _learned_models(network.forward) or sampled_laws(framework, network.forward, query)
+
+
+def _learned_models(forward: DensityNetwork) -> Refusal | None:
+    """Return why laws of an answer are not learned for so many draws, each a model; None if they are."""
+    if forward.models <= MOST_LEARNED_MODELS:
+        return None
+    return Refusal(
+        required=f"laws of an answer are learned for each draw of a posterior, for {MOST_LEARNED_MODELS} at most",
+        found=f"{forward.models:,}, and an answer whose law has no closed form",
+        remedy=f"Take fewer: from_pymc(..., thin={-(-forward.models // 25)}), or use MarkovQuiltMechanism.",
+    )
 
 
 @laws_of.register

@@ -149,7 +149,7 @@ class SampledLaws:
 
     def _pair(self, pair: SampledPair, first: Draws, second: Draws) -> LawPair:
         sampling = self.sampling
-        laws = gathered(first, second, sampling.cells)
+        laws = gathered(first, second, sampling.told_apart(first.dimension))
         sizes = (side.effective(draws.share) for side, draws in ((pair.first, first), (pair.second, second)))
         return LawPair(
             pair=pair.label,

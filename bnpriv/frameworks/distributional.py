@@ -14,12 +14,12 @@ from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.level import require_level, require_stated_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
-from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network
+from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network, unfixed_of
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
 from bnpriv.render import Document, HasCard
 from bnpriv.render.text import name_text
-from bnpriv.secrets.declared import Protect, secrets_of
+from bnpriv.secrets.declared import Protect, protected_names, secrets_of
 from bnpriv.secrets.pair import Pair
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.tables.readonly import ReadOnly
@@ -110,6 +110,7 @@ class DistributionalAttributePrivacy(HasCard):
     def __post_init__(self) -> None:
         require_network(self.network)
         require_schema(self.schema)
+        object.__setattr__(self, "network", unfixed_of(self.network, protected_names(self.protect)))
         require_level(self.network, "parameters", self.notion)
         require_stated_level(self.network, self.schema)
         checks.text("source", self.source, error=FrameworkError)

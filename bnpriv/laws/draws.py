@@ -15,6 +15,9 @@ from bnpriv.errors import LawError, ParameterError
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import FloatArray, check_atoms, numbers, refused
 
+MOST_SIDES = 2**40
+"""Cells along each axis of a grid in which draws are gathered."""
+
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -115,7 +118,7 @@ def gathered(first: Draws, second: Draws, most: int) -> Gathered:
         Of one dimension.
     most : int
         Where both have at most so many different draws they stay as they are; otherwise the range of all draws is cut
-        into at most so many cells, and the draws of one law in one cell are gathered at their mean.
+        into equal cells, of which at most so many hold draws of one law, and these are gathered at their mean.
 
     Returns
     -------
@@ -131,14 +134,42 @@ def gathered(first: Draws, second: Draws, most: int) -> Gathered:
     counted = [draws.counts() for draws in (first, second)]
     if max(len(points) for points, _ in counted) <= most:
         return Gathered(first=first.empirical(), second=second.empirical())
+    return _gathered(counted, most)
+
+
+def gathered_again(laws: Gathered, draws: int, most: int) -> Gathered:
+    """Return the empirical laws of so many draws, on the line, with at most so many atoms each.
+
+    Moves add up, and so do their mean squares, as draws stand at their mean.
+
+    Examples
+    --------
+    >>> from bnpriv.laws import Draws
+    >>> fine = gathered(Draws([0, 1, 8, 9], seed=0), Draws([0, 2, 8, 8], seed=1), 3)
+    >>> coarse = gathered_again(fine, 4, 1)
+    >>> len(fine.first.support), coarse.first.support, round(coarse.moved, 6), round(coarse.variance, 6)
+    (4, array([4.5]), 9.0, 16.25)
+    """
+    if max(len(law.points) for law in (laws.first, laws.second)) <= most:
+        return laws
+    # the masses are whole numbers of draws
+    counted = [(law.points, np.rint(law.probabilities * draws)) for law in (laws.first, laws.second)]
+    found = _gathered(counted, most)
+    return Gathered(
+        first=found.first,
+        second=found.second,
+        moved=up(laws.moved + found.moved),
+        variance=up(laws.variance + found.variance + laws.drift * found.moved),
+        drift=up(laws.drift + found.drift),
+    )
+
+
+def _gathered(counted: list[tuple[FloatArray, FloatArray]], most: int) -> Gathered:
+    """Gather points, given with how often each was drawn, on the finest grid that leaves no law more than `most`."""
     both = np.concatenate([points for points, _ in counted])
     low, width = both.min(axis=0), np.ptp(both, axis=0)
-    sides = most
-    while True:
-        means = [_means(points, counts, low, width, sides) for points, counts in counted]
-        if sides == 1 or max(len(found.masses) for found in means) <= most:
-            break
-        sides //= 2
+    sides = _finest(counted, low, width, most)
+    means = [_means(points, counts, low, width, sides) for points, counts in counted]
     most_met = max(len(points) for points, _ in counted)
     drift = 2 * UNIT_ROUNDOFF * (most_met + 8) * float(np.abs(both).sum(axis=1).max())
     far = max(found.far for found in means)
@@ -149,6 +180,29 @@ def gathered(first: Draws, second: Draws, most: int) -> Gathered:
         variance=up(max(found.variance for found in means) + 2 * drift * (far + drift)),
         drift=drift,
     )
+
+
+def _finest(counted: list[tuple[FloatArray, FloatArray]], low: FloatArray, width: FloatArray, most: int) -> int:
+    """Return how many cells along each axis leave at most so many that hold draws of one law, as empty ones are free.
+
+    It is the largest such power of two, or one of seven numbers between it and the next.
+    """
+
+    def fits(sides: int) -> bool:
+        return all(len(np.unique(_places(points, low, width, sides), axis=0)) <= most for points, _ in counted)
+
+    sides = 1
+    while sides < MOST_SIDES and fits(2 * sides):
+        sides *= 2
+    for step in (sides // 2, sides // 4, sides // 8):
+        if step and fits(sides + step):
+            sides += step
+    return sides
+
+
+def _places(points: FloatArray, low: FloatArray, width: FloatArray, sides: int) -> FloatArray:
+    """Return in which cell of a grid each point lies, so many cells along each axis."""
+    return np.minimum(np.floor((points - low) / np.where(width > 0, width, 1.0) * sides), sides - 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -164,8 +218,7 @@ class _Means:
 def _means(points: FloatArray, counts: FloatArray, low: FloatArray, width: FloatArray, sides: int) -> _Means:
     """Gather points in a grid of cells, so many along each axis."""
     above = points - low
-    places = np.minimum(np.floor(above / np.where(width > 0, width, 1.0) * sides), sides - 1)
-    _, inverse = np.unique(places, axis=0, return_inverse=True)
+    _, inverse = np.unique(_places(points, low, width, sides), axis=0, return_inverse=True)
     cell = inverse.ravel()
     met = np.bincount(cell, counts)
     means = np.stack([np.bincount(cell, counts * axis) / met for axis in above.T], axis=1)

@@ -38,7 +38,7 @@ from bnpriv.mechanisms.normal_laws import (
     normal_ratio,
 )
 from bnpriv.mechanisms.search import found_scale, least_scale
-from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.weighted import Weighted

@@ -28,7 +28,7 @@ from bnpriv.mechanisms.normal_laws import (
     nearly_normal_pairs,
     normal_ratio,
 )
-from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.networks import GaussianNetwork
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian

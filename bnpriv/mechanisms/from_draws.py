@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.divergences.gaussian_mixture import LARGEST_BEND
 from bnpriv.errors import Refusal
 from bnpriv.evidence import LawPair, Laws, SampledLaws, plain_laws
-from bnpriv.laws.draws import draws_needed, missed
+from bnpriv.laws import Atoms
+from bnpriv.laws.draws import Gathered, draws_needed, gathered_again, missed
 from bnpriv.networks import ParameterDraws, Sampling
 from bnpriv.networks.density import MOST_DRAWS
 from bnpriv.render import number_text
@@ -60,6 +62,17 @@ def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
     bend = LARGEST_BEND if noise == "gaussian" else 1.0
     blur = bend * pair.sampled.variance / (2 * scale**2) + pair.sampled.drift / scale
     return (1 + ratio) * blur * (1 + 16 * UNIT_ROUNDOFF)
+
+
+def coarser(pair: LawPair, most: int) -> LawPair:
+    """Return a pair of laws on the line with at most so many atoms each, if they were learned from draws."""
+    facts = pair.sampled
+    if facts is None or not isinstance(pair.first, Atoms) or not isinstance(pair.second, Atoms):
+        return pair
+    laws = Gathered(first=pair.first, second=pair.second, moved=facts.moved, variance=facts.variance, drift=facts.drift)
+    found = gathered_again(laws, facts.draws, most)
+    told = replace(facts, moved=found.moved, variance=found.variance, drift=found.drift)
+    return replace(pair, first=found.first, second=found.second, sampled=told)
 
 
 def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal | None:
@@ -137,16 +150,17 @@ def draws_notes(evidence: Laws) -> tuple[str, ...]:
     sampling = sampling_of(evidence)
     if sampling is None:
         return ()
+    apart = sampling.told_apart(evidence.dimension)
     how = (
         f"The laws of the answer were learned from {sampling.draws:,} independent draws under each secret "
-        f"(seed {sampling.seed}; at most {sampling.cells:,} values are told apart){_waited(evidence)}."
+        f"(seed {sampling.seed}; at most {apart:,} values are told apart){_waited(evidence)}."
     )
     drawn, effective = _posterior_of(evidence)
     if drawn is not None and drawn.reading == "belief":
         kind = "draws" if drawn.log_weights is None else "weighted draws"
         how = (
             f"The laws of the answer were learned from {sampling.draws:,} tables under each secret, drawn below the "
-            f"{drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {sampling.cells:,} values are told "
+            f"{drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {apart:,} values are told "
             f"apart); those in the rarest secret are worth {number_text(effective)} independent ones."
         )
     if sampling.confidence is None:

@@ -13,7 +13,7 @@ from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.quilt_search import MOST_SEARCH_CELLS, QuiltSearch
 from bnpriv.mechanisms.search import found_scale
-from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import separate_columns

@@ -11,22 +11,28 @@ from typing import ClassVar, Literal, cast, final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
-from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta, too_many_atoms
+from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
-from bnpriv.divergences.product import MOST_PRODUCT_CELLS, grid_size, product_laplace_epsilon
+from bnpriv.divergences.product import product_laplace_epsilon
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Constraint, LawPair, Laws, RecordPair, laws
+from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
 from bnpriv.frameworks import Framework
-from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, moved_by
 from bnpriv.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, distance_scale, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
-from bnpriv.mechanisms.tight_normal import are_normal, normal_decision, normal_refusal
+from bnpriv.mechanisms.tight_normal import are_normal, normal_decision
+from bnpriv.mechanisms.tight_refusals import (
+    atoms_of,
+    atoms_refusal,
+    coarse_enough,
+    noise_refusal,
+    on_line,
+    unsupported,
+)
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
@@ -89,7 +95,7 @@ class TightMechanism(Mechanism):
         refusal = refusal or draws_refusal(evidence, 0.0 if self.noise == "discrete_laplace" else delta, epsilon)
         if refusal is not None:
             return refusal
-        found = (_unsupported(constraint, evidence, self.noise) for constraint in evidence.constraints())
+        found = (unsupported(coarse_enough(c, self.noise), evidence, self.noise) for c in evidence.constraints())
         return next((refusal for refusal in found if refusal is not None), None)
 
     def _calibrated(
@@ -115,71 +121,6 @@ class TightMechanism(Mechanism):
         return _NOISE[self.noise](found_scale(scale, epsilon, budget), evidence.dimension), certificate, spent
 
 
-def noise_refusal(noise: str, framework: Framework, delta: float, *, large_delta: bool) -> Refusal | None:
-    """Return why a law of noise does not go with delta, or None if it does."""
-    if noise == "gaussian" and delta == 0:
-        return Refusal(
-            required="Gaussian noise needs delta above 0",
-            found="delta 0",
-            remedy="Pass a delta well below one over the number of records, or use Laplace noise.",
-        )
-    return None if large_delta or delta == 0 else large_delta_refusal(framework, delta)
-
-
-def _unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal | None:
-    """Return why neither rule serves a constraint, or None if one does."""
-    if are_normal(constraint.pairs):
-        return normal_refusal(cast("Sequence[LawPair]", constraint.pairs), noise)
-    if noise == "discrete_laplace" and (evidence.rounding > 0 or not _whole(constraint)):
-        return Refusal(
-            required="discrete Laplace noise needs an answer of whole numbers",
-            found="fractions",
-            remedy="Use Laplace noise, or ask for a count.",
-        )
-    if constraint.record is not None:
-        return None if noise == "gaussian" else _grid_refusal(constraint.record)
-    if isinstance(constraint.pairs, Refusal):
-        return constraint.pairs
-    if evidence.dimension > 1:
-        return Refusal(
-            required="several numbers at once are calibrated record by record",
-            found=f"{evidence.dimension} numbers",
-            remedy="Use WassersteinMechanism, or ask for one number.",
-        )
-    return _atoms_refusal(constraint.pairs) if noise == "gaussian" else None
-
-
-def _atoms_refusal(pairs: Sequence[LawPair]) -> Refusal | None:
-    """Return why the curve of laws on the line with Gaussian noise takes too long, or None if it does not."""
-    most = max(len(np.union1d(*(law.support for law in _atoms_of(pair)))) for pair in pairs)
-    if not too_many_atoms(most):
-        return None
-    return Refusal(
-        required="the curve with Gaussian noise is computed for laws with few atoms",
-        found=f"{most:,} atoms",
-        remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
-    )
-
-
-def _grid_refusal(record: RecordPair) -> Refusal | None:
-    """Return why the curve of one record takes too large a grid, or None if it does not."""
-    if record.first.dimension == 1 or grid_size(record.first, record.second) <= MOST_PRODUCT_CELLS:
-        return None
-    return Refusal(
-        required=f"the grid of one record's answer may have at most {MOST_PRODUCT_CELLS:,} points times atoms",
-        found=f"{grid_size(record.first, record.second):,} for {record.first.dimension} numbers",
-        remedy="Ask for fewer numbers at once, or use WassersteinMechanism.",
-    )
-
-
-def _whole(constraint: Constraint) -> bool:
-    """Return whether all atoms that decide a constraint are whole numbers."""
-    laws_of = [] if constraint.record is None else [constraint.record.first, constraint.record.second]
-    if not isinstance(constraint.pairs, Refusal):
-        laws_of += [law for pair in constraint.pairs for law in (pair.first, pair.second) if isinstance(law, Atoms)]
-    return all(bool(np.all(law.points == np.rint(law.points))) for law in laws_of)
-
-
 @dataclass(kw_only=True)
 class _TightSearch:
     """The least scale for each constraint: the better of the per-record rule and the exact laws."""
@@ -192,6 +133,7 @@ class _TightSearch:
 
     def decide(self, constraint: Constraint) -> LawDecision:
         """Return what one constraint needs."""
+        constraint = coarse_enough(constraint, self.noise)
         if are_normal(constraint.pairs):
             pairs = cast("Sequence[LawPair]", constraint.pairs)
             decision, spends = normal_decision(constraint, pairs, self.noise, self.epsilon, self.delta)
@@ -212,7 +154,7 @@ class _TightSearch:
     def _compared(self, constraint: Constraint) -> list[tuple[Sequence[LawPair], str]]:
         """Return the laws to be compared: of the answer, or with delta of what the records that change add."""
         found: list[tuple[Sequence[LawPair], str]] = []
-        if not isinstance(constraint.pairs, Refusal) and _on_line(constraint.pairs):
+        if not isinstance(constraint.pairs, Refusal) and on_line(constraint.pairs):
             found.append((constraint.pairs, "the laws of the answer"))
         if constraint.record is not None and self.delta > 0 and not any(self._fit(pairs) for pairs, _ in found):
             sums = sums_of_records(constraint.record, self.rounding)
@@ -221,7 +163,7 @@ class _TightSearch:
 
     def _fit(self, pairs: Sequence[LawPair]) -> bool:
         """Return whether the curves can be computed; otherwise their distances serve with Gaussian noise."""
-        return self.noise != "gaussian" or _atoms_refusal(pairs) is None
+        return self.noise != "gaussian" or atoms_refusal(pairs) is None
 
     def _by_bounds(self, constraint: Constraint, record: RecordPair) -> LawDecision:
         """Bound the curve with Gaussian noise for any number of records, and of numbers at once."""
@@ -304,7 +246,7 @@ class _TightSearch:
             return math.inf
         if self.noise != "gaussian":
             return least_scale(self._pure(pair, _line(pair)), self.epsilon, _span(pair))
-        f, g = _atoms_of(pair)
+        f, g = atoms_of(pair)
         far = w_infinity(f, g, 2).upper
         far = far if pair.sampled is None else up(far + pair.sampled.moved)
         return distance_scale(far, tolerance(f, g), pair.rounding, self.epsilon, self.delta)
@@ -356,7 +298,7 @@ class _TightSearch:
             try:
                 # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
                 moved = (1 + ratio) * _rounding_loss(pair.rounding, scale)
-                return gaussian_mixture_delta(*_atoms_of(pair), scale, self.epsilon) + moved + lost
+                return gaussian_mixture_delta(*atoms_of(pair), scale, self.epsilon) + moved + lost
             except SizeError:
                 return math.inf
 
@@ -394,22 +336,12 @@ def record_loss(record: RecordPair) -> Callable[[float], float]:
     return loss
 
 
-def _on_line(pairs: Sequence[LawPair]) -> bool:
-    return all(isinstance(law, Atoms) and law.dimension == 1 for pair in pairs for law in (pair.first, pair.second))
-
-
-def _atoms_of(pair: LawPair) -> tuple[Atoms, Atoms]:
-    assert isinstance(pair.first, Atoms)
-    assert isinstance(pair.second, Atoms)
-    return pair.first, pair.second
-
-
 def _line(pair: LawPair) -> LaplacePair:
-    return LaplacePair.of(*_atoms_of(pair))
+    return LaplacePair.of(*atoms_of(pair))
 
 
 def _span(pair: LawPair) -> float:
-    return max(1e-9, float(np.ptp(np.concatenate([law.points for law in _atoms_of(pair)]))))
+    return max(1e-9, float(np.ptp(np.concatenate([law.points for law in atoms_of(pair)]))))
 
 
 def _width(record: RecordPair) -> float:

@@ -22,8 +22,8 @@ from bnpriv.mechanisms.k_fold import COUPLED_RULE, SUMS_RULE, Coupled, gaussian_
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import found_scale
-from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.mechanisms.tight_normal import OTHER_COVARIANCES, are_normal, one_covariance
+from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity

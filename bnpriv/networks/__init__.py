@@ -6,7 +6,7 @@ from bnpriv.networks.density import DensityNetwork, Parameter, Sampling
 from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.draw_cache import DrawCache
 from bnpriv.networks.exact import from_weights, require_discrete
-from bnpriv.networks.forward import forward_of
+from bnpriv.networks.forward import forward_of, unfixed_of
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.learning.groups import parameters_by_group
@@ -39,4 +39,5 @@ __all__ = [
     "model_class",
     "parameters_by_group",
     "require_discrete",
+    "unfixed_of",
 ]

@@ -26,6 +26,9 @@ MOST_DENSITY_CELLS = 100_000
 LEAST_DIFFERENT = 0.99
 """Share of independent draws of continuous parameters that differ from each other: rounding makes some alike."""
 
+USUAL_CELLS = 2_000
+"""Cells in which draws of one law are gathered: the noise is then within a few percent of that for the draws."""
+
 
 Given = float | FloatArray
 """The value that a parameter is set to: one for all draws, or one for each."""
@@ -123,13 +126,18 @@ class Sampling:
         None for an estimate; a number such as 0.95 for bounds that hold with it, which take many draws. It is for one
         epsilon and delta; to choose among k by their noise ask for 1 - 0.05 / k.
     cells : int
-        Where an answer has more different values than that, nearby draws are gathered in at most so many cells.
+        Where an answer has more different values than that, nearby draws are gathered in so many cells at most; in a
+        tenth of them where it has several numbers, as distances between these take long.
     """
 
     draws: int = 10_000
     seed: int = 0
     confidence: float | None = None
-    cells: int = 200
+    cells: int = USUAL_CELLS
+
+    def told_apart(self, dimension: int) -> int:
+        """Return how many values of an answer with so many numbers are told apart."""
+        return self.cells if dimension == 1 else max(2, self.cells // 10)
 
 
 @final
@@ -330,7 +338,7 @@ class DensityNetwork(NetworkMethods):
         return None
 
     def with_sampling(
-        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 200
+        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = USUAL_CELLS
     ) -> DensityNetwork:
         """Return the same network with another way to learn the law of an answer from draws.
 
@@ -359,19 +367,22 @@ class DensityNetwork(NetworkMethods):
 
 
 def resampled(
-    forward: DensityNetwork | None, draws: int, seed: int, confidence: float | None, cells: int
-) -> DensityNetwork:
-    """Return what draws tables from a network, with another way to learn laws from draws.
+    networks: Iterable[DensityNetwork | None], draws: int, seed: int, confidence: float | None, cells: int
+) -> tuple[DensityNetwork | None, ...]:
+    """Return what draws tables from a network, each with another way to learn laws from draws.
 
     Raises
     ------
     NetworkError
         If there is no way to draw from it, or a number is out of range.
     """
-    if forward is None:
+    known = tuple(networks)
+    if all(each is None for each in known):
         raise NetworkError(
             "drawing needs the laws of columns",
             found="a network of parameters alone",
             remedy="Read a model with columns by from_pymc.",
         )
-    return forward.with_sampling(draws=draws, seed=seed, confidence=confidence, cells=cells)
+    return tuple(
+        each and each.with_sampling(draws=draws, seed=seed, confidence=confidence, cells=cells) for each in known
+    )

@@ -16,7 +16,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks.base import Level, columns_identity, level_of
 from bnpriv.networks.declared import FEW_DECIMALS, DeclaredTables, declared_tables
-from bnpriv.networks.density import DensityNetwork, Sampling, resampled
+from bnpriv.networks.density import USUAL_CELLS, DensityNetwork, Sampling, resampled
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.finite import FiniteMethods
 from bnpriv.networks.graph import Graph, Parents
@@ -54,6 +54,8 @@ class DiscreteNetwork(FiniteMethods):
         How the model was read from another library, and what drives the columns that are no attribute.
     forward : DensityNetwork, optional
         The same model by forward draws of whole tables, where columns are driven by the attributes.
+    unfixed : DensityNetwork, optional
+        The same model with parameters that are fixed to draws here, for secrets about them.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class DiscreteNetwork(FiniteMethods):
     posterior_draws: Posterior | None = None
     reading: Reading = NOTHING_READ
     forward: DensityNetwork | None = field(default=None, repr=False)
+    unfixed: DensityNetwork | None = field(default=None, repr=False)
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -280,7 +283,7 @@ class DiscreteNetwork(FiniteMethods):
         return b"".join(parts)
 
     def with_sampling(
-        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 200
+        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = USUAL_CELLS
     ) -> DiscreteNetwork:
         """Return the same network with another way to learn the law of an answer from draws of whole tables.
 
@@ -294,7 +297,8 @@ class DiscreteNetwork(FiniteMethods):
         NetworkError
             If there is no way to draw from it, or a number is out of range.
         """
-        return replace(self, forward=resampled(self.forward, draws, seed, confidence, cells))
+        forward, unfixed = resampled((self.forward, self.unfixed), draws, seed, confidence, cells)
+        return replace(self, forward=forward, unfixed=unfixed)
 
     def __repr__(self) -> str:
         return (

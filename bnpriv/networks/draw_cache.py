@@ -88,12 +88,8 @@ class DrawCache:
                 found="an exact one without columns",
                 remedy="Read the columns too, with columns= or as observed variables.",
             )
-        return cast(
-            ForwardNetwork,
-            network.read_as(
-                network.reading, network.posterior_draws, self.attached(network.forward), network.normal_columns
-            ),
-        )
+        forward, unfixed = self.attached(network.forward), network.unfixed and self.attached(network.unfixed)
+        return cast(ForwardNetwork, network.read_as(network.reading, forward=forward, unfixed=unfixed))
 
     def save(self, path: str | Path) -> None:
         """Write all draws to a file of NumPy's, npz.

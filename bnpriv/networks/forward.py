@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import singledispatch
 
+from bnpriv.networks.base import Network
 from bnpriv.networks.density import DensityNetwork
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.gaussian import GaussianNetwork
@@ -31,3 +33,35 @@ def _(network: DensityNetwork) -> DensityNetwork | None:
 @forward_of.register(GaussianNetwork)
 def _(network: DiscreteNetwork | GaussianNetwork) -> DensityNetwork | None:
     return network.forward
+
+
+def unfixed_of(network: Network, protected: Collection[object]) -> Network:
+    """Return the network in which none of some parameters is fixed to draws of a posterior, if there is one.
+
+    Parameters
+    ----------
+    network : network
+        Where all that has draws may be fixed, so that what stays has exact laws, or is a network of records.
+    protected : collection of str
+        Those that must keep their laws.
+
+    Returns
+    -------
+    network
+        The same where nothing of the kind is fixed.
+    """
+    unfixed = _unfixed(network)
+    if unfixed is None or (network.level == "parameters" and frozenset(network.attributes).issuperset(protected)):
+        return network
+    return unfixed if frozenset(unfixed.attributes).issuperset(protected) else network
+
+
+@singledispatch
+def _unfixed(network: object) -> DensityNetwork | None:
+    return None
+
+
+@_unfixed.register(DiscreteNetwork)
+@_unfixed.register(GaussianNetwork)
+def _(network: DiscreteNetwork | GaussianNetwork) -> DensityNetwork | None:
+    return network.unfixed

@@ -14,7 +14,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listed, listing, subset, text, type_text
 from bnpriv.errors import NetworkError
 from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity, level_of
-from bnpriv.networks.density import DensityNetwork, resampled
+from bnpriv.networks.density import USUAL_CELLS, DensityNetwork, resampled
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.normal_columns import NormalColumn
 from bnpriv.networks.posterior import Posterior
@@ -82,6 +82,8 @@ class GaussianNetwork(NetworkMethods):
     """How the model was read from another library, and what drives the columns that are no attribute."""
     forward: DensityNetwork | None = field(default=None, init=False, repr=False)
     """The same model by forward draws, from which laws of answers are learned; None if there are none."""
+    unfixed: DensityNetwork | None = field(default=None, init=False, repr=False)
+    """The same model with parameters that are fixed to draws here, for secrets about them; None if none is."""
     normal_columns: Mapping[str, NormalColumn] | None = field(default=None, init=False, repr=False)
     """Columns below the attributes whose records are normal about affine functions of these; None if none are known."""
 
@@ -201,34 +203,23 @@ class GaussianNetwork(NetworkMethods):
         for what, value in facts.items():
             object.__setattr__(self, what, value)
 
-    def read_as(
-        self,
-        reading: Reading,
-        posterior_draws: Posterior | None = None,
-        forward: DensityNetwork | None = None,
-        normal_columns: Mapping[str, NormalColumn] | None = None,
-    ) -> GaussianNetwork:
+    def read_as(self, reading: Reading, **known: object) -> GaussianNetwork:
         """Return the same network with what is known of where it comes from.
 
         Parameters
         ----------
         reading : Reading
             What its nodes mean.
-        posterior_draws : Posterior, optional
-            Where its models were drawn from.
-        forward : DensityNetwork, optional
-            The same model as one to draw from.
-        normal_columns : mapping from str to NormalColumn, optional
-            Columns below its attributes.
+        **known
+            Some of `posterior_draws`, `forward`, `unfixed` and `normal_columns`; the others stay.
         """
         network = copy(self)
-        facts = {"reading": reading, "posterior_draws": posterior_draws, "forward": forward}
-        for what, value in {**facts, "normal_columns": normal_columns}.items():
+        for what, value in {"reading": reading, **known}.items():
             object.__setattr__(network, what, value)
         return network
 
     def with_sampling(
-        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 200
+        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = USUAL_CELLS
     ) -> GaussianNetwork:
         """Return the same network with another way to learn the law of an answer from draws.
 
@@ -242,8 +233,8 @@ class GaussianNetwork(NetworkMethods):
         NetworkError
             If there is no way to draw from it, or a number is out of range.
         """
-        forward = resampled(self.forward, draws, seed, confidence, cells)
-        return self.read_as(self.reading, self.posterior_draws, forward, self.normal_columns)
+        forward, unfixed = resampled((self.forward, self.unfixed), draws, seed, confidence, cells)
+        return self.read_as(self.reading, forward=forward, unfixed=unfixed)
 
     @property
     def models(self) -> int:

@@ -14,8 +14,9 @@ from bnpriv.networks.base import Network
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.neighbours import neighbours_text
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.states import SecretPairs, all_pairs, state_pairs
+from bnpriv.secrets.states import SecretPairs, all_pairs, pairs, state_pairs
 from bnpriv.secrets.values import IntervalPairs, ValuesApart, interval_pairs, value_pairs
+from bnpriv.tables.schema import State
 
 SUGGESTED_FROM = 2000
 """Draws of a parameter from which intervals are suggested."""
@@ -45,7 +46,26 @@ def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...
         If what was declared does not fit the attribute.
     """
     states = network.states.get(attribute)
-    return value_pairs(attribute, given) if states is None else state_pairs(attribute, states, given)
+    if states is None:
+        return value_pairs(attribute, given)
+    return state_pairs(attribute, states, _by_states(attribute, states, given))
+
+
+def _by_states(attribute: str, states: tuple[State, ...], given: object) -> object:
+    """Return pairs of intervals as pairs of the states in them, where states are numbers; all else as it is."""
+    if not isinstance(given, IntervalPairs) or any(isinstance(state, str) for state in states):
+        return given
+    sides = [
+        tuple(frozenset(s for s in states if side.low <= float(s) <= side.high) for side in (pair.first, pair.second))
+        for pair in given.chosen
+    ]
+    if any(not states_inside for pair in sides for states_inside in pair):
+        raise SecretError(
+            f"an interval must hold a state of {attribute!r}",
+            found="one without a state",
+            remedy=f"Its states are {listing(states)}.",
+        )
+    return pairs(*cast("list[tuple[frozenset[State], frozenset[State]]]", sides))
 
 
 @pairs_of.register
@@ -107,6 +127,17 @@ def _(network: DensityNetwork, attribute: str) -> tuple[Pair, ...]:
     return interval_pairs(parameter, None) if len(parameter.states or ()) > 1 else ()
 
 
+def protected_names(protect: object) -> frozenset[object]:
+    """Return what is protected, by name.
+
+    Raises
+    ------
+    SecretError
+        If nothing is.
+    """
+    return frozenset(_wanted(protect))
+
+
 def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]:
     """Return the protected attributes with their pairs of secrets.
 
@@ -125,6 +156,7 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     found: dict[str, tuple[Pair, ...]] = {}
     for name, given in wanted.items():
         _refuse_function(network, name)
+        _refuse_fixed(network, name)
         member("a protected attribute", name, network.attributes, error=SecretError)
         found[name] = pairs_of(network, name, given)
         if not found[name]:
@@ -145,6 +177,18 @@ def _refuse_function(network: Network, name: object) -> None:
             found=f"the Deterministic {name!r}, in a model without draws of it that is read as one",
             remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), with draws of '
             f"{name!r}, or protect a parameter: {listing(network.attributes, 6)}.",
+        )
+
+
+def _refuse_fixed(network: Network, name: object) -> None:
+    """Refuse a parameter that the user had fixed to draws of a posterior."""
+    fixed = {node.name.partition("[")[0] for node in network.reading.nodes if node.role == "fixed"}
+    if isinstance(name, str) and name not in network.attributes and name.partition("[")[0] in fixed:
+        raise SecretError(
+            "what is protected must not be fixed to draws of a posterior",
+            found=f"{name!r}, which is in this network",
+            remedy="Read the model by from_pymc(model, posterior=idata) without fix=, or without it among the names, "
+            "and protect it in DistributionalAttributePrivacy.",
         )
 
 

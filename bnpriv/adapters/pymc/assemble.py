@@ -14,16 +14,19 @@ from bnpriv.adapters.pymc.gaussian import gaussian_network, is_linear
 from bnpriv.adapters.pymc.identity import identity_of
 from bnpriv.adapters.pymc.normal_columns import normal_columns
 from bnpriv.adapters.pymc.posterior import (
+    check_thin,
     drawn_variables,
-    draws_of,
     parameter_draws,
     posterior_of,
+    variables_of,
     weights_of,
 )
 from bnpriv.adapters.pymc.records import alike_records, record_network
-from bnpriv.adapters.pymc.roles import Columns, Roles, roles_of
+from bnpriv.adapters.pymc.roles import Columns, Roles, declared_columns, roles_of
 from bnpriv.adapters.pymc.structure import Structure, Variable, structure_of, unsupported
+from bnpriv.adapters.pymc.summed_out import refuse_lost, with_summed_out
 from bnpriv.adapters.pymc.work import models_that_fit
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member
 from bnpriv.errors import NetworkError
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork
@@ -58,6 +61,7 @@ class AskedDraws:
 def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
     """Return the network; see `bnpriv.from_pymc`."""
     member("reading", asked.reading, READINGS, error=NetworkError)
+    given, model = model, with_summed_out(model)
     structure = structure_of(model)
     check_orders(structure.variables)
     if asked.posterior is None and (asked.reading == "belief" or asked.independent):
@@ -73,23 +77,18 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if asked.reading == "belief":
         if asked.fix is not None:
             raise NetworkError("a belief fixes nothing", found="fix=", remedy="Leave it out.")
+        refuse_lost(given, model, variables_of(asked.posterior))
         return _with_draws(model, structure, columns, asked)
-    roles = roles_of(structure, columns, draws_of(structure, asked.posterior, asked.thin, asked.fix))
+    roles = roles_of(structure, columns, _fixed(structure, columns, asked))
     if not roles.parameters:
         return _of_records(model, roles, columns, asked)
     driven = _driven(roles)
     states = {variable.name: finite_states(variable) for variable in roles.parameters}
     finite = {name: found for name, found in states.items() if found is not None}
-    if len(finite) == len(states):
-        network = discrete_network(roles, finite)
-        reading = _reading(
-            roles, driven, "exact", "all parameters have finitely many values", record_laws(roles, driven, finite)
-        )
-        # without columns that its variables drive, a variable may be a parameter or a column of one record
-        reading = replace(reading, level_assumed=not driven)
-        forward = density_network(roles, reading) if roles.columns and not roles.fixed else None
-        drawn = posterior_of(roles, asked.posterior)
-        return replace(network, posterior_draws=drawn, reading=reading, forward=forward)
+    # laws of columns below discrete parameters and draws have no tables: such columns are drawn
+    drawn_below = bool(roles.columns and roles.fixed) and asked.fix is None
+    if len(finite) == len(states) and not drawn_below:
+        return _discrete(model, roles, driven, finite, columns, asked)
     if all(is_linear(roles, variable) for variable in roles.parameters):
         return _linear(model, roles, driven, columns, asked)
     if roles.fixed:
@@ -97,10 +96,54 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     return density_network(roles, _reading(roles, driven, None, ""))
 
 
+def _fixed(structure: Structure, columns: Columns, asked: AskedDraws) -> dict[str, FloatArray]:
+    """Return the draws of what is fixed before it is known what is protected: of all that has draws.
+
+    In a network of parameters without columns those with finitely many values stay, with their laws.
+    """
+    check_thin(asked.thin)
+    if asked.posterior is None:
+        if asked.thin != 1 or asked.fix is not None:
+            raise NetworkError("thin and fix go with posterior=", found="one alone", remedy="Leave it out.")
+        return {}
+    finite = bool(declared_columns(structure, columns))
+    return drawn_variables(structure, asked.posterior, asked.thin, asked.fix, finite=finite)
+
+
+def _unfixed(model: Any, structure: Structure, columns: Columns, asked: AskedDraws) -> DensityNetwork | None:
+    """Return the model in which what is protected keeps its law, whatever it is; None without draws, or with `fix`."""
+    if asked.posterior is None or asked.fix is not None:
+        return None
+    return _with_draws(model, structure, columns, asked)
+
+
 def _driven(roles: Roles, functions: frozenset[str] = frozenset()) -> dict[str, tuple[str, ...]]:
     driven = {column: roles.drivers(column) for column in roles.columns}
     _check_names(roles, driven, functions)
     return driven
+
+
+def _discrete(
+    model: Any,
+    roles: Roles,
+    driven: dict[str, tuple[str, ...]],
+    finite: Mapping[str, tuple[float, ...]],
+    columns: Columns,
+    asked: AskedDraws,
+) -> DiscreteNetwork:
+    """Return the exact network of parameters with finitely many values."""
+    network, laws = discrete_network(roles, finite), record_laws(roles, driven, finite)
+    reading = _reading(roles, driven, "exact", "all parameters have finitely many values", laws)
+    # without columns that its variables drive, a variable may be a parameter or a column of one record
+    reading = replace(reading, level_assumed=not driven)
+    return replace(
+        network,
+        models=roles.models if roles.columns else network.models,
+        posterior_draws=posterior_of(roles, asked.posterior),
+        reading=reading,
+        forward=_forward(model, roles, columns, asked, reading) if roles.columns else None,
+        unfixed=_unfixed(model, roles.structure, columns, asked),
+    )
 
 
 def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | DensityNetwork:
@@ -114,7 +157,8 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
         if asked.fix is not None:
             raise
         return _with_draws(model, roles.structure, columns, asked)
-    return replace(network, posterior_draws=posterior_of(roles, asked.posterior), reading=reading)
+    drawn, unfixed = posterior_of(roles, asked.posterior), _unfixed(model, roles.structure, columns, asked)
+    return replace(network, posterior_draws=drawn, reading=reading, unfixed=unfixed)
 
 
 def _of_columns(roles: Roles) -> DiscreteNetwork | DensityNetwork:
@@ -157,17 +201,23 @@ def _linear(
     fit = models_that_fit(roles).models
     if roles.columns and not every and asked.thin == 1 and roles.models > fit:
         thinned = replace(asked, thin=-(-roles.models // fit))
-        fewer = roles_of(roles.structure, columns, draws_of(roles.structure, asked.posterior, thinned.thin, asked.fix))
+        fewer = roles_of(roles.structure, columns, _fixed(roles.structure, columns, thinned))
         network = _linear(model, fewer, driven, columns, thinned)
         drawn = replace(network.posterior_draws, of=roles.models) if network.posterior_draws is not None else None
-        return network.read_as(network.reading, drawn, network.forward, network.normal_columns)
+        return network.read_as(network.reading, posterior_draws=drawn)
     reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
     forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
-    return gaussian_network(roles).read_as(reading, posterior_of(roles, asked.posterior), forward, normal)
+    return gaussian_network(roles).read_as(
+        reading,
+        posterior_draws=posterior_of(roles, asked.posterior),
+        forward=forward,
+        unfixed=_unfixed(model, roles.structure, columns, asked),
+        normal_columns=normal,
+    )
 
 
 def _forward(model: Any, roles: Roles, columns: Columns, asked: AskedDraws, reading: Reading) -> DensityNetwork:
-    """Return forward draws of a linear-Gaussian model, given every draw of a posterior where there are some."""
+    """Return forward draws of an exact model, given every draw of a posterior where there are some."""
     if not roles.fixed:
         return density_network(roles, reading)
     return _with_draws(model, roles.structure, columns, replace(asked, fix=sorted(roles.fixed)), every=True)

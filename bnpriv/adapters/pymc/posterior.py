@@ -28,32 +28,6 @@ MOST_ENTRIES = 100
 POSTERIOR_REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
 
 
-def draws_of(structure: Structure, posterior: Any, thin: int, fix: Iterable[str] | None) -> dict[str, FloatArray]:
-    """Return the draws of every continuous variable that has some, of shape (draws, *shape).
-
-    Variables with finitely many values stay parameters: a model of Theta says how probable their values are.
-
-    Raises
-    ------
-    NetworkError
-        If there are none, they do not fit the model, or `thin` is below 1.
-    """
-    check_thin(thin)
-    if posterior is None:
-        if thin != 1 or fix is not None:
-            raise NetworkError("thin and fix go with posterior=", found="one alone", remedy="Leave it out.")
-        return {}
-    group: dict[str, Any] = _group(posterior)
-    names = [str(name) for name in group]
-    variables = [v for v in structure.variables.values() if v.name in names and not v.observed]
-    known = [variable.name for variable in variables if finite_states(variable) is None]
-    if fix is not None:
-        known = sorted(subset("fix", fix, known, error=NetworkError), key=known.index)
-    if not known:
-        raise _without_draws(structure, names)
-    return {name: _draws(group[name], name, structure.variables[name].shape, thin, structure) for name in known}
-
-
 def check_thin(thin: object) -> None:
     """Refuse a step of draws that is no whole number from 1 on."""
     if isinstance(thin, bool) or not isinstance(thin, int) or thin < 1:
@@ -62,28 +36,40 @@ def check_thin(thin: object) -> None:
 
 def _without_draws(structure: Structure, names: list[str]) -> NetworkError:
     return NetworkError(
-        "a posterior needs draws of a continuous variable of the model",
+        "a posterior needs draws of a parameter of the model",
         found=f"draws of {listing(names)}" if names else "no draws",
         remedy=f"{POSTERIOR_REMEDY} The model has {listing(structure.variables)}.",
     )
 
 
 def drawn_variables(
-    structure: Structure, posterior: Any, thin: int, fix: Iterable[str] | None
+    structure: Structure, posterior: Any, thin: int, fix: Iterable[str] | None, *, finite: bool = True
 ) -> dict[str, FloatArray]:
-    """Return the draws of every variable that has some, whether continuous or not, of shape (draws, *shape).
+    """Return the draws of every variable that has some, of shape (draws, *shape).
+
+    Parameters
+    ----------
+    structure : Structure
+    posterior : InferenceData, DataTree or Dataset
+    thin : int
+    fix : iterable of str, optional
+        The variables that are asked for; all by default.
+    finite : bool
+        Whether variables with finitely many values count by default.
 
     Raises
     ------
     NetworkError
-        As `draws_of`.
+        If there are none, they do not fit the model, or `thin` is below 1.
     """
     check_thin(thin)
-    group: dict[str, Any] = _group(posterior)
+    group: dict[str, Any] = variables_of(posterior)
     known = [v for v in structure.variables.values() if v.name in group and not v.observed]
     if fix is not None:
         chosen = subset("fix", fix, [v.name for v in known], error=NetworkError)
         known = [v for v in known if v.name in chosen]
+    elif not finite:
+        known = [v for v in known if finite_states(v) is None]
     if not known:
         raise _without_draws(structure, list(group))
     found = {v.name: _draws(group[v.name], v.name, v.shape, thin, structure) for v in known}
@@ -124,7 +110,7 @@ def parameter_draws(
     every : bool
         Whether all draws are models, however many there are.
     """
-    group: dict[str, Any] = _group(posterior)
+    group: dict[str, Any] = variables_of(posterior)
     variables = [roles.structure.variables[name] for name in known]
     found: dict[str, FloatArray] = {}
     for variable in variables:
@@ -189,7 +175,7 @@ def _function(model: Any, name: str, group: dict[str, Any], thin: int, structure
     return _entries(_draws(group[name], name, shape, thin, structure), entry_names(model, name, shape))
 
 
-def _group(posterior: Any) -> dict[str, Any]:
+def variables_of(posterior: Any) -> dict[str, Any]:
     """Return the part with posterior draws: a mapping from names to arrays with the dimensions chain and draw."""
     try:
         inner = getattr(posterior, "posterior", None)
@@ -268,7 +254,7 @@ def weights_of(structure: Structure, posterior: Any, name: str, thin: int) -> Fl
     NetworkError
         If there is none of that name, or it is not one finite number for each draw.
     """
-    group: dict[str, Any] = _group(posterior)
+    group: dict[str, Any] = variables_of(posterior)
     member("log_weights", name, group, error=NetworkError)
     return _draws(group[name], name, (), thin, structure)
 
@@ -278,7 +264,7 @@ def _table(roles: Roles, observed: Any) -> TableFingerprint | None:
 
     Of tables with other numbers of records, such as groups and their members, it is the one with the model's columns.
     """
-    group: dict[str, Any] = {} if observed is None else _group(observed)
+    group: dict[str, Any] = {} if observed is None else variables_of(observed)
     held = {name: np.asarray(array.values) for name, array in group.items()}
     variables = roles.structure.variables
     columns = {

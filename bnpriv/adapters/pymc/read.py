@@ -24,9 +24,10 @@ def from_pymc(
     Parameters
     ----------
     model : pymc.Model
-        Read only. Its random variables are the parameters, named as in the model; vectors are split by their dims and
-        coordinates, as in ``theta[Choate]``. Deterministics and Data are passed through. The coord ``income_states``
-        names the states of a variable ``income`` with finitely many values, which are whole numbers without it.
+        Read only; what pymc_extras summed out of it is read with its law. Its random variables are the parameters,
+        named as in the model; vectors are split by their dims and coordinates, as in ``theta[Choate]``. Deterministics
+        and Data are passed through. The coord ``income_states`` names the states of a variable ``income`` with
+        finitely many values, which are whole numbers without it.
     columns : mapping from str to str, or iterable of str, optional
         For columns of the table the random variable that holds their records, or one entry of it; or the parameter
         that governs the column, if others depend on it. By default the observed variables at the end of the graph.
@@ -38,13 +39,15 @@ def from_pymc(
     thin : int
         Take every so many draws of each chain.
     fix : iterable of str, optional
-        With "models" the variables to fix to their draws, as ``["mu", "tau"]``; by default all continuous ones that
-        have draws, but for a protected one and those between it and the queried columns.
+        With "models" the variables to fix to their draws, as ``["mu", "tau"]``; by default all that have draws, but
+        for a protected one and those between it and the queried columns.
     reading : {"belief", "models"}
         "belief": the posterior is the observer's law, and any parameter or Deterministic that has draws can be
         protected, entries of vectors too. "models": every draw of the other parameters is a model of Theta; the noise
-        is enough under each. Where what has no draws is discrete or linear-Gaussian the models are exact. If no
-        parameter stays and the records of the observed variables are alike, these make a network of level "records".
+        is enough under each. Where what has no draws is linear-Gaussian, or what `fix` leaves is discrete, the models
+        are exact; where the model has no columns, discrete variables stay. If no parameter stays and the records of
+        the observed variables are alike, these make a network of level "records". A framework that protects a fixed
+        parameter takes the model in which it has its law.
         Otherwise at most 25 draws are models, evenly spaced, and fewer where tables are large, unless `thin` is given.
     independent : bool
         Declares that the draws are independent draws of the posterior itself, as those of a conjugate one are. Those of

@@ -109,7 +109,7 @@ def roles_of(
         If a column is no random variable, observed data lie among the parameters, or a variable above a fixed one is
         not fixed.
     """
-    declared = _declared(structure, columns)
+    declared = declared_columns(structure, columns)
     held = [each for elements in declared.values() for each in elements if structure.is_column(each[0])]
     own = {name for name, _ in held}
     if twice := sorted({structure.element(each) for each, count in Counter(held).items() if count > 1}):
@@ -139,7 +139,14 @@ def roles_of(
     return roles
 
 
-def _declared(structure: Structure, columns: Columns) -> dict[str, tuple[Element, ...]]:
+def declared_columns(structure: Structure, columns: Columns) -> dict[str, tuple[Element, ...]]:
+    """Return for every column the elements of a variable that are its values, or the parameter that governs it.
+
+    Raises
+    ------
+    NetworkError
+        If a column is no random variable, or two have one name.
+    """
     if columns is None:
         observed = [v for v in structure.variables.values() if v.observed and structure.is_column(v.name)]
         return {name: found for variable in observed for name, found in _of_variable(structure, variable).items()}

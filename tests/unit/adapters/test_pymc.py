@@ -230,12 +230,17 @@ def test_records_of_a_column_follow_its_own_parameters_exactly() -> None:
     assert calibration.guarantee.kind == "exact"
 
 
-def test_a_law_that_does_not_suit_the_declared_column_is_left_out() -> None:
-    framework = framework_of(two_parameters(), {"ill": bp.Real(0, 1), "smokes": bp.Integer(0, 1)}, 50, "income")
+def test_a_column_whose_law_does_not_suit_its_declaration_is_drawn_from_the_model() -> None:
+    declared = {"ill": bp.Real(0, 1), "smokes": bp.Integer(0, 1)}
+    framework = framework_of(two_parameters(), declared, 50, "income")
+    assert "ill" not in framework.column_laws
     assert bp.MarkovQuiltMechanism().supports(framework, bp.mean("ill"), epsilon=1.0) is None
-    refusal = bp.TightMechanism().supports(framework, bp.mean("ill"), epsilon=1.0)
-    assert refusal is not None
-    assert "none for ill" in str(refusal)
+    drawn = bp.TightMechanism().calibrate(framework, bp.mean("ill"), epsilon=1.0)
+    exact = bp.TightMechanism().calibrate(
+        framework_of(two_parameters(), BITS, 50, "income"), bp.mean("ill"), epsilon=1.0
+    )
+    assert (drawn.guarantee.kind, exact.guarantee.kind) == ("estimate", "exact")
+    assert drawn.scale == pytest.approx(exact.scale, rel=0.2)
 
 
 def test_made_up_tables_and_rehearsals_follow_the_model() -> None:
@@ -670,7 +675,7 @@ def test_draws_that_do_not_fit_are_refused() -> None:
     refused(posterior_model(), "thin and fix go with posterior", thin=2)
     refused(
         posterior_model(),
-        "draws of a continuous variable",
+        "draws of a parameter",
         posterior=xarray.Dataset({"z": (("chain", "draw"), [[1.0]])}),
     )
     refused(posterior_model(), "dimensions chain and draw", posterior={"p": np.zeros(3)})

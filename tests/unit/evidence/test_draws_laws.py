@@ -182,6 +182,37 @@ def test_gathered_draws_need_a_little_more_noise() -> None:
     assert scales[3] * 0.99 < scales[5] < 1.1 * scales[3]
 
 
+class Tails:
+    """One record, with tails of a Cauchy law about t."""
+
+    def __call__(
+        self, names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, float], records: int
+    ) -> dict[str, np.ndarray]:
+        return {"y": given["t"] + np.random.default_rng(seed).standard_cauchy((draws, records))}
+
+
+def test_heavy_tails_cost_little_noise_by_default() -> None:
+    """Most draws are within 10 of the middle, and some a thousand away."""
+    network = DensityNetwork(
+        parameters={"t": Parameter(name="t", lower=-1, upper=1)},
+        model_hash="tails",
+        simulator=Tails(),
+        reading=Reading(columns={"y": ("t",)}),
+    )
+    schema = bp.Schema(records=1, columns={"y": bp.Real(-10_000, 10_000)})
+
+    def scale(known: DensityNetwork, noise: str = "laplace") -> float:
+        secrets = {"t": bp.intervals((-0.75, 0.75))}
+        framework = bp.DistributionalAttributePrivacy(known, schema, secrets, source="invented")
+        mechanism = bp.TightMechanism(noise=noise, large_delta=True)
+        return mechanism.calibrate(framework, bp.total("y"), epsilon=1.0, delta=0.03).scale
+
+    everything = scale(network.with_sampling(cells=20_000))
+    assert everything <= scale(network) < 1.15 * everything
+    # more cells are no reason to refuse Gaussian noise
+    assert scale(network.with_sampling(cells=20_000), "gaussian") == pytest.approx(scale(network, "gaussian"), rel=0.05)
+
+
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_several_numbers_at_once(noise: str) -> None:
     framework, _ = coins(records=12, draws=500, cells=60)

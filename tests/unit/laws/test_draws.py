@@ -14,7 +14,7 @@ from bnpriv.bound import up
 from bnpriv.divergences.gaussian_mixture import LARGEST_BEND
 from bnpriv.evidence import DrawFacts, LawPair
 from bnpriv.laws import Draws
-from bnpriv.laws.draws import draws_needed, gathered, missed
+from bnpriv.laws.draws import draws_needed, gathered, gathered_again, missed
 from bnpriv.mechanisms.from_draws import missed_by
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import normal_form
@@ -72,6 +72,34 @@ def test_gathered_draws_keep_their_mean_and_stay_near(dimension: int, most: int)
         if dimension == 1:
             assert bp.transport.w_infinity(one.empirical(), law).upper <= found.moved / 2 * (1 + 1e-9)
     assert most < 30 or found.moved < 0.5 * 9 * dimension
+
+
+def test_a_few_draws_far_out_leave_the_cells_of_the_others_narrow() -> None:
+    random = np.random.default_rng(4)
+    samples = [np.concatenate([random.normal(size=5000), [-1e6, 1e6]]) for _ in range(2)]
+    found = gathered(Draws(samples[0], seed=0), Draws(samples[1], seed=1), 1000)
+    assert 800 <= max(found.first.size, found.second.size) <= 1000
+    assert found.moved < 0.02
+
+
+@pytest.mark.parametrize(("fine", "coarse"), [(3, 1), (60, 7), (200, 199), (250, 400)])
+def test_what_is_gathered_twice_counts_both_moves(fine: int, coarse: int) -> None:
+    draws = two_samples(fine)
+    once = gathered(*draws, fine)
+    found = gathered_again(once, 300, coarse)
+    for one, law in zip(draws, (found.first, found.second), strict=True):
+        assert law.size <= max(fine, coarse)
+        assert coarse > fine or law.size <= coarse
+        # cells keep the order of the draws: which draw is in which follows from the masses
+        stands = np.repeat(law.support, np.rint(law.probabilities * 300).astype(int))
+        moves = np.sort(one.values) - stands
+        assert float(np.abs(moves).max()) <= found.moved / 2
+        assert float((moves**2).mean()) <= found.variance
+        assert abs(float(moves.mean())) <= found.drift
+    assert found.variance < 1.2 * max(
+        float(np.var(one.values)) - float(law.probabilities @ (law.support - law.mean[0]) ** 2)
+        for one, law in zip(draws, (found.first, found.second), strict=True)
+    ) + 1e-3 * (fine > 100)
 
 
 # --- what gathering costs: bounds that hold for every sample, and each of whose parts is needed -------------------
