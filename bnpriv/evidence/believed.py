@@ -10,8 +10,9 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal
+from bnpriv.evidence.answer_source import AnswerSource
 from bnpriv.evidence.conditions import Condition, SecretSide, side_words
-from bnpriv.evidence.forward import AnswerSampler, AnswerSource
+from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.laws.effective import largest_shape, tail_shape
 from bnpriv.networks import DensityNetwork, ParameterDraws, drivers
 from bnpriv.render.text import number_text

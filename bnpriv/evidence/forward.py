@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
+from bnpriv.evidence.answer_source import DrawsBySecret, words
 from bnpriv.evidence.conditions import Condition, SecretSide, inside, side_words
 from bnpriv.evidence.pace import DrawTime, draw_time, paced
 from bnpriv.evidence.rare import RareDraws, rare_draws
-from bnpriv.laws import Atoms, Draws
+from bnpriv.laws import Draws
 from bnpriv.networks import DensityNetwork, ParameterDraws, Sampling
 from bnpriv.networks.density import Given
 from bnpriv.networks.parameter_draws import RowNumbers
@@ -47,31 +48,6 @@ ROW_ORDER = 2**32 - 2
 
 DRAWN_ABOVE = 2**32 - 3
 """Where the seeds stand of parameters that are drawn before the tables below them."""
-
-DrawsBySecret = dict[SecretSide | None, Draws]
-"""Draws of the answer for each of several secrets; under None those without a condition."""
-
-
-class AnswerSource(Protocol):
-    """Draws answers to one query, of whole tables."""
-
-    @property
-    def sampling(self) -> Sampling:
-        """How many are drawn, and from which seed."""
-        ...
-
-    @property
-    def believed(self) -> ParameterDraws | None:
-        """The draws of a posterior whose law is that of the parameters; None if there are none."""
-        ...
-
-    def reseeded(self, draws: int, seed: int) -> AnswerSource:
-        """Return the same with so many draws from another seed."""
-        ...
-
-    def answers(self, condition: Condition | None, sides: Sequence[SecretSide | None]) -> DrawsBySecret:
-        """Return independent draws of the answer given each of several secrets; None for no condition."""
-        ...
 
 
 @final
@@ -178,7 +154,7 @@ class AnswerSampler:
         self._check_work(1.0, self._width(None))
         assert self.believed is not None
         rows = np.flatnonzero(inside(side, condition.values(self.believed.values)))
-        path = (*_words(condition.name), *_words(repr(side)))
+        path = (*words(condition.name), *words(repr(side)))
         order = self.believed.taken(rows, self.sampling.draws, np.random.default_rng(self._seed((*path, ROW_ORDER))))
         return self._tables(path, {}, (), order)
 
@@ -186,13 +162,13 @@ class AnswerSampler:
         """Return weighted draws of a parameter that has none, but a density below what has some; None otherwise."""
         if self.believed is None or len(condition.parameters) != 1 or not isinstance(side, Interval):
             return None
-        path = (*_words(condition.name), *_words(repr(side)), ROW_ORDER)
+        path = (*words(condition.name), *words(repr(side)), ROW_ORDER)
         return rare_draws(self.network, self.believed, condition.parameters[0], side, self._seed(path))
 
     def _rare(self, condition: Condition, side: SecretSide) -> Draws:
         """Draw tables given a parameter without draws, at points of the secret that are weighed by its density."""
         self._check_work(1.0, self._width(None))
-        found, path = self.rare(condition, side), (*_words(condition.name), *_words(repr(side)))
+        found, path = self.rare(condition, side), (*words(condition.name), *words(repr(side)))
         assert found is not None
         places = found.taken(self.sampling.draws, np.random.default_rng(self._seed((*path, DRAWN_ABOVE))))
         return self._tables(path, {condition.name: found.values[places]}, (), found.rows[places])
@@ -200,14 +176,14 @@ class AnswerSampler:
     def _set(self, condition: Condition, given: Mapping[str, float]) -> Draws:
         """Draw with parameters set, which is to condition on them where nothing that varies is above them."""
         self._check_work(1.0, self._width(None))
-        path = (*_words(condition.name), *_words(f"{next(iter(given.values()))!r}"))
+        path = (*words(condition.name), *words(f"{next(iter(given.values()))!r}"))
         return self._tables(path, given, condition.parameters)
 
     def _below(self, condition: Condition, side: SecretSide, share: float) -> Draws:
         """Draw a parameter and what lies above it until it is inside often enough, and then tables below these."""
         assert self.network.drawn is not None
         self._check_work(1.0, self._width(None))
-        wanted, path = self.sampling.draws, (*_words(condition.name), *_words(repr(side)))
+        wanted, path = self.sampling.draws, (*words(condition.name), *words(repr(side)))
         above = self.network.graph.ancestral(condition.parameters) - self.fixed(condition.parameters)
         names = tuple(sorted(self.network.drawn.whole(above)))
         kept: list[Mapping[str, NDArray[np.float64]]] = []
@@ -248,7 +224,7 @@ class AnswerSampler:
         rarest = self._shares(condition, sides)
         width = self._width(condition)
         self._check_work(rarest, width)
-        wanted, path = self.sampling.draws, _words(condition.name)
+        wanted, path = self.sampling.draws, words(condition.name)
         kept: dict[SecretSide, list[NDArray[np.float64]]] = {side: [] for side in sides}
         have, tables = dict.fromkeys(sides, 0), 0
         names = tuple(dict.fromkeys((*condition.parameters, *condition.columns, *self.columns)))
@@ -291,7 +267,7 @@ class AnswerSampler:
         names = (*condition.parameters, *condition.columns)
         at_once = max(1, MOST_NUMBERS_AT_ONCE // (self.form.schema.records * len(condition.columns) or 1))
         for k, start in enumerate(range(0, tried, at_once)):
-            path = (*_words(condition.name), FIRST_TRIAL - 8 * k)
+            path = (*words(condition.name), FIRST_TRIAL - 8 * k)
             yield condition.values(self._drawn(names, min(at_once, tried - start), path, {}, condition.parameters))
 
     def _drawn(
@@ -329,7 +305,7 @@ class AnswerSampler:
         return self.form.schema.records * max(1, len(read))
 
     def _path(self, path: tuple[int, ...]) -> tuple[int, ...]:
-        return path if not self.place else (*_words("distribution"), self.place, *path)
+        return path if not self.place else (*words("distribution"), self.place, *path)
 
     def _seed(self, path: tuple[int, ...]) -> int:
         """Return a seed of its own for every batch."""
@@ -373,44 +349,6 @@ class AnswerSampler:
             )
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ExactSampler:
-    """Draws answers from their exact law, where the other side of a pair is drawn.
-
-    Parameters
-    ----------
-    law : Atoms
-        Of the answer, one atom for each double that is released.
-    sampling : Sampling
-    place : int
-        Which of several distributions it is, counted from 1.
-    """
-
-    law: Atoms
-    sampling: Sampling
-    place: int
-
-    believed = None
-
-    def reseeded(self, draws: int, seed: int) -> ExactSampler:
-        """Return the same with so many draws from another seed."""
-        return replace(self, sampling=replace(self.sampling, draws=draws, seed=seed))
-
-    def answers(self, condition: Condition | None, sides: Sequence[SecretSide | None]) -> DrawsBySecret:
-        """Return independent draws of the answer; there is no condition."""
-        random = np.random.default_rng([self.sampling.seed, *_words("distribution"), self.place])
-        weights = self.law.probabilities / self.law.probabilities.sum()
-        places = random.choice(self.law.size, size=self.sampling.draws, p=weights)
-        return dict.fromkeys(sides, Draws(self.law.points[places], seed=self.sampling.seed))
-
-
 def _part(value: Given, start: int, count: int) -> Given:
     """Return the values that a parameter is set to in some of the draws."""
     return value[start : start + count] if isinstance(value, np.ndarray) else value
-
-
-def _words(text: str) -> tuple[int, ...]:
-    """Return a text as numbers that a seed can be made of."""
-    data = text.encode()
-    return (len(data), *(int.from_bytes(data[k : k + 4], "little") for k in range(0, len(data), 4)))

@@ -8,11 +8,12 @@ from typing import cast, final
 
 from bnpriv.bound import weakest
 from bnpriv.errors import BnprivError, Refusal
+from bnpriv.evidence.answer_source import AnswerSource, ExactSampler
 from bnpriv.evidence.believed import confidence_refusal, shared_refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
 from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal
-from bnpriv.evidence.forward import AnswerSampler, AnswerSource, ExactSampler
+from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.properties import AS_UNKNOWN
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, SampledPair, SampledSide
 from bnpriv.evidence.sums import record_pair, released, rounding_of, too_large

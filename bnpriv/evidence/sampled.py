@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import final
 
 from bnpriv.errors import BnprivError, Refusal
+from bnpriv.evidence.answer_source import AnswerSource
 from bnpriv.evidence.believed import effective_of, size_refusal
 from bnpriv.evidence.conditions import Condition, SecretSide
 from bnpriv.evidence.constraints import Constraint, DrawFacts, LawPair
-from bnpriv.evidence.forward import AnswerSampler, AnswerSource
+from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.pace import DrawTime, paced
 from bnpriv.evidence.sums import rounding_of
 from bnpriv.laws.draws import Draws, gathered
