@@ -227,9 +227,10 @@ def _network(root: TomlTable, notion: str, given: Network | None) -> Network:
         module = part.string("pymc")
         if given is None:
             raise part.refusal(
-                "the network is written in PyMC, and a file is no reason to run Python",
+                "the network is written in PyMC, and no file makes bnpriv run Python code",
                 found=f"the module {module[:80]!r}",
-                remedy="Pass network=bnpriv.from_pymc(model) to read_framework; bnpriv.example(name) does so.",
+                remedy="The shell cannot read such a model. In Python write "
+                "bnpriv.read_framework(path, network=bnpriv.from_pymc(model)), then bnpriv.plan(...) and the like.",
             )
         return given
     _only_its_own(part, given)

@@ -14,7 +14,7 @@ from bnpriv.render.document import Code, Items, Section, fact
 from bnpriv.render.text import of_nats, upper_chance, upper_text
 from bnpriv.secrets.pair import Pair
 
-MOST_REASONS = 20
+MOST_REASONS, MOST_OF_A_PAIR = 20, 3
 """Decisions that are told in words; there may be one for every model."""
 
 
@@ -167,9 +167,18 @@ class Certificate(HasCard):
         return "an estimate" if self.kind == "estimate" else ""
 
     @property
+    def _most_reasons(self) -> int:
+        """Return how many decisions are told: few where they are one pair of secrets under many models."""
+        laws = [decision for decision in self.decisions if isinstance(decision, LawDecision)]
+        different = {(decision.protected, str(decision.pair)) for decision in laws}
+        return MOST_OF_A_PAIR if len(different) == 1 and len(laws) == len(self.decisions) else MOST_REASONS
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """Return in words what decided the noise, the most noise first; of many decisions the first ones."""
-        texts = tuple(decision.text for decision in self.decisions[:MOST_REASONS])
+        most = self._most_reasons
+        told = self.decisions[:most] if len(self.decisions) > most + 1 else self.decisions
+        texts = tuple(decision.text for decision in told)
         left = len(self.decisions) - len(texts)
         return (*texts, f"{left:,} more decisions, for which no more noise is needed.") if left else texts
 

@@ -14,7 +14,7 @@ from bnpriv.errors import BnprivError
 from bnpriv.evidence.pace import tell
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.laws import Atoms
-from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms import Calibration, TightMechanism
 from bnpriv.mechanisms.inverse import least_epsilon
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan
@@ -73,6 +73,7 @@ def advice(report: Analysis) -> tuple[Text, ...]:
 
 def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> Iterator[Text]:
     best = made.best
+    yield from _mendable(made)
     yield _enough(report, made, best)
     if best.delta == 0 and best.guarantee.kind != "estimate":
         delta = min(TINY, 0.1 / framework.schema.records)
@@ -88,6 +89,16 @@ def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> 
     if free:
         told = ": each tells so little that a query of it alone needs no noise."
         yield "Ask about ", Names(free, most=6), told
+
+
+def _mendable(made: Plan) -> Iterator[str]:
+    """Yield what would make the laws of the answer known, where only noise that hides whole columns was found."""
+    certificate = made.best.certificate
+    if made.best.useful.verdict != "useless" or any(isinstance(each, LawDecision) for each in certificate.decisions):
+        return
+    for mechanism, why in made.refusals:
+        if isinstance(mechanism, TightMechanism) and mechanism.noise == "laplace":
+            yield f"{mechanism} was not possible: {why.required}; found {why.found}. {why.remedy}"
 
 
 def _enough(report: Analysis, made: Plan, best: Calibration) -> str:

@@ -72,7 +72,8 @@ def _by_states(attribute: str, states: tuple[State, ...], given: object) -> obje
 def _(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
     if isinstance(given, Apart):
         raise _no_distance(network, attribute, given)
-    return interval_pairs(network.parameters[attribute], given)
+    drawn = None if network.drawn is None else network.drawn.values.get(attribute)
+    return interval_pairs(network.parameters[attribute], given, drawn)
 
 
 def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> SecretError:
@@ -157,6 +158,7 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     for name, given in wanted.items():
         _refuse_function(network, name)
         _refuse_fixed(network, name)
+        _refuse_vector(network, name)
         member("a protected attribute", name, network.attributes, error=SecretError)
         found[name] = pairs_of(network, name, given)
         if not found[name]:
@@ -173,10 +175,22 @@ def _refuse_function(network: Network, name: object) -> None:
     functions = network.reading.functions
     if isinstance(name, str) and name not in network.attributes and functions & {name, name.partition("[")[0]}:
         raise SecretError(
-            "a function of parameters can be protected where the posterior itself is the observer's law",
-            found=f"the Deterministic {name!r}, in a model without draws of it that is read as one",
-            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), with draws of '
-            f"{name!r}, or protect a parameter: {listing(network.attributes, 6)}.",
+            "a function of parameters can be protected where there are draws of it, read as a belief",
+            found=f"the Deterministic {name!r} of a model that is read otherwise",
+            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), where idata holds draws of '
+            f"{name!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
+            f'reading="belief", independent=True. Or protect a parameter: {listing(network.attributes, 6)}.',
+        )
+
+
+def _refuse_vector(network: Network, name: object) -> None:
+    """Refuse a vector as a whole: its entries are protected one by one."""
+    entries = [each for each in network.attributes if each.startswith(f"{name}[")]
+    if isinstance(name, str) and entries and name not in network.attributes:
+        raise SecretError(
+            "of a vector single entries can be protected",
+            found=f"{name!r}, which has the entries {listing(entries, 6)}",
+            remedy=f"Name an entry, for example {entries[0]!r}, or several, each with its secrets.",
         )
 
 

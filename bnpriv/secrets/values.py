@@ -8,7 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast, final
 
+import numpy as np
+
 from bnpriv import checks
+from bnpriv.bound import FloatArray
 from bnpriv.errors import SecretError
 from bnpriv.networks import Parameter
 from bnpriv.secrets.apart import Apart
@@ -241,8 +244,11 @@ def _of_numbers(pair: SecretPair) -> bool:
     return all(isinstance(state, (int, float)) for state in pair.first | pair.second)
 
 
-def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, ...]:
+def interval_pairs(parameter: Parameter, given: object, drawn: FloatArray | None = None) -> tuple[IntervalPair, ...]:
     """Return the pairs of secrets of a parameter of a network of densities: as declared, or all pairs of its states.
+
+    Intervals may have an end in common where the parameter takes every value with probability zero, or is known by
+    draws alone and none of these is that end: then it is as if one of them were without it.
 
     Raises
     ------
@@ -252,12 +258,12 @@ def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, .
     states = parameter.states or ()
     found = _chosen(given)
     if found is not None:
-        touching = next((pair for pair in found if pair.touches and not parameter.is_continuous), None)
+        touching = next((pair for pair in found if pair.touches and _may_be_shared(parameter, pair, drawn)), None)
         if touching is not None:
             raise SecretError(
                 f"the secrets of a pair must be disjoint where a value may be taken often, as by {parameter.name!r}",
-                found=str(touching),
-                remedy="Leave out the end that they have in common.",
+                found=f"{touching}, which have the end {_shared(touching):g} in common",
+                remedy=f"Leave that end out of one of them, as in {_apart_text(touching)}.",
             )
         return found
     if given is None and len(states) > 1:
@@ -265,8 +271,28 @@ def interval_pairs(parameter: Parameter, given: object) -> tuple[IntervalPair, .
     raise SecretError(
         f"the secrets of the parameter {parameter.name!r} of a network of densities must be intervals or values",
         found="none" if given is None else checks.type_text(given),
-        remedy=f"Protect {{{parameter.name!r}: bnpriv.intervals(((30, 40), (50, 60)), (35, 55))}}.",
+        remedy=f"Protect {{{parameter.name!r}: bnpriv.intervals(((30, 40), (50, 60)))}} for two ranges, with your "
+        "own numbers, or bnpriv.intervals((35, 55)) for two values.",
     )
+
+
+def _shared(pair: IntervalPair) -> float:
+    """Return the end that the intervals of a pair have in common."""
+    return pair.first.high if pair.first.high == pair.second.low else pair.first.low
+
+
+def _may_be_shared(parameter: Parameter, pair: IntervalPair, drawn: FloatArray | None) -> bool:
+    """Return whether the common end of a pair may be a value that comes up."""
+    if parameter.is_continuous:
+        return False
+    return drawn is None or parameter.states is not None or bool(np.any(drawn == _shared(pair)))
+
+
+def _apart_text(pair: IntervalPair) -> str:
+    """Return how the pair is written with the common end in one interval only."""
+    low, high = sorted((pair.first, pair.second), key=lambda side: side.low)
+    end = low.high - 1e-6 * (low.high - low.low)
+    return f"bnpriv.intervals((({low.low:g}, {end:.10g}), ({high.low:g}, {high.high:g})))"
 
 
 def _pair(given: object) -> IntervalPair:

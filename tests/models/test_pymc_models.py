@@ -91,7 +91,7 @@ def test_they_are_examples() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_file_names_its_module_and_does_not_run_it(name: str) -> None:
     path = example_path(name)
-    with pytest.raises(bp.errors.FileError, match="no reason to run Python") as refused:
+    with pytest.raises(bp.errors.FileError, match="no file makes bnpriv run Python code") as refused:
         bp.read_framework(path)
     assert f"{name}_pymc.py" in str(refused.value)
     assert "from_pymc" in refused.value.remedy
@@ -103,7 +103,7 @@ def test_the_file_names_its_module_and_does_not_run_it(name: str) -> None:
 def test_a_module_beside_a_foreign_file_is_never_run(tmp_path: Path) -> None:
     shutil.copy(example_path("schools"), tmp_path / "framework.toml")
     (tmp_path / "schools_pymc.py").write_text("raise SystemExit('run')", encoding="utf-8")
-    with pytest.raises(bp.errors.FileError, match="no reason to run Python"):
+    with pytest.raises(bp.errors.FileError, match="no file makes bnpriv run Python code"):
         bp.read_framework(tmp_path / "framework.toml")
 
 

@@ -228,11 +228,16 @@ def _influence(
         details=details,
         history=tuple(found.history for found in details.found),
         settled=all(found.settled for found in details.found),
-        how=f"{'an estimate' if ended.settled else 'an estimate that did not settle'}. {ended.reason}"
-        if border
-        else "exact, by the graph",
+        how=_how(ended, unknown) if border else "exact, by the graph",
         unknown=unknown,
     )
+
+
+def _how(ended: Settled, unknown: Refusal | None) -> str:
+    """Return in words how an influence was found."""
+    if unknown is not None:
+        return f"not known: {ended.reason}"
+    return f"{'an estimate' if ended.settled else 'an estimate that did not settle'}. {ended.reason}"
 
 
 def _lattice(network: DensityNetwork, protected: str, pair: IntervalPair) -> Lattice:

@@ -18,6 +18,8 @@ from bnpriv.report.sections.laws import distance_text
 from bnpriv.report.values import Analysis, AttributeReport
 from bnpriv.report.words import endless_text, observed_text, path_text
 
+UNBOUNDED = " is not known: nothing bounds it, and the noise does not lean on it being little."
+
 ARROW = "\u2192"
 
 
@@ -64,6 +66,10 @@ def _leak(row: AttributeReport) -> Text:
     top = row.columns[0] if row.columns else row.asked
     if top is None or float(top) == 0:
         return "No single column tells anything about ", Name(row.protected), "."
+    if top.unknown is not None and math.isinf(float(top)):
+        unknown = tuple(name for each in row.columns if each.unknown is not None for name in sorted(each.columns))
+        verb = "tells" if len(unknown or top.columns) == 1 else "tell"
+        return "What ", Names(unknown or tuple(top.columns), most=3), f" {verb} about ", Name(row.protected), UNBOUNDED
     told = float(top)
     if top.columns == frozenset({row.protected}):
         between = "" if math.isinf(told) else f", {of_nats(upper_text(told))}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from bnpriv.errors import Refusal
 from bnpriv.influence.base import Influence
@@ -168,15 +169,19 @@ def _table(row: AttributeReport) -> Table:
     left = max(0, len(lines) - MOST_ROWS) + row.left
     what = "no more" if not row.left else "no more, or were not looked at"
     reached = "reached at" if any(_last(told) for _, told in lines) else ""
+    notes = Counter(witness_text(told) for _, told in lines if told is not None and told.unknown is not None)
+    often = [note for note, count in notes.items() if count > 1]  # said once, below the table
+    more = [f"{left} more, which tell {what}."] if left else []
+    more += [f"{'All' if notes[note] == len(lines) else f'{notes[note]} of these'}: {note}" for note in often]
     return Table(
         caption=f"What single columns tell about {name_text(row.protected)}",
         header=told_header("column", endless=endless, mu=mu, last=reached),
         rows=[
-            told_cells(_noted(name, told), told, endless=endless, mu=mu, last=_last(told) if reached else None)
+            told_cells(_noted(name, told, often), told, endless=endless, mu=mu, last=_last(told) if reached else None)
             for name, told in lines[:MOST_ROWS]
         ],
         numbers=told_numbers(endless=endless, mu=mu),
-        more=f"{left} more, which tell {what}." if left else "",
+        more=" ".join(more),
     )
 
 
@@ -192,9 +197,9 @@ def _last(told: Influence | None) -> str:
     return witness_text(told) if told.assignment or told.too_large else ""
 
 
-def _noted(name: Text, told: Influence | None) -> Text | Cell:
+def _noted(name: Text, told: Influence | None, said: Sequence[str]) -> Text | Cell:
     """Return the name of a column, with a note on how it was found where no assignment attains what it tells."""
-    if told is None or told.assignment or told.too_large or not witness_text(told):
+    if told is None or told.assignment or told.too_large or not witness_text(told) or witness_text(told) in said:
         return name
     return Cell(name, note=witness_text(told))
 
