@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -71,6 +71,13 @@ def frozen(variables: list[Any], leaves: list[Any]) -> list[Any]:
         elif isinstance(getattr(each, "data", None), np.ndarray):
             own[each] = type(each)(each.type, each.data.copy(), name=each.name)
     return replaced(variables, own)
+
+
+def keep_own(parts: Iterable[Any]) -> None:
+    """Let constants have arrays of their own, with the same numbers: the user's may be changed later."""
+    for each in parts:
+        if each.owner is None and isinstance(getattr(each, "data", None), np.ndarray) and hasattr(each.type, "ndim"):
+            each.data = each.data.copy()
 
 
 def compiled(inputs: Any, outputs: Any, *, updates: Any = None, shapes: bool = False) -> Any:

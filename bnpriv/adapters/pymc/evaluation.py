@@ -35,6 +35,9 @@ Points = Mapping[str, FloatArray]
 MARKED_AT = 3
 """Points at which parameters of elements are compared."""
 
+_DRAWN_UNCHECKED = frozenset({"AsymmetricLaplace", "DiscreteWeibull", "Kumaraswamy", "Weibull"})
+"""Laws of which numbers are drawn whatever their parameters are, valid or not."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -200,9 +203,14 @@ class Evaluation:
         except ValueError as error:
             raise self._invalid(self._failing(points, count)) from error
         found = np.asarray(drawn, dtype=np.float64).reshape((count, *self.variable.shape))
-        if np.isnan(found).any():
+        if bool(self._is_none(np.asarray(drawn)).any()):
             raise self._invalid(self._failing(points, count))
         return found
+
+    def _is_none(self, drawn: Any) -> Any:
+        """Return which draws are no numbers; of whole numbers the least one stands for that."""
+        kind = np.dtype(self.variable.rv.dtype)
+        return drawn == np.iinfo(kind).min if kind.kind == "i" else np.isnan(np.asarray(drawn, dtype=np.float64))
 
     def _in_order(self, points: Points, count: int, random: np.random.Generator) -> Any:
         order = self.variable.order
@@ -241,7 +249,7 @@ class Evaluation:
                 drawn = self._drawn(chosen, len(rows), np.random.default_rng(0))
         except ValueError:
             return True
-        return bool(np.isnan(np.asarray(drawn, dtype=np.float64)).any())
+        return bool(self._is_none(np.asarray(drawn)).any())
 
     def _drawn(self, points: Points, count: int, random: np.random.Generator) -> Any:
         function, generators = self._draw
@@ -251,7 +259,23 @@ class Evaluation:
         parameters: Sequence[FloatArray] = self.parameters(points, count)
         if self.variable.is_plain:
             parameters = [each.reshape((-1, *each.shape[2:])) for each in self._by_element(parameters)]
-        return function(*parameters)
+        drawn = function(*parameters)
+        if self.variable.law in _DRAWN_UNCHECKED and np.isneginf(self._checked(drawn, parameters)).any():
+            raise ValueError("a draw outside the support")
+        return drawn
+
+    def _checked(self, drawn: Any, parameters: Sequence[FloatArray]) -> FloatArray:
+        """Return log densities of draws.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not valid.
+        """
+        try:
+            return self.log_density(np.asarray(drawn), parameters)
+        except NetworkError as error:
+            raise ValueError("a parameter is not valid") from error
 
     @cached_property
     def _draw(self) -> tuple[Callable[..., Any], list[Any]]:

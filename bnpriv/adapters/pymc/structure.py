@@ -18,6 +18,7 @@ from bnpriv.adapters.pymc.backend import (
     is_custom,
     is_plain,
     is_truncated,
+    keep_own,
     pymc,
 )
 from bnpriv.adapters.pymc.captured import refuse_captured
@@ -250,8 +251,9 @@ def _check_names(variables: Mapping[str, Variable]) -> None:
 def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
     declared = _whole(model)
     every = list(declared.values())
-    leaves = [each for each in ancestors(every, ()) if each.owner is None]
-    rvs = dict(zip(declared, frozen(every, leaves), strict=True))
+    above = ancestors(every, ())
+    keep_own(_inside(above))
+    rvs = dict(zip(declared, frozen(every, [each for each in above if each.owner is None]), strict=True))
     found = traced(rvs)
     for name in found.order:
         rv, shape = rvs[name], found.shapes[name]
@@ -275,6 +277,15 @@ def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
                 order=order,
             ),
         )
+
+
+def _inside(above: Iterable[Any]) -> Iterable[Any]:
+    """Yield all that operations are made of, at any depth."""
+    held = [getattr(each.owner.op, "fgraph", None) for each in above if each.owner is not None]
+    for graph in {id(each): each for each in held if each is not None}.values():
+        inside = ancestors(list(graph.outputs), ())
+        yield from inside
+        yield from _inside(inside)
 
 
 def _whole(model: Any) -> dict[str, Any]:

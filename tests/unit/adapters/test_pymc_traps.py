@@ -29,12 +29,18 @@ def framework(network: Any, records: int, **columns: object) -> bp.Distributiona
 
 
 @pytest.mark.parametrize("drawn_before", [False, True])
-@pytest.mark.parametrize("how", ["set_data", "own array", "array in a law"])
+@pytest.mark.parametrize("how", ["set_data", "own array", "array in a law", "array inside a law"])
 def test_data_that_change_afterwards_change_no_law(how: str, drawn_before: bool) -> None:
     numbers = np.zeros(20)
     with pm.Model() as model:
-        data = numbers if how == "array in a law" else pm.Data("data", numbers)
-        pm.Poisson("y", pm.math.exp(pm.Gamma("mu", 2, 1) * data), shape=20)
+        mu = pm.Gamma("mu", 2, 1)
+        if how == "array inside a law":
+            pm.CustomDist(
+                "y", mu, dist=lambda mu, size: pm.Poisson.dist(pm.math.exp(mu * numbers), size=size), shape=20
+            )
+        else:
+            data = numbers if how == "array in a law" else pm.Data("data", numbers)
+            pm.Poisson("y", pm.math.exp(mu * data), shape=20)
     network = bp.from_pymc(model, columns="y")
 
     def mean() -> float:
@@ -199,6 +205,24 @@ def test_probabilities_must_be_some(law: Callable[[Any], Any]) -> None:
     network = bp.from_pymc(model, columns="y")
     with pytest.raises(NetworkError, match="parameters of 'y' must be valid"):
         network.simulator(["y"], 500, seed=1, given={}, records=50)
+
+
+@pytest.mark.parametrize("law", ["AsymmetricLaplace", "DiscreteWeibull", "Kumaraswamy", "Weibull"])
+def test_laws_that_are_drawn_whatever_their_parameters_are(law: str) -> None:
+    """PyMC draws below zero, or beyond all whole numbers, from a law that has no meaning."""
+    others = {"AsymmetricLaplace": ("kappa", "b"), "DiscreteWeibull": ("beta", "q")}
+    one, other = others.get(law, ("a", "b") if law == "Kumaraswamy" else ("alpha", "beta"))
+    for valid in (True, False):
+        with pm.Model() as model:
+            mu = pm.Gamma("mu", 2, 1)
+            centre = {"mu": 0} if law == "AsymmetricLaplace" else {}
+            getattr(pm, law)("y", **{one: 1.0, other: mu / (1 + mu) if valid else -mu}, **centre, shape=5)
+        simulator = bp.from_pymc(model, columns="y").simulator
+        if valid:
+            assert np.isfinite(simulator(["y"], 200, seed=1, given={}, records=5)["y"]).all()
+        else:
+            with pytest.raises(NetworkError, match="parameters of 'y' must be valid"):
+                simulator(["y"], 200, seed=1, given={}, records=5)
 
 
 def test_correlations_are_a_parameter() -> None:
