@@ -137,10 +137,10 @@ class _Batch:
             if type(node).__name__ == "Apply" and all(each is kept for each, kept in above.items()):
                 made = node.outputs
             else:  # by inputs of its own, as nodes inside an operation may be frozen
-                apart = [each if hasattr(each, "data") else each.type() for each in node.inputs]
+                apart = [_apart(each, above[each]) for each in node.inputs]
                 alone = op.make_node(*apart).outputs
                 pairs = zip(apart, node.inputs, strict=True)
-                made = vectorized(alone, {own: above[each] for own, each in pairs if own is not each})
+                made = vectorized(alone, {own: above[each] for own, each in pairs if own not in (each, above[each])})
             known.update(zip(node.outputs, made, strict=True))
 
     def _inside(self, node: Any, known: Known) -> None:
@@ -166,6 +166,13 @@ class _Batch:
         if type(op).__name__ in DRAWN_AT_ONCE:
             return DRAWN_AT_ONCE[type(op).__name__](given[0], size)
         return op.make_node(generator(), size, *given).outputs[1]
+
+
+def _apart(each: Any, stands: Any) -> Any:
+    """Return an input of its own for an array; what is none, such as a slice, is the same for all points."""
+    if hasattr(each, "data"):
+        return each
+    return each.type() if hasattr(each.type, "ndim") else stands
 
 
 def _shape(node: Any, known: Known) -> Any:

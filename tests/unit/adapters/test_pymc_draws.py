@@ -236,6 +236,22 @@ def test_correlation_matrices() -> None:
         unrelated(spreads)
 
 
+def test_correlations_alone() -> None:
+    def build(g: Any) -> Any:
+        return pm.LKJCorr("x", n=3, eta=2.0 + 3 * g)
+
+    for g, packed in enumerate(drawn(build)):
+        places = ([1, 2, 2], [0, 0, 1]) if packed.shape[1:] == (3, 3) else None
+        first, second, third = (packed[:, places[0], places[1]] if places else packed).T
+        shape = 2.0 + 3 * g - 1 + 3 / 2
+        for each in (first, second, third):
+            fits(stats.beta(shape, shape).cdf((each + 1) / 2))
+        found = 1 + 2 * first * second * third - first**2 - second**2 - third**2
+        expected = np.prod([2 * a / (2 * a + 1) for a in (shape, shape, shape - 0.5)])
+        assert abs(found.mean() - expected) < 5 * found.std() / np.sqrt(len(found))
+        unrelated(np.stack([first, second], axis=1))
+
+
 def test_gaussian_processes() -> None:
     places = np.linspace(0, 3, 5)[:, np.newaxis]
 
@@ -326,6 +342,7 @@ OF_ONE_POINT = ("aligned(known[each], each, each.ndim) for", "aligned(known[each
 COMPOSED = (
     test_random_walks,
     test_correlation_matrices,
+    test_correlations_alone,
     test_gaussian_processes,
     test_multinomial_laws,
     test_dirichlet_laws_of_any_size,
