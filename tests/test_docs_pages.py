@@ -40,3 +40,15 @@ def test_every_mechanism_has_a_row() -> None:
 def test_every_framework_has_a_row() -> None:
     rows = set(re.findall(r"^\| [^|`]+ \| `(\w+)` \|", CHOOSING, re.MULTILINE))
     assert rows == {name for name in bp.__all__ if name.endswith("Privacy")}
+
+
+def test_the_page_on_pymc_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("pymc")
+    text = (ROOT / "docs" / "pymc.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "page"}
+    for body in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        exec(compile(body, "docs/pymc.md", "exec"), namespace)
+    assert "How sure that is" in str(namespace["page"])
+    assert "An estimate" in str(namespace["plan"])
+    assert (tmp_path / "draws.npz").exists()
