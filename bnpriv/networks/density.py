@@ -9,6 +9,7 @@ from typing import Protocol, final
 
 import numpy as np
 
+from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError, Refusal
 from bnpriv.networks.base import NO_STATES, Level, NetworkMethods, columns_identity
@@ -350,8 +351,13 @@ class DensityNetwork(NetworkMethods):
         Raises
         ------
         NetworkError
-            If there are too few or too many draws or cells, or the confidence is not above 0 and below 1.
+            If a number is not whole, there are too few or too many draws or cells, or the confidence is not above 0
+            and below 1.
         """
+        draws, cells = (
+            checks.whole(name, each, error=NetworkError) for name, each in (("draws", draws), ("cells", cells))
+        )
+        seed = checks.whole("seed", seed, least=0, error=NetworkError)
         for what, number, most in (("draws", draws, MOST_DRAWS), ("cells", cells, MOST_DENSITY_CELLS)):
             if not 2 <= number <= most:
                 raise NetworkError(f"{what} must be between 2 and {most:,}", found=f"{number:,}", remedy="Change it.")

@@ -196,6 +196,10 @@ def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int, structure: 
             found=listing(dims) if dims else "none",
             remedy=POSTERIOR_REMEDY,
         )
+    if np.iscomplexobj(array.values):
+        raise NetworkError(
+            f"the draws of {name!r} must be finite numbers", found="complex ones", remedy="Pass their real parts."
+        )
     values = np.asarray(array.values, dtype=np.float64)
     if values.shape[2:] != shape:
         raise NetworkError(

@@ -173,6 +173,25 @@ def test_dimensions_in_another_order_are_refused_though_they_have_no_names() -> 
         bp.from_pymc(model, columns="y", posterior=right.transpose(..., "rates_dim_1", "rates_dim_0"), reading="belief")
 
 
+def test_complex_draws_are_refused() -> None:
+    with pm.Model() as model:
+        pm.Poisson("y", pm.Gamma("mu", 2, 1), shape=5)
+    posterior = xarray.Dataset({"mu": (("chain", "draw"), np.ones((1, 200)) + 1j)})
+    with pytest.raises(NetworkError, match="complex"):
+        bp.from_pymc(model, columns="y", posterior=posterior, reading="belief")
+
+
+@pytest.mark.parametrize(
+    "sampling", [{"seed": -1}, {"seed": 1.5}, {"seed": True}, {"draws": 1e4}, {"draws": "5"}, {"cells": 2.5}]
+)
+def test_numbers_of_draws_are_whole(sampling: dict[str, Any]) -> None:
+    """A typed error before any work (row 42)."""
+    with pm.Model() as model:
+        pm.Poisson("y", pm.Gamma("mu", 2, 1), shape=5)
+    with pytest.raises(NetworkError, match="must be"):
+        bp.from_pymc(model, columns="y").with_sampling(**sampling)
+
+
 # -- laws that are none
 
 
