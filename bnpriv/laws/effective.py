@@ -58,6 +58,29 @@ def effective_size(chains: FloatArray) -> float:
     return _of_scores(scores)
 
 
+def least_effective_size(chains: FloatArray) -> float:
+    """Return how many independent draws tell as much as those of some chains about the mean, and about the spread.
+
+    Parameters
+    ----------
+    chains : ndarray of shape (chains, draws)
+
+    Returns
+    -------
+    float
+        The lesser of the effective sizes for the numbers and for their distances from the median.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> spreads = np.repeat(np.exp(random.normal(0, 1.5, (4, 10))), 100, axis=1)
+    >>> steps = spreads * random.normal(size=(4, 1000))
+    >>> effective_size(steps) > 3500, least_effective_size(steps) < 50
+    (True, True)
+    """
+    return min(effective_size(chains), effective_size(np.abs(chains - np.median(chains))))
+
+
 def tail_shape(weights: FloatArray) -> float:
     """Return the shape k of the generalized Pareto law of the largest weights of draws.
 

@@ -53,6 +53,9 @@ def models_text(framework: Framework) -> str:
 
 def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
     """Return a certificate that says what it owes to draws; the same if the models are no draws."""
+    if isinstance(framework, DistributionPrivacy):
+        believed = dict.fromkeys(each.sentence for each in posteriors_of(framework) if each.belief)
+        return replace(certificate, notes=(*certificate.notes, *believed))
     drawn = posterior_of(framework)
     if drawn is None:
         return certificate

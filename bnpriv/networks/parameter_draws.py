@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError
-from bnpriv.laws.effective import effective_size
+from bnpriv.laws.effective import effective_size, least_effective_size
 from bnpriv.networks.kept import Kept
 from bnpriv.networks.posterior import Posterior
 from bnpriv.tables.readonly import ReadOnly
@@ -155,7 +155,7 @@ class ParameterDraws:
             return 1.0
         known: dict[str, float] = self.kept.table("effective shares")
         if name not in known:
-            known[name] = min(1.0, effective_size(self.values[name].reshape(self.chains, -1)) / self.draws)
+            known[name] = min(1.0, least_effective_size(self.values[name].reshape(self.chains, -1)) / self.draws)
         return known[name]
 
     def shares(self, other: ParameterDraws) -> bool:

@@ -42,7 +42,7 @@ def ward(
         values={"theta": np.random.default_rng([int(a), int(b)]).beta(a, b, rows)},
         reading=reading,
         chains=1,
-        posterior=Posterior(source="other wards", draws=rows, independent=independent),
+        posterior=Posterior(source="other wards", draws=rows, independent=independent, belief=reading == "belief"),
     )
     return DensityNetwork(
         parameters={"theta": Parameter(name="theta", lower=0.0, upper=1.0)},
@@ -103,6 +103,8 @@ def test_two_posteriors() -> None:
         assert law.mean[0] == pytest.approx(exact.mean(), abs=6 * exact.std() / 100)
         assert law.covariance[0, 0] == pytest.approx(exact.var(), rel=0.08)
     assert pair.sampled.effective == 30_000
+    notes = " ".join(TIGHT.calibrate(framework, ILL, epsilon=1.0).certificate.notes)
+    assert "The observer is taken to hold the posterior itself, known by 30,000 independent draws" in notes
     sure = [ward(a, b, 30_000, draws=20_000, confidence=0.95) for a, b in ((3, 7), (6, 6))]
     framework = bp.DistributionPrivacy([tuple(sure)], schema=SCHEMA, source="two posteriors")
     assert TIGHT.calibrate(framework, ILL, epsilon=1.0, delta=0.05).guarantee.kind == "certified"

@@ -390,3 +390,18 @@ def test_chains_that_never_moved_in_what_drives_a_column_are_worth_one_draw_each
     known = replace(known, parameters=parameters, reading=reading, drawn=replace(known.drawn, values=values))
     with pytest.raises(BnprivError, match="draws worth 4 of 4,000"):
         TIGHT.calibrate(framework(case, known), case.query, epsilon=1.0, delta=1e-3)
+
+
+def test_chains_that_find_a_spread_slowly_are_worth_little() -> None:
+    """An effect about 0 whose spread, which has no draws here, stays for 100 steps: its mean is found quickly."""
+    case, random = beta_binomial(), np.random.default_rng(0)
+    spreads = np.repeat(np.exp(random.normal(0, 1.5, 160)), 100)
+    values = {"theta": case.values(random, 16_000), "effect": spreads * random.standard_normal(16_000)}
+    known = network(case, values["theta"], independent=False, chains=4)
+    parameters = {name: replace(known.parameters["theta"], name=name) for name in values}
+    reading = Reading(columns={"x": ("theta", "effect")})
+    known = replace(known, parameters=parameters, reading=reading, drawn=replace(known.drawn, values=values))
+    assert known.drawn.share("theta") > 0.9
+    assert known.drawn.share("effect") < 2 * 160 / 16_000
+    with pytest.raises(BnprivError, match="must be worth 100 independent ones"):
+        TIGHT.calibrate(framework(case, known), case.query, epsilon=1.0, delta=1e-3)
