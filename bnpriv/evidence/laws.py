@@ -101,7 +101,10 @@ def _(framework: DatasetAttributePrivacy, query: Query | None) -> Laws | Refusal
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
     if framework.forward is not None:
-        return _too_many(query, framework.schema) or property_laws(framework, framework.forward, query)
+        # a linear model keeps all draws, for laws in closed form: there are none given a property
+        many = _learned_models(framework.forward) if isinstance(framework.network, GaussianNetwork) else None
+        refusal = _too_many(query, framework.schema) or many
+        return refusal or property_laws(framework, framework.forward, query)
     return laws_of_records(framework.network, framework, query)
 
 

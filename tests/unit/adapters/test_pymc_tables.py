@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.errors import BnprivError
 from bnpriv.evidence import SampledLaws, laws
 from bnpriv.networks import forward_of
 from tests.later import Later, optional
 
 stats = Later("scipy.stats")
 pm = optional("pymc")
+xarray = optional("xarray")
 
 N = 20
 NONE = np.zeros(N, dtype=int)
@@ -194,3 +196,19 @@ def test_a_model_without_anything_is_refused() -> None:
         pass
     with pytest.raises(bp.errors.NetworkError):
         bp.from_pymc(model)
+
+
+def test_a_property_below_all_draws_that_a_linear_model_keeps_is_refused() -> None:
+    """Tables would be drawn anew for each of 1,000 models: minutes, where seconds are told."""
+    with pm.Model() as model:
+        common, own = pm.Normal("common", 0, 1), pm.Normal("own", 0, 1)
+        pm.Normal("x", common + own, 1, shape=20)
+        pm.Normal("z", common, 1, shape=20)
+    draws = np.random.default_rng(0).normal(size=(4, 250))
+    posterior = xarray.Dataset({"common": (("chain", "draw"), draws)})
+    schema = bp.Schema(records=20, columns={"x": bp.Real(-9, 9), "z": bp.Real(-9, 9)})
+    secret = {"x": bp.Secret(bp.mean("x"), pairs=bp.intervals(((-0.5, 0), (0.1, 0.5))))}
+    network = bp.from_pymc(model, columns=["x", "z"], posterior=posterior)
+    framework = bp.DatasetAttributePrivacy(network, schema, secret, source="s")
+    with pytest.raises(BnprivError, match=r"for 100 at most; found 1,000.*thin=40"):
+        TIGHT.calibrate(framework, bp.mean("z"), epsilon=1.0, delta=0.01)
