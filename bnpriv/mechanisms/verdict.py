@@ -117,7 +117,8 @@ def brief_text(calibration: Calibrated) -> str:
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
         weights = "" if calibration.shape is None else calibration.shape.text
-        why = " ".join(note for note in _notes(calibration) if note != weights) if worst is None else worst.why
+        # the first note is the reason; who is taken for the observer stands in a row of its own
+        why = next((note for note in _notes(calibration) if note != weights), "") if worst is None else worst.why
         return f"{noise}. {why}".rstrip()
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
     moved = number_text(worst.sensitivity.upper)

@@ -73,8 +73,8 @@ def advice(report: Analysis) -> tuple[Text, ...]:
 
 def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> Iterator[Text]:
     best = made.best
-    yield from _mendable(made)
-    yield _enough(report, made, best)
+    mendable = tuple(_mendable(made))
+    yield from mendable or (_enough(report, made, best),)
     if best.delta == 0 and best.guarantee.kind != "estimate":
         delta = min(TINY, 0.1 / framework.schema.records)
         yield from _gain(made, framework, query, f"With delta {nats_text(delta)},", delta=delta)

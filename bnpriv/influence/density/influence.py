@@ -125,7 +125,8 @@ class DensityDetails(WithoutDistance):
         """Return in words what was found for every pair, with the steps of the refinement."""
         lines = [f"{plain_text(influence)[:-1]} ({influence.kind})."]
         for pair, found in zip(self.pairs, self.found, strict=True):
-            lines.append(f"{pair}: {number_text(found.value)}. {found.reason}")
+            told = f"{number_text(found.value)}." if influence.unknown is None else "not known:"
+            lines.append(f"{pair}: {told} {found.reason}")
             lines += [f"  {step}" for step in found.history]
         return "\n".join(lines)
 

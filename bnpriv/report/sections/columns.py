@@ -94,6 +94,8 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
 
 
 def _bar(told: Influence, longest: float) -> tuple[str, Cell]:
+    if told.unknown is not None and math.isinf(float(told)):
+        return "not known", Cell("")
     nats, delta = float(told), rare(told)
     text = "too large" if math.isnan(nats) else upper_text(nats)
     drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()

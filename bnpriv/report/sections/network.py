@@ -54,11 +54,13 @@ def network_section(report: Analysis) -> Section | None:
 
 
 def _shown(report: Analysis) -> bool:
-    """Whether a drawing tells anything: nothing without edges, nor where each of many attributes is joined to all."""
+    """Whether a drawing tells anything: nothing without edges, nor where all are joined, and many or unknown."""
     if report.network is None:
         return False
     nodes, edges = len(report.network.attributes), len(report.network.graph.edges)
-    return edges > 0 and (nodes <= MOST_JOINED or edges < nodes * (nodes - 1) // 2)
+    if edges < nodes * (nodes - 1) // 2:
+        return edges > 0
+    return nodes <= MOST_JOINED and any(told.unknown is None for row in report.attributes for told in row.columns)
 
 
 def _roles_of(report: Analysis, row: AttributeReport) -> frozenset[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -74,6 +75,12 @@ def test_a_report_says_once_what_draws_do_not_tell_and_what_would_help() -> None
     tries = next(line for line in text.splitlines() if line.startswith("What to try next"))
     assert "TightMechanism() was not possible" in tries
     assert "draws of the posterior" in tries
+    assert "No epsilon below 20" not in tries
+    noise = next(line for line in text.splitlines() if line.startswith("What noise it needs, and why:"))
+    assert noise.endswith("hides any change of all queried columns; no model is needed.")
+    page = report.to_html()
+    assert re.search(r"<td[^>]*>not known</td>", page)
+    assert "path of the leak" not in page
 
 
 def test_of_many_models_that_need_much_the_same_few_are_listed() -> None:
