@@ -84,9 +84,9 @@ def patients(**sampling: object) -> DensityNetwork:
     return network(draw, ("ill", "smokes"), mark="patients", **sampling)
 
 
-def records() -> bp.DiscreteNetwork:
+def records(share: float = 0.3) -> bp.DiscreteNetwork:
     return bp.DiscreteNetwork.from_tables(
-        {"ill": [0.7, 0.3], "smokes": [[0.8, 0.4], [0.2, 0.6]]},
+        {"ill": [1 - share, share], "smokes": [[0.8, 0.4], [0.2, 0.6]]},
         states={"ill": [0, 1], "smokes": [0, 1]},
         parents={"smokes": ["ill"]},
         level="records",
@@ -301,6 +301,14 @@ def test_a_model_in_several_pairs_is_drawn_once_and_no_two_models_with_one_seed(
     # two models with the same laws are drawn apart
     same = network(ward((2, 8)).simulator.draw, ("ill", "coughs", "smokes"), ("theta",), "again", draws=3000)
     pair = pair_of(bp.DistributionPrivacy([(a, same)], schema=SCHEMA, source="invented"), ILL)
+    assert not np.array_equal(pair.first.logs, pair.second.logs)
+
+
+def test_no_two_exact_laws_are_drawn_with_one_seed() -> None:
+    """Two networks with hardly another law, beside a model that is drawn: their draws are independent all the same."""
+    one, other, drawn = records(0.3), records(0.3 + 1e-9), ward((2, 8), draws=3000)
+    framework = bp.DistributionPrivacy([(drawn, one), (one, other)], schema=SCHEMA, source="invented")
+    pair = laws(framework, ILL).constraints()[1].pairs[0]
     assert not np.array_equal(pair.first.logs, pair.second.logs)
 
 
