@@ -72,7 +72,9 @@ def _by_states(attribute: str, states: tuple[State, ...], given: object) -> obje
 def _(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
     if isinstance(given, Apart):
         raise _no_distance(network, attribute, given)
-    drawn = None if network.drawn is None else network.drawn.values.get(attribute)
+    # under a model that a draw is, what is protected has its law in the model, not that of the draws
+    believed = network.drawn is not None and network.drawn.reading == "belief"
+    drawn = network.drawn.values.get(attribute) if network.drawn is not None and believed else None
     return interval_pairs(network.parameters[attribute], given, drawn)
 
 

@@ -143,3 +143,19 @@ def test_draws_that_come_again_are_not_independent() -> None:
     assert bp.from_pymc(model, posterior=drawn, reading="belief").drawn.draws == 10_000
     with pytest.raises(BnprivError, match="100 different ones among 10,000"):
         bp.from_pymc(model, posterior=drawn, reading="belief", independent=True)
+
+
+def test_an_end_that_the_model_takes_often_is_not_shared_because_no_draw_is_there() -> None:
+    """Under each draw as a model a hurdle is 0 half of the time, whatever its own draws are."""
+    with pm.Model() as model:
+        hurdle = pm.HurdleGamma("hurdle", psi=0.5, alpha=2, beta=1)
+        pm.Normal("y", hurdle + pm.Normal("mu"), 1, shape=4, observed=np.zeros(4))
+    random = np.random.default_rng(0)
+    drawn = {"hurdle": random.gamma(2, 1, 500), "mu": random.normal(size=500)}
+    posterior = xarray.Dataset({name: (("chain", "draw"), each[None]) for name, each in drawn.items()})
+    schema = bp.Schema(records=4, columns={"y": bp.Real(-20, 20)})
+    secret = {"hurdle": bp.intervals(((-1, 0), (0, 2)))}
+    believed, models = (bp.from_pymc(model, posterior=posterior, reading=each) for each in ("belief", "models"))
+    assert bp.DistributionalAttributePrivacy(believed, schema, secret, source="s").secrets["hurdle"]
+    with pytest.raises(SecretError, match="must be disjoint where a value may be taken often, as by 'hurdle'"):
+        bp.DistributionalAttributePrivacy(models, schema, secret, source="s")
