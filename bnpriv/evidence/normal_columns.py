@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +14,7 @@ from scipy.special import ndtr
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Constraint, Departure, LawPair
+from bnpriv.evidence.hardest import hardest
 from bnpriv.evidence.normal import LinearForm, NormalSecret, linear_rounding, plausible_values, rounded_down
 from bnpriv.evidence.translation import Translation, translation
 from bnpriv.frameworks import DistributionalAttributePrivacy
@@ -138,7 +138,8 @@ class NormalColumnLaws:
         for secret in self.secrets:
             pairs = [self._pair(secret, self._model(k), below[k]) for k in range(models)]
             found += [
-                Constraint(protected=secret.name, model=k, record=None, pairs=(pairs[k],)) for k in hardest(pairs)
+                Constraint(protected=secret.name, model=k, record=None, pairs=(pair,))
+                for k, pair in hardest(pairs).items()
             ]
         return tuple(found)
 
@@ -230,31 +231,6 @@ class NormalColumnLaws:
                 worst = np.maximum(worst, tails)
             total += records * float(worst.mean())
         return min(1.0, total * (1 + 1e-9))
-
-
-def hardest(pairs: Sequence[LawPair]) -> tuple[int, ...]:
-    """Return those pairs of normal laws of one number of which none asks for at least as much noise as another.
-
-    A pair asks for no more than another if its means are no further apart, its variance is no smaller, and clamping,
-    moves and rounding are no larger. Of several numbers all pairs are returned.
-    """
-    if not pairs or pairs[0].first.dimension > 1:
-        return tuple(range(len(pairs)))
-    facts = np.array([_hardness(pair) for pair in pairs])
-    _, first = np.unique(facts, axis=0, return_index=True)
-    rows = facts[first]
-    beaten = [bool(((rows >= row).all(axis=1) & (rows > row).any(axis=1)).any()) for row in rows]
-    return tuple(sorted(int(k) for k, worse in zip(first, beaten, strict=True) if not worse))
-
-
-def _hardness(pair: LawPair) -> list[float]:
-    """Return numbers of which larger ones ask for more noise."""
-    first, second, departure = pair.first, pair.second, pair.departure
-    assert isinstance(first, Normal)
-    assert isinstance(second, Normal)
-    gap = abs(float(first.mean[0]) - float(second.mean[0]))
-    far = [0.0, 0.0] if departure is None else [departure.mass, float(departure.moves[0])]
-    return [gap, -float(first.covariance[0, 0]), pair.rounding, *far]
 
 
 def _rounded_up(mass: float) -> float:

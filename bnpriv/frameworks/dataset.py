@@ -210,7 +210,8 @@ def _check_drawn(name: str, secret: Secret, schema: Schema, forward: DensityNetw
     if secret.pairs is None or isinstance(secret.pairs, Apart):
         text = "" if secret.pairs is None else _suggested(secret, secret.pairs.at_most, schema, forward)
         raise SecretError(
-            f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one",
+            f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one: the law of an answer is "
+            "learned from tables that have a value, and such pairs hold values that come up in no table",
             found=str(secret),
             remedy=f"Choose ranges that come up often enough, pairs={text or 'intervals(((30, 40), (50, 60)))'}, or "
             "values, pairs=pairs((40, 50)).",

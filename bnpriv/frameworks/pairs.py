@@ -265,6 +265,15 @@ def _check_pair(first: PairLaw, second: PairLaw) -> None:
         )
     for network in networks:
         require_network(network)
+        drawn = network.posterior_draws
+        if network.models > 1 and drawn is not None:
+            raise FrameworkError(
+                "a pair has one model on each side: which of several goes with which, the same draw or any two, is for "
+                "its author to say, and the noise follows from it",
+                found=f"{network.models:,} draws of a posterior on a side, each of them a model",
+                remedy='Read the posterior itself as the law, reading="belief", or list the pairs that count, each '
+                "of models of one draw: from_pymc(model, posterior=idata.posterior.isel(chain=[0], draw=[k])).",
+            )
         is_record = isinstance(network, DiscreteNetwork) and network.level == "records"
         if network.models != 1 or not (is_record or draws_tables(network)):
             raise FrameworkError(
