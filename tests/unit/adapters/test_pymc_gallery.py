@@ -39,7 +39,20 @@ def framework(name: str, network: Any) -> bp.DistributionalAttributePrivacy:
 
 def worst(scale: float, first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
     """Return the larger excess of both directions, and the chances of the set that shows it."""
+    if scale == 0:
+        return max(bare_excess(a, b) for a, b in ((first, second), (second, first)))
     return max(excess(a, b, "Laplace", scale, EPSILON) for a, b in ((first, second), (second, first)))
+
+
+def bare_excess(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
+    """Return the same for answers that are released without noise, as no more than a few hundred values are."""
+    values, places = np.unique(np.concatenate([first, second]), return_inverse=True)
+    assert len(values) < 2_000
+    p = np.bincount(places[: len(first)], minlength=len(values)) / len(first)
+    q = np.bincount(places[len(first) :], minlength=len(values)) / len(second)
+    more = p > np.exp(EPSILON) * q
+    inside = float(p[more].sum()), float(q[more].sum())
+    return inside[0] - float(np.exp(EPSILON)) * inside[1], *inside
 
 
 def deviation(p: float, q: float, draws: int) -> float:
@@ -78,7 +91,6 @@ def test_what_is_certified_holds(name: str) -> None:
         framework(name, network), bp.mean(gallery.GALLERY[name].column), epsilon=EPSILON, delta=0.05
     )
     assert calibration.guarantee.kind == "certified"
-    assert calibration.scale > 0
     assert worst(calibration.scale, *answers(name))[0] <= 0.05
 
 
