@@ -13,7 +13,7 @@ from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, conditioned
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.frameworks.digest import first_digest
-from bnpriv.networks import DensityNetwork, Parameter, drivers
+from bnpriv.networks import DensityNetwork, Parameter, State, drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.secrets.pair import Pair
@@ -34,14 +34,18 @@ NO_DISTANCE = Refusal(
 
 
 def _of_parameter(
-    sampler: AnswerSampler, parameter: Parameter, pairs: Sequence[Pair], model: int
+    sampler: AnswerSampler, parameter: Parameter, pairs: Sequence[Pair], states: Sequence[State], model: int
 ) -> SampledConstraint | None:
-    """Return what one protected parameter asks; None where all its secrets have probability zero."""
+    """Return what one protected parameter, with some names of its states, asks; None if no secret is possible."""
     chosen = [pair for pair in pairs if isinstance(pair, (IntervalPair, SecretPair))]
     if len(chosen) < len(pairs):
         return SampledConstraint(protected=parameter.name, model=model, pairs=NO_DISTANCE)
     condition = OfParameter(parameter)
-    found = [conditioned(sampler, condition, pair) for pair in chosen if _pair_possible(parameter, pair)]
+    found = [
+        conditioned(sampler, condition, _in_numbers(pair, parameter, states), pair)
+        for pair in chosen
+        if _pair_possible(parameter, pair)
+    ]
     return SampledConstraint(protected=parameter.name, model=model, pairs=found) if found else None
 
 
@@ -58,22 +62,22 @@ def _possible(parameter: Parameter, side: SecretSide) -> bool:
 
 
 def _in_numbers(
-    framework: DistributionalAttributePrivacy, network: DensityNetwork
-) -> dict[Parameter, tuple[Pair, ...]]:
-    """Return the pairs of secrets by parameter, those of named states by their numbers and in one direction."""
-    found: dict[Parameter, tuple[Pair, ...]] = {}
-    for name, pairs in framework.secrets.items():
-        parameter = network.parameters[name]
-        places = dict(zip(framework.network.states.get(name, ()), parameter.states or (), strict=False))
-        listed: list[Pair] = []
-        for pair in pairs:
-            if isinstance(pair, SecretPair):
-                first, second = (frozenset(places[state] for state in side) for side in (pair.first, pair.second))
-                pair = SecretPair(first, second)
-            if pair.reverse not in listed:
-                listed.append(pair)
-        found[parameter] = tuple(listed)
-    return found
+    pair: IntervalPair | SecretPair, parameter: Parameter, states: Sequence[State]
+) -> IntervalPair | SecretPair:
+    """Return a pair of named states by the numbers that they stand for."""
+    if isinstance(pair, IntervalPair):
+        return pair
+    numbers = dict(zip(states, parameter.states or (), strict=True))
+    return SecretPair(*(frozenset(numbers[state] for state in side) for side in (pair.first, pair.second)))
+
+
+def _one_way(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """Return each pair in one direction, as both count."""
+    listed: list[Pair] = []
+    for pair in pairs:
+        if pair.reverse not in listed:
+            listed.append(pair)
+    return tuple(listed)
 
 
 def sampled_laws(
@@ -88,10 +92,11 @@ def sampled_laws(
         if refusal is not None:
             return refusal
         sampler = parameter_sampler(framework, network, query)
-        secrets = _in_numbers(framework, network)
+        secrets = {network.parameters[name]: _one_way(pairs) for name, pairs in framework.secrets.items()}
+        states = framework.network.states
         samplers = samplers_of(sampler)
         asked = (
-            _of_parameter(each, parameter, pairs, model)
+            _of_parameter(each, parameter, pairs, states.get(parameter.name, ()), model)
             for parameter, pairs in secrets.items()
             for model, each in enumerate(samplers)
         )

@@ -191,7 +191,10 @@ def _draw(sides: Iterable[SampledSide], known: dict[SampledSide, Draws]) -> None
         known.update({member: drawn[member.side] for member in members})
 
 
-def conditioned(sampler: AnswerSource, condition: Condition, pair: IntervalPair | SecretPair) -> SampledPair:
-    """Return a pair of secrets about one number, drawn by one sampler."""
+def conditioned(
+    sampler: AnswerSource, condition: Condition, pair: IntervalPair | SecretPair, declared: Pair | None = None
+) -> SampledPair:
+    """Return a pair of secrets about one number, drawn by one sampler, and called as it was declared."""
     first, second = (SampledSide(sampler=sampler, condition=condition, side=side) for side in (pair.first, pair.second))
-    return SampledPair(pair=pair, label=str(pair), first=first, second=second)
+    called = pair if declared is None else declared
+    return SampledPair(pair=called, label=str(called), first=first, second=second)

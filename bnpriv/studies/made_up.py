@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import singledispatch
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,12 +85,18 @@ def _(framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
 def of_parameters(network: object, framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
     """Draw parameters given the secret, then every column by its own law; by default from tables of states."""
     exact = require_discrete(framework.network, "a made-up table")
-    require_laws(framework, framework.schema.columns)
     model_index(framework.models, asked.model)
+    below = (
+        [] if exact.forward is None else [name for name in framework.schema.columns if name in exact.reading.columns]
+    )
+    below = [name for name in below if name not in framework.column_laws]
+    require_laws(framework, [name for name in framework.schema.columns if name not in below])
     drawn = draw_parameters(exact, asked.random, secret=asked.secret, model=asked.model)
-    columns = {
-        name: law_given(framework, name, drawn).sample(asked.records, asked.random) for name in framework.schema.columns
-    }
+    columns = _drawn_below(framework, exact, below, drawn, asked) if below else {}
+    for name in framework.schema.columns:
+        if name not in columns:
+            columns[name] = law_given(framework, name, drawn).sample(asked.records, asked.random)
+    columns = {name: columns[name] for name in framework.schema.columns}
     return MadeUp(columns=columns, probability=secret_probability(exact, asked.secret, asked.model))
 
 
@@ -112,6 +118,26 @@ def _(network: GaussianNetwork, framework: DistributionalAttributePrivacy, asked
         for name, column in schema.columns.items()
     }
     return MadeUp(columns=columns, probability=share)
+
+
+def _drawn_below(
+    framework: DistributionalAttributePrivacy,
+    network: DiscreteNetwork,
+    names: Sequence[str],
+    states: Mapping[str, State],
+    asked: Asked,
+) -> dict[str, NDArray[Any]]:
+    """Draw columns whose laws no table holds, given the states of all parameters."""
+    forward = network.forward
+    assert forward is not None
+    given = {
+        name: (forward.parameters[name].states or ())[network.states[name].index(state)]
+        for name, state in states.items()
+    }
+    rows = None if forward.drawn is None else np.array([asked.model])
+    seed = new_seed(asked.random)
+    found = forward.simulate(names, 1, seed=seed, given=given, records=asked.records, rows=rows)
+    return {name: held(framework.schema[name], found[name][0]) for name in names}
 
 
 def _deviation(law: ColumnLaw) -> float:

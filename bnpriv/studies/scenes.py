@@ -192,8 +192,10 @@ def _(framework: DistributionalAttributePrivacy, calibration: Calibration) -> Sc
 @singledispatch
 def of_parameters(network: object, framework: DistributionalAttributePrivacy, calibration: Calibration) -> Scene:
     """Return the scene for one kind of network of parameters; by default from its tables."""
-    require_discrete(framework.network, "a rehearsal")
+    exact = require_discrete(framework.network, "a rehearsal")
     query = calibration.query
+    if exact.forward is not None and isinstance(laws(framework, query), SampledLaws):
+        return _forward(framework, exact.forward, calibration, {})
     form = normal_form(query, framework.schema)
     require_laws(framework, sorted(query.columns))
     protected, pair, model = _decided_states(framework, calibration)

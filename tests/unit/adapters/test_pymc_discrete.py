@@ -179,11 +179,33 @@ def test_columns_below_a_discrete_parameter_that_differ_are_drawn() -> None:
         ((found),) = law_of(network, 6, {"switch": secret}).values()
         for places, law in zip((range(3), range(3, 6)), found, strict=True):
             close(law, np.mean([switched(s, 0.8, 0.3) for s in places], axis=0))
+    schema = bp.Schema(records=6, columns={"x": bp.Integer(0, 1)})
+    private = bp.DistributionalAttributePrivacy(network, schema, {"switch": by_states}, source="made up")
+    calibration = bp.TightMechanism(large_delta=True).calibrate(private, bp.total("x"), epsilon=1.0, delta=0.01)
+    assert 0 < calibration.scale < 6
+    assert bp.rehearse(calibration, draws=20).text
     fixed = bp.from_pymc(switching(), posterior=draws(**posterior_draws(3)), fix=["early", "late"])
     known = posterior_draws(3)
     for k, sides in law_of(fixed.with_sampling(draws=DRAWS), 6, {"switch": by_states}).items():
         for places, law in zip((range(3), range(3, 6)), sides, strict=True):
             close(law, np.mean([switched(s, known["early"][k], known["late"][k]) for s in places], axis=0))
+
+
+def test_made_up_columns_follow_the_states_by_their_names() -> None:
+    names = [f"year {k}" for k in range(5, -1, -1)]
+    with pm.Model(coords={"switch_states": names}) as model:
+        switch = pm.DiscreteUniform("switch", 0, 5)
+        pm.Bernoulli("x", pm.math.switch(switch >= YEARS, 1.0, 0.0), observed=np.zeros(6))
+    schema = bp.Schema(records=6, columns={"x": bp.Integer(0, 1)})
+    private = bp.DistributionalAttributePrivacy(bp.from_pymc(model), schema, "switch", source="made up")
+    for k, name in enumerate(names):
+        assert bp.simulate(private, secret={"switch": name}, seed=k)["x"].tolist() == [1] * (k + 1) + [0] * (5 - k)
+    ((pair), *_) = laws(private, bp.total("x")).constraints()[0].pairs
+    assert (str(pair.pair), pair.first.support.tolist(), pair.second.support.tolist()) == (
+        "year 5 against year 4",
+        [1],
+        [2],
+    )
 
 
 def test_intervals_of_a_parameter_with_states_hold_some() -> None:
