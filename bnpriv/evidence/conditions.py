@@ -55,6 +55,11 @@ class Condition(Protocol):
         """The columns that it is computed from."""
         ...
 
+    @property
+    def near(self) -> float:
+        """How far, relative to itself, a number of a secret may be from the value that it stands for."""
+        ...
+
     def tried(self, records: int) -> int:
         """Return how many draws are to tell how often a secret comes up."""
         ...
@@ -88,6 +93,7 @@ class OfParameter:
     parameter: Parameter
 
     columns = ()
+    near = 0.0
 
     @property
     def name(self) -> str:
@@ -148,6 +154,7 @@ class OfProperty:
     name: str
 
     parameters = ()
+    near = float(NEAR)
 
     def tried(self, records: int) -> int:
         """Return how many tables tell how often a secret comes up: fewer where they are large."""
@@ -162,8 +169,8 @@ class OfProperty:
         """Return None: tables are drawn until they have the property."""
 
 
-def inside(side: SecretSide, values: FloatArray) -> NDArray[np.bool_]:
-    """Return which values a secret holds: an interval those between its ends, a number those within `NEAR` of it.
+def inside(side: SecretSide, values: FloatArray, near: float = float(NEAR)) -> NDArray[np.bool_]:
+    """Return which values a secret holds: an interval those between its ends, a number those within `near` of it.
 
     Examples
     --------
@@ -174,7 +181,7 @@ def inside(side: SecretSide, values: FloatArray) -> NDArray[np.bool_]:
         return (values >= side.low) & (values <= side.high)
     found = np.zeros(values.shape, dtype=np.bool_)
     for number in map(number_of, side):
-        found |= np.abs(values - number) <= float(NEAR) * max(1.0, abs(number))
+        found |= np.abs(values - number) <= near * max(1.0, abs(number))
     return found
 
 

@@ -153,7 +153,7 @@ class AnswerSampler:
         """Draw tables given those draws of a posterior in which a parameter is inside."""
         self._check_work(1.0, self._width(None))
         assert self.believed is not None
-        rows = np.flatnonzero(inside(side, condition.values(self.believed.values)))
+        rows = np.flatnonzero(inside(side, condition.values(self.believed.values), condition.near))
         path = (*words(condition.name), *words(repr(side)))
         order = self.believed.taken(rows, self.sampling.draws, np.random.default_rng(self._seed((*path, ROW_ORDER))))
         return self._tables(path, {}, (), order)
@@ -191,7 +191,7 @@ class AnswerSampler:
         while have < wanted:
             count = min(MOST_NUMBERS_AT_ONCE // len(names), math.ceil(1.05 * (wanted - have) / share) + 16)
             drawn = self._drawn(names, count, (*path, len(kept), DRAWN_ABOVE), {}, condition.parameters)
-            met = inside(side, condition.values(drawn))
+            met = inside(side, condition.values(drawn), condition.near)
             kept.append({each: drawn[each][met] for each in names})
             have += int(met.sum())
         values = {each: np.concatenate([part[each] for part in kept])[:wanted] for each in names}
@@ -236,7 +236,7 @@ class AnswerSampler:
                 drawn = self._drawn(names, count, (*path, number), {}, condition.parameters)
                 batch, values = self._answers(drawn, count, (*path, number)), condition.values(drawn)
                 for side in sides:
-                    met = inside(side, values)
+                    met = inside(side, values, condition.near)
                     kept[side].append(batch[met])
                     have[side] += int(met.sum())
                 tables, number = tables + count, number + 1
@@ -251,7 +251,7 @@ class AnswerSampler:
         """Return how often the rarest of the secrets comes up."""
         tried = condition.tried(self.form.schema.records)
         values = np.concatenate(list(self._tried(condition, tried)))
-        met = {side: int(np.count_nonzero(inside(side, values))) for side in sides}
+        met = {side: int(np.count_nonzero(inside(side, values, condition.near))) for side in sides}
         rarest = min(sides, key=lambda side: met[side])
         if met[rarest] < LEAST_MET:
             what = "tables" if condition.columns else "draws of its parameter"

@@ -39,7 +39,7 @@ def table_with_property(framework: DatasetAttributePrivacy, network: DensityNetw
         drawn = network.simulate(
             tuple(schema.columns), count, seed=new_seed(asked.random), given={}, records=asked.records
         )
-        fits = np.flatnonzero(inside(side, condition.values(drawn)))
+        fits = np.flatnonzero(inside(side, condition.values(drawn), condition.near))
         if len(fits) and not met:
             found = {column: drawn[column][fits[0]] for column in schema.columns}
         met += len(fits)

@@ -10,6 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, NetworkError, SecretError
+from bnpriv.evidence import laws
 from tests.later import optional
 
 pm = optional("pymc")
@@ -159,3 +160,17 @@ def test_an_end_that_the_model_takes_often_is_not_shared_because_no_draw_is_ther
     assert bp.DistributionalAttributePrivacy(believed, schema, secret, source="s").secrets["hurdle"]
     with pytest.raises(SecretError, match="must be disjoint where a value may be taken often, as by 'hurdle'"):
         bp.DistributionalAttributePrivacy(models, schema, secret, source="s")
+
+
+def test_states_that_are_large_and_near_each_other_are_told_apart() -> None:
+    """10,000,000,000 and one more are different states, however small their relative difference."""
+    low = 10**10
+    with pm.Model() as model:
+        site = pm.DiscreteUniform("site", low, low + 2)
+        pm.Normal("y", site - low, 1, shape=4, observed=np.zeros(4))
+    network = bp.from_pymc(model).with_sampling(draws=1000)
+    schema = bp.Schema(records=4, columns={"y": bp.Real(-20, 20)})
+    framework = bp.DistributionalAttributePrivacy(network, schema, ["site"], source="s")
+    (constraint,) = laws(framework, bp.mean("y")).constraints()
+    gaps = [float(pair.second.mean[0] - pair.first.mean[0]) for pair in constraint.pairs]
+    assert np.allclose(np.round(np.abs(gaps)), [1, 2, 1])

@@ -370,7 +370,7 @@ def test_answers_from_other_tables_than_the_property_would_be_found_out(monkeypa
 
 def test_a_wider_secret_than_was_declared_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        forward_module, "inside", lambda side, values: inside(Interval(side.low - 1, side.high), values)
+        forward_module, "inside", lambda side, values, near: inside(Interval(side.low - 1, side.high), values, near)
     )
     pair = pair_of(hidden(ward((2, 8), draws=20_000), bp.intervals(((0, 2), (4, 9)))), COUGHS)
     assert not fits(pair.second, coughs_given((2, 8), range(4, 10)), 20_000)
