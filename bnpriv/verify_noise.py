@@ -52,19 +52,20 @@ class Rows:
     """A channel: for every input a law on the outputs, in whole numbers over one denominator."""
 
     def __init__(self, facts: Any) -> None:
-        self.inputs, self.outputs = ([_double(each) for each in facts[name]] for name in ("inputs", "outputs"))
-        rows = [[_whole(each) for each in row] for row in facts["numerators"]]
-        self.denominator = _whole(facts["denominator"])
+        self.inputs, self.outputs = (list(map(float.fromhex, facts[name])) for name in ("inputs", "outputs"))
+        self.denominator = int(facts["denominator"])
         for numbers in (self.inputs, self.outputs):
             require(numbers and all(map(math.isfinite, numbers)), "a channel without inputs or outputs")
             require(all(a < b for a, b in pairwise(numbers)), "inputs or outputs that do not increase")
-        require(len(rows) == len(self.inputs) and self.denominator > 0, "a channel of another shape")
-        require(all(len(row) == len(self.outputs) for row in rows), "rows of different lengths")
-        for place, row in zip(self.inputs, rows, strict=True):
-            if min(row) < 0 or sum(row) != self.denominator:
-                raise StopError("fails", f"the row of {place!r} is no law: its numbers do not sum to the denominator")
-        self.rows = [[(k, n) for k, n in enumerate(row) if n] for row in rows]
+        self.rows = [[(k, int(digits)) for k, digits in row] for row in facts["numerators"]]
         self.size = sum(map(len, self.rows))
+        require(len(self.rows) == len(self.inputs) and self.denominator > 0, "a channel of another shape")
+        for value, row in zip(self.inputs, self.rows, strict=True):
+            places = [k for k, _ in row]
+            known = all(type(k) is int and 0 <= k < len(self.outputs) for k in places)
+            require(known and all(j < k for j, k in pairwise(places)), "a row that does not list outputs in order")
+            if min((n for _, n in row), default=0) < 0 or sum(n for _, n in row) != self.denominator:
+                raise StopError("fails", f"the row of {value!r} is no law: its numbers do not sum to the denominator")
 
     def nearest(self, value: float) -> int:
         """Return the place of the input that is nearest to a double, the lower one of two."""
@@ -83,15 +84,6 @@ class Rows:
             gathered[k] = gathered.get(k, ZERO) + mass
         cells = ((j, p * n) for k, p in gathered.items() for j, n in self.rows[k])
         return {(self.outputs[j],): mass / self.denominator for j, mass in summed(cells).items()}
-
-
-def _double(given: Any) -> float:
-    return float.fromhex(given) if isinstance(given, str) else float(given)
-
-
-def _whole(given: Any) -> int:
-    require(isinstance(given, int | str) and not isinstance(given, bool), "a row that is not of whole numbers")
-    return int(given)
 
 
 def laplace_excess(left: Sequence[Decimal], right: Sequence[Decimal], decay: Sequence[Decimal]) -> Decimal:

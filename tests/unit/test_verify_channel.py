@@ -17,6 +17,11 @@ from bnpriv.verify import Verdict
 Record = dict[str, Any]
 
 
+def listed(rows: list[list[int]]) -> list[list[list[int | str]]]:
+    """Return rows as they are stored: the outputs that may occur, with their numerators."""
+    return [[[k, str(n)] for k, n in enumerate(row) if n] for row in rows]
+
+
 def record(first: list[float], second: list[float], epsilon: float, rows: list[list[int]], **facts: Any) -> Record:
     """Return a calibration of a channel on the answers 0, 1, 2, ... with these laws, as it is stored."""
     points = list(range(len(first)))
@@ -27,8 +32,8 @@ def record(first: list[float], second: list[float], epsilon: float, rows: list[l
         "kind": "channel",
         "inputs": [float(x).hex() for x in points],
         "outputs": [float(x).hex() for x in range(len(rows[0]))],
-        "numerators": rows,
-        "denominator": sum(rows[0]),
+        "numerators": listed(rows),
+        "denominator": str(sum(rows[0])),
     }
     stored["noise"] = {**stored["noise"], "law": "Channel", "channel": {**channel, **facts}}
     return stored
@@ -56,10 +61,10 @@ def test_the_rows_decide_epsilon() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda s: s["noise"]["channel"].update(numerators=[[4, 0, 0], [0, 4, 0], [0, 0, 4]]),
-        lambda s: s["noise"]["channel"].update(numerators=[[2, 1, 2], [1, 2, 1], [1, 1, 2]]),
-        lambda s: s["noise"]["channel"].update(numerators=[[2, 3, -1], [1, 2, 1], [1, 1, 2]]),
-        lambda s: s["noise"]["channel"].update(denominator=5),
+        lambda s: s["noise"]["channel"].update(numerators=listed([[4, 0, 0], [0, 4, 0], [0, 0, 4]])),
+        lambda s: s["noise"]["channel"].update(numerators=listed([[2, 1, 2], [1, 2, 1], [1, 1, 2]])),
+        lambda s: s["noise"]["channel"].update(numerators=listed([[2, 3, -1], [1, 2, 1], [1, 1, 2]])),
+        lambda s: s["noise"]["channel"].update(denominator="5"),
         lambda s: (s["guarantee"].update(epsilon=0.18), s.update(epsilon=0.18)),
     ],
     ids=["rows too sharp", "a row above 1", "a number below 0", "another denominator", "epsilon too small"],
@@ -71,16 +76,22 @@ def test_a_fault_in_the_rows_is_found(change: Callable[[Record], object]) -> Non
 @pytest.mark.parametrize(
     "change",
     [
-        lambda s: s["noise"]["channel"].update(numerators=ROWS[:2]),
-        lambda s: s["noise"]["channel"].update(numerators=[[2.0, 1, 1], *ROWS[1:]]),
-        lambda s: s["noise"]["channel"].update(numerators=[[True, 2, 1], *ROWS[1:]]),
+        lambda s: s["noise"]["channel"].update(numerators=listed(ROWS[:2])),
+        lambda s: s["noise"]["channel"]["numerators"][0][0].__setitem__(1, "2.0"),
+        lambda s: s["noise"]["channel"]["numerators"][0][0].__setitem__(0, False),
+        lambda s: s["noise"]["channel"]["numerators"][0].append([0, "0"]),
+        lambda s: s["noise"]["channel"]["numerators"][0].append([3, "0"]),
+        lambda s: s["noise"]["channel"]["numerators"][0][0].__setitem__(0, -3),
         lambda s: s["noise"]["channel"].update(inputs=["0x0p+0", "0x0p+0", "0x1p+1"]),
         lambda s: s["noise"]["channel"].update(outputs=["nan", "0x0p+0", "0x1p+1"]),
         lambda s: s["noise"].pop("channel"),
         lambda s: s["mechanism"].update(name="TightMechanism"),
         lambda s: s["noise"].update(dimension=2),
     ],
-    ids=["a row left out", "a fraction", "a boolean", "inputs twice", "no number", "no rows", "another", "two numbers"],
+    ids=[
+        *("a row left out", "a fraction", "a boolean", "an output twice", "no output", "from the end", "inputs twice"),
+        *("no number", "no rows", "another mechanism", "two numbers"),
+    ],
 )
 def test_what_is_no_channel_is_not_covered(change: Callable[[Record], object]) -> None:
     assert changed(change).status == "not covered"
@@ -102,10 +113,10 @@ def test_a_zero_on_one_side_is_found_however_rare() -> None:
     """Row 8: an output of mass 1e-300 under one secret, and none under the other."""
     stored = record([1.0, 1e-300, 0.0], [1.0, 0.0, 1e-300], 5.0, [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
     assert bp.verify(json.dumps(stored)).status == "fails"
-    stored["noise"]["channel"]["numerators"] = [[1, 0, 0], [0, 1, 0], [0, 1, 0]]
+    stored["noise"]["channel"]["numerators"] = listed([[1, 0, 0], [0, 1, 0], [0, 1, 0]])
     assert bp.verify(json.dumps(stored)).status == "holds"
-    stored["noise"]["channel"]["numerators"] = [[10**30, 0, 0], [0, 10**30, 0], [0, 10**30 - 1, 1]]
-    stored["noise"]["channel"]["denominator"] = 10**30
+    stored["noise"]["channel"]["numerators"] = listed([[10**30, 0, 0], [0, 10**30, 0], [0, 10**30 - 1, 1]])
+    stored["noise"]["channel"]["denominator"] = str(10**30)
     assert bp.verify(json.dumps(stored)).status == "fails"
 
 

@@ -1,0 +1,267 @@
+"""The least expected error that any mechanism can have that sees the data only through the answer.
+
+It is the value of a linear program over all channels (docs/claims/limit.md). Here it is bounded from below by its dual:
+whatever the dual variables are, as long as they are at least 0, they prove a bound. Good ones come from a program in
+which neighbouring atoms are taken together, so that large laws take no longer than small ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, down, up
+from bnpriv.errors import Refusal
+from bnpriv.evidence import laws
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.law_table import LawTable, law_table
+from bnpriv.queries.base import Query
+from bnpriv.render import Json, number_text
+
+MOST_GROUPS = 60
+"""Groups of atoms in the program whose dual is taken."""
+
+MOST_PROGRAM_CELLS = 100_000
+"""Groups squared, times ordered pairs of laws, in that program: about a second."""
+
+FEWEST_GROUPS = 12
+"""With fewer groups the bound would say little: rather leave out pairs of laws."""
+
+MOST_SECONDS = 3.0
+"""When the solver stops; then no bound is shown."""
+
+LARGEST_EPSILON = 500.0
+"""Beyond this exp(epsilon) times a mass leaves the range of doubles."""
+
+LEAST_MASS = 5e-324
+"""What stands for masses below the range of doubles, where a bound needs them large."""
+
+REACHED = 1e-6
+"""Relative gap up to which the bound is called exact."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """The least expected absolute error of any mechanism that sees the data only through the answer.
+
+    Parameters
+    ----------
+    least : float or None
+        A proved lower bound, in the unit of the answer; None where none is known.
+    kind : {"exact", "certified"}
+        "exact": it is reached, up to rounding; "certified": no mechanism is below it, but the least may be above.
+    reason : str
+        Why no bound is shown; empty where one is.
+    """
+
+    least: float | None = None
+    kind: Kind = "certified"
+    reason: str = ""
+
+    def over(self, error: float) -> float | None:
+        """Return how many times the least error an expected error is at most; None where that is not known."""
+        if error == 0:
+            return 1.0
+        return None if not self.least else max(1.0, up(error / self.least))
+
+    @property
+    def text(self) -> str:
+        """Return the limit in a sentence."""
+        if self.least is None:
+            return f"What any mechanism must err by is not shown: {self.reason}."
+        if self.least == 0 and self.kind == "exact":
+            return "The answer may be released as it is."
+        if self.least == 0:
+            return "What any mechanism must err by is not shown: nothing above 0 is proved."
+        words = "errs by" if self.kind == "exact" else "errs by less than"
+        who = "The best mechanism" if self.kind == "exact" else "No mechanism"
+        return (
+            f"{who} that sees the data only through this answer {words} {number_text(self.least)} on average, "
+            "over the mean of the laws of the answer."
+        )
+
+    def to_json(self) -> Json:
+        """Return the limit as plain values."""
+        return {"least_error": self.least, "kind": self.kind, "reason": self.reason}
+
+
+def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:
+    """Return the least expected error of any mechanism, or a proved bound that takes about a second."""
+    evidence = laws(framework, query)
+    table = evidence if isinstance(evidence, Refusal) else law_table(evidence)
+    if isinstance(table, Refusal):
+        return Limit(reason=f"{table.required}; found {table.found}")
+    if epsilon > LARGEST_EPSILON:
+        return Limit(reason=f"epsilon is above {LARGEST_EPSILON:g}")
+    return least_error(table, epsilon, delta)
+
+
+def least_error(table: LawTable, epsilon: float, delta: float = 0.0, groups: int | None = None) -> Limit:
+    """Return a proved lower bound of the mean absolute error of any mechanism, under the mean of the laws.
+
+    Parameters
+    ----------
+    table : LawTable
+        The laws that must be alike.
+    epsilon, delta : float
+        The guarantee.
+    groups : int, optional
+        Groups of atoms in the program whose dual is taken; by default as many as take about a second.
+
+    Returns
+    -------
+    Limit
+        "exact" where no atoms were taken together, and the bound is the value of the program.
+
+    Notes
+    -----
+    docs/claims/limit.md.
+    """
+    program = _Program.of(table, epsilon, delta, groups)
+    solved = program.solved()
+    if solved is None:
+        return Limit(reason="the linear program took too long")
+    value, multipliers = solved
+    least = max(0.0, down(program.bound(multipliers) - table.rounding))
+    exact = program.whole and value - least <= REACHED * value
+    return Limit(least=least, kind=table.kind if exact else "certified")
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Program:
+    """The least expected error of a channel on groups of atoms, and what its dual proves for the atoms themselves.
+
+    Parameters
+    ----------
+    atoms, prior : ndarray of shape (K,)
+    first, second : ndarray of shape (D, K)
+        Masses under the two laws of every ordered pair: the first at most `ratio` times the second, but for delta.
+    error : float
+        Relative error of a mass.
+    ratio, delta : float
+    starts : ndarray of shape (G,)
+        The first atom of every group.
+    outputs : ndarray of shape (W,)
+        The atoms that may be released, the outer ones among them.
+    whole : bool
+        Whether every atom is a group, and no pair was left out.
+    """
+
+    atoms: FloatArray
+    prior: FloatArray
+    first: FloatArray
+    second: FloatArray
+    error: float
+    ratio: float
+    delta: float
+    starts: NDArray[np.intp]
+    outputs: NDArray[np.intp]
+    whole: bool
+
+    @classmethod
+    def of(cls, table: LawTable, epsilon: float, delta: float, groups: int | None) -> _Program:
+        masses, ratio = np.exp(table.logs), up(math.exp(epsilon))
+        ordered = np.unique(np.concatenate([table.pairs, table.pairs[:, ::-1]]), axis=0)
+        ordered = ordered[ordered[:, 0] != ordered[:, 1]]
+        size = len(table.atoms)
+        most = max(1, MOST_PROGRAM_CELLS // min(size, FEWEST_GROUPS if groups is None else groups) ** 2)
+        kept = ordered
+        if len(ordered) > most:  # those that are farthest apart: without some constraints the least error is no larger
+            excess = [float(np.sum(np.maximum(0.0, masses[a] - ratio * masses[b]))) for a, b in ordered]
+            kept = ordered[np.argsort(excess, kind="stable")[::-1][:most]]
+        if groups is None:
+            groups = min(MOST_GROUPS, math.isqrt(MOST_PROGRAM_CELLS // max(1, len(kept))))
+        starts, outputs = _grouped(table.prior, groups)
+        return cls(
+            atoms=table.atoms,
+            prior=table.prior,
+            first=masses[kept[:, 0]],
+            second=np.maximum(masses[kept[:, 1]], LEAST_MASS),
+            error=math.expm1(table.error) + 64 * UNIT_ROUNDOFF,
+            ratio=ratio,
+            delta=delta,
+            starts=starts,
+            outputs=outputs,
+            whole=len(kept) == len(ordered) and len(starts) == size,
+        )
+
+    def solved(self) -> tuple[float, FloatArray] | None:
+        """Return the value of the program and its dual variables, of shape (D, W); None if the solver gives up."""
+        from scipy import sparse
+        from scipy.optimize import linprog
+
+        gaps = np.add.reduceat(self.first, self.starts, axis=1) - self.ratio * np.add.reduceat(
+            self.second, self.starts, axis=1
+        )
+        size = np.max(np.abs(gaps), axis=1, keepdims=True, initial=1e-300)
+        groups, outputs, pairs = len(self.starts), len(self.outputs), len(gaps)
+        apart = np.abs(self.atoms[:, np.newaxis] - self.atoms[self.outputs])
+        costs = np.add.reduceat(self.prior[:, np.newaxis] * apart, self.starts, axis=0).ravel()
+        scipy = cast(Any, sparse)
+        alike = scipy.kron(gaps / size, scipy.identity(outputs), format="csr")
+        laws = scipy.kron(scipy.identity(groups), np.ones((1, outputs)), format="csr")
+        bounds = np.zeros(pairs * outputs)
+        if self.delta > 0:  # one more variable for the excess of every pair and output; they add up to delta
+            excess = scipy.vstack(
+                [-scipy.identity(pairs * outputs), scipy.kron(scipy.identity(pairs), np.ones((1, outputs)))]
+            )
+            alike = scipy.vstack([alike, scipy.csr_matrix((pairs, groups * outputs))])
+            alike = scipy.hstack([alike, excess], format="csr")
+            laws = scipy.hstack([laws, scipy.csr_matrix((groups, pairs * outputs))], format="csr")
+            bounds = np.concatenate([bounds, self.delta / size[:, 0]])
+            costs = np.concatenate([costs, np.zeros(pairs * outputs)])
+        found = cast(Any, linprog)(
+            costs,
+            A_ub=alike if pairs else None,
+            b_ub=bounds if pairs else None,
+            A_eq=laws,
+            b_eq=np.ones(groups),
+            method="highs-ds",
+            options={"time_limit": MOST_SECONDS},
+        )
+        if found.status != 0:
+            return None
+        dual = -np.asarray(found.ineqlin.marginals, dtype=np.float64)[: pairs * outputs].reshape(pairs, outputs)
+        return float(found.fun), np.clip(dual, 0.0, None) / size
+
+    def bound(self, multipliers: FloatArray) -> float:
+        """Return the lower bound that dual variables of at least 0 prove, rounded down.
+
+        Between two outputs the variables are taken linear, so that outputs of any size are covered: for one exact
+        answer the term is then linear on either side of it, and least at an output or at the answer itself.
+        """
+        places, low = self.atoms[self.outputs], np.full(len(self.atoms), np.inf)
+        slack = self.error + 4 * (len(self.first) + 8) * UNIT_ROUNDOFF
+        gaps, sizes = self.first - self.ratio * self.second, self.first + self.ratio * self.second
+        told = multipliers.T @ gaps - slack * (multipliers.T @ sizes)
+        for place, each in zip(places, told, strict=True):
+            np.minimum(low, (1 - slack) * self.prior * np.abs(self.atoms - place) + each, out=low)
+        if len(places) > 1:
+            below = np.clip(np.searchsorted(places, self.atoms, side="right") - 1, 0, len(places) - 2)
+            share = (self.atoms - places[below]) / (places[below + 1] - places[below])
+            every = np.arange(len(self.atoms))
+            inner = told[below, every] * (1 - share) + told[below + 1, every] * share
+            inner -= 8 * UNIT_ROUNDOFF * (np.abs(told[below, every]) + np.abs(told[below + 1, every]))
+            np.minimum(low, inner, out=low)
+        charged = self.delta * float(np.sum(np.max(multipliers, axis=1, initial=0.0)))
+        return down(math.fsum(low) - up(charged, 4 + 2 * len(multipliers)))
+
+
+def _grouped(prior: FloatArray, groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first atom of each group, of about equal mass, and the outputs: medians of groups, and outer atoms."""
+    size = len(prior)
+    if groups >= size:
+        return np.arange(size), np.arange(size)
+    mass = np.cumsum(prior)
+    inner = np.searchsorted(mass, mass[-1] * np.arange(1, groups) / groups)
+    starts = np.unique(np.concatenate([[0], inner, [size - 1]]))
+    before = np.concatenate([[0.0], mass])[starts]
+    after = np.concatenate([mass[starts[1:] - 1], mass[-1:]])
+    middles = np.searchsorted(mass, (before + after) / 2)
+    return starts, np.unique(np.concatenate([[0], np.minimum(middles, size - 1), [size - 1]]))
