@@ -8,6 +8,7 @@ which neighbouring atoms are taken together, so that large laws take no longer t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
 
@@ -18,9 +19,11 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, down, up
 from bnpriv.errors import Refusal
 from bnpriv.evidence import laws
 from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.law_table import LawTable, law_table
 from bnpriv.queries.base import Query
 from bnpriv.render import Json, number_text
+from bnpriv.render.text import lower_text
 
 MOST_GROUPS = 60
 """Groups of atoms in the program whose dual is taken."""
@@ -39,6 +42,12 @@ LARGEST_EPSILON = 500.0
 
 LEAST_MASS = 5e-324
 """What stands for masses below the range of doubles, where a bound needs them large."""
+
+BLOCK = 2**14
+"""Exact answers that are looked at together."""
+
+SEES = "that sees the data only through this answer"
+AVERAGED = "averaged over the laws of the answer"
 
 REACHED = 1e-6
 """Relative gap up to which the bound is called exact."""
@@ -78,16 +87,14 @@ class Limit:
             return "The answer may be released as it is."
         if self.least == 0:
             return "What any mechanism must err by is not shown: nothing above 0 is proved."
-        words = "errs by" if self.kind == "exact" else "errs by less than"
-        who = "The best mechanism" if self.kind == "exact" else "No mechanism"
-        return (
-            f"{who} that sees the data only through this answer {words} {number_text(self.least)} on average, "
-            "over the mean of the laws of the answer."
-        )
+        if self.kind == "exact":
+            return f"The best mechanism {SEES} errs by {number_text(self.least)}, {AVERAGED}."
+        return f"No mechanism {SEES} errs by less than {lower_text(self.least)}, {AVERAGED}."
 
-    def to_json(self) -> Json:
-        """Return the limit as plain values."""
-        return {"least_error": self.least, "kind": self.kind, "reason": self.reason}
+    def to_json(self, calibrations: Sequence[Calibrated]) -> Json:
+        """Return the limit, and how many times it the error of each calibration is at most, as plain values."""
+        over = {str(each.mechanism): self.over(each.expected_error) for each in calibrations}
+        return {"least_error": self.least, "kind": self.kind, "reason": self.reason, "times_the_least": over}
 
 
 def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:
@@ -201,8 +208,8 @@ class _Program:
         )
         size = np.max(np.abs(gaps), axis=1, keepdims=True, initial=1e-300)
         groups, outputs, pairs = len(self.starts), len(self.outputs), len(gaps)
-        apart = np.abs(self.atoms[:, np.newaxis] - self.atoms[self.outputs])
-        costs = np.add.reduceat(self.prior[:, np.newaxis] * apart, self.starts, axis=0).ravel()
+        errors = (np.abs(self.atoms - place) for place in self.atoms[self.outputs])
+        costs = np.stack([np.add.reduceat(self.prior * each, self.starts) for each in errors], axis=1).ravel()
         scipy = cast(Any, sparse)
         alike = scipy.kron(gaps / size, scipy.identity(outputs), format="csr")
         laws = scipy.kron(scipy.identity(groups), np.ones((1, outputs)), format="csr")
@@ -236,21 +243,25 @@ class _Program:
         Between two outputs the variables are taken linear, so that outputs of any size are covered: for one exact
         answer the term is then linear on either side of it, and least at an output or at the answer itself.
         """
-        places, low = self.atoms[self.outputs], np.full(len(self.atoms), np.inf)
-        slack = self.error + 4 * (len(self.first) + 8) * UNIT_ROUNDOFF
-        gaps, sizes = self.first - self.ratio * self.second, self.first + self.ratio * self.second
-        told = multipliers.T @ gaps - slack * (multipliers.T @ sizes)
-        for place, each in zip(places, told, strict=True):
-            np.minimum(low, (1 - slack) * self.prior * np.abs(self.atoms - place) + each, out=low)
-        if len(places) > 1:
-            below = np.clip(np.searchsorted(places, self.atoms, side="right") - 1, 0, len(places) - 2)
-            share = (self.atoms - places[below]) / (places[below + 1] - places[below])
-            every = np.arange(len(self.atoms))
-            inner = told[below, every] * (1 - share) + told[below + 1, every] * share
-            inner -= 8 * UNIT_ROUNDOFF * (np.abs(told[below, every]) + np.abs(told[below + 1, every]))
-            np.minimum(low, inner, out=low)
+        blocks = range(0, len(self.atoms), BLOCK)
+        low = math.fsum(x for start in blocks for x in self._least_terms(multipliers, slice(start, start + BLOCK)))
         charged = self.delta * float(np.sum(np.max(multipliers, axis=1, initial=0.0)))
-        return down(math.fsum(low) - up(charged, 4 + 2 * len(multipliers)))
+        return down(low - up(charged, 4 + 2 * len(multipliers)))
+
+    def _least_terms(self, multipliers: FloatArray, block: slice) -> FloatArray:
+        """Return for some exact answers what they add to the bound: the least over all outputs, rounded down."""
+        places, atoms, prior = self.atoms[self.outputs], self.atoms[block], self.prior[block]
+        first, second = self.first[:, block], self.ratio * self.second[:, block]
+        slack = self.error + 4 * (len(first) + 8) * UNIT_ROUNDOFF
+        told = multipliers.T @ (first - second) - slack * (multipliers.T @ (first + second))
+        least = np.min((1 - slack) * prior * np.abs(atoms - places[:, np.newaxis]) + told, axis=0)
+        if len(places) == 1:
+            return least
+        below = np.clip(np.searchsorted(places, atoms, side="right") - 1, 0, len(places) - 2)
+        share, every = (atoms - places[below]) / (places[below + 1] - places[below]), np.arange(len(atoms))
+        one, other = told[below, every], told[below + 1, every]
+        between = one * (1 - share) + other * share - 8 * UNIT_ROUNDOFF * (np.abs(one) + np.abs(other))
+        return np.minimum(least, between)
 
 
 def _grouped(prior: FloatArray, groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -259,9 +270,9 @@ def _grouped(prior: FloatArray, groups: int) -> tuple[NDArray[np.intp], NDArray[
     if groups >= size:
         return np.arange(size), np.arange(size)
     mass = np.cumsum(prior)
-    inner = np.searchsorted(mass, mass[-1] * np.arange(1, groups) / groups)
-    starts = np.unique(np.concatenate([[0], inner, [size - 1]]))
+    wanted: FloatArray = mass[-1] * np.arange(groups) / groups
+    starts = np.unique(np.append(np.searchsorted(mass, wanted), [0, size - 1]))
     before = np.concatenate([[0.0], mass])[starts]
     after = np.concatenate([mass[starts[1:] - 1], mass[-1:]])
     middles = np.searchsorted(mass, (before + after) / 2)
-    return starts, np.unique(np.concatenate([[0], np.minimum(middles, size - 1), [size - 1]]))
+    return starts, np.unique(np.append(np.minimum(middles, size - 1), [0, size - 1]))

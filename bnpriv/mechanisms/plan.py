@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
@@ -11,6 +12,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.least_error import Limit, limit_of
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
@@ -55,6 +57,16 @@ class Plan(Shown):
             raise self.refusals[0][1].error()
         return self.calibrations[0]
 
+    @cached_property
+    def limit(self) -> Limit:
+        """Return the least expected error that any mechanism can have that sees the data only through the answer."""
+        if not self.calibrations:
+            return Limit(reason="no mechanism supports the query")
+        best = self.calibrations[0]
+        if best.expected_error == 0:
+            return Limit(least=0.0, kind="exact")
+        return limit_of(best.framework, best.query, best.epsilon, best.delta)
+
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per mechanism that supports the question, baselines last."""
         import pandas as pd
@@ -66,6 +78,7 @@ class Plan(Shown):
                 "noise": [type(c.noise).__name__ for c in rows],
                 "scale": [c.scale for c in rows],
                 "expected_error": [c.expected_error for c in rows],
+                "times_the_least": [self.limit.over(c.expected_error) for c in rows],
                 "verdict": [c.useful.verdict for c in rows],
             }
         )
@@ -73,9 +86,10 @@ class Plan(Shown):
     @property
     def document(self) -> Document:
         """Return the mechanisms compared, and all about the best of them."""
-        comparison = comparison_section((*self.calibrations, *self.baselines), self.refusals)
+        comparison = comparison_section((*self.calibrations, *self.baselines), self.refusals, self.limit)
         data: dict[str, object] = {
             "calibrations": [calibration.to_dict() for calibration in self.calibrations],
+            "limit": self.limit.to_json(self.calibrations),
             "refusals": [{"mechanism": str(mechanism), "reason": str(why)} for mechanism, why in self.refusals],
         }
         if self.baselines:
