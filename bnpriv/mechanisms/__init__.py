@@ -14,6 +14,7 @@ from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
+from bnpriv.mechanisms.quantization import QuantizationMechanism
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.mechanisms.tight import TightMechanism
 from bnpriv.mechanisms.usefulness import Usefulness
@@ -56,6 +57,7 @@ __all__ = [
     "Mechanism",
     "Misspecified",
     "OptimalGaussianMechanism",
+    "QuantizationMechanism",
     "RecordPrivacyMechanism",
     "TightMechanism",
     "Usefulness",

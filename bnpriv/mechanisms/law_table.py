@@ -14,7 +14,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence import LawPair, Laws
 from bnpriv.laws import Atoms
 
-MOST_TABLE_CELLS = 2**22
+MOST_MASSES = 2**22
 """Atoms times laws of a table of laws."""
 
 
@@ -89,11 +89,9 @@ def law_table(evidence: Laws) -> LawTable | Refusal:
     kept = {id(law): law for pair in pairs for law in (pair.first, pair.second)}
     places, laws = {key: k for k, key in enumerate(kept)}, list(kept.values())
     atoms = np.unique(np.concatenate([law.support for law in laws]))
-    if len(atoms) * len(laws) > MOST_TABLE_CELLS:
+    if len(atoms) * len(laws) > MOST_MASSES:
         cells = f"{len(atoms):,} atoms times {len(laws):,} laws"
-        return _refusal(
-            f"at most {MOST_TABLE_CELLS:,} masses", cells, "Take a coarser grid, or fewer pairs of secrets."
-        )
+        return _refusal(f"at most {MOST_MASSES:,} masses", cells, "Take a coarser grid, or fewer pairs of secrets.")
     logs = np.full((len(laws), len(atoms)), -np.inf)
     for k, law in enumerate(laws):
         logs[k, np.searchsorted(atoms, law.support)] = law.logs

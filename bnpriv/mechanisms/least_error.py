@@ -28,22 +28,19 @@ from bnpriv.render.text import lower_text
 MOST_GROUPS = 60
 """Groups of atoms in the program whose dual is taken."""
 
-MOST_PROGRAM_CELLS = 100_000
-"""Groups squared, times ordered pairs of laws, in that program: about a second."""
+MOST_PROGRAM_CELLS = 40_000
+"""Groups squared, times ordered pairs of laws, in that program, or atoms squared without groups: about a second."""
 
 FEWEST_GROUPS = 12
 """With fewer groups the bound would say little: rather leave out pairs of laws."""
 
-MOST_SECONDS = 3.0
-"""When the solver stops; then no bound is shown."""
+MOST_SOLVER_STEPS = 5_000
+"""Steps of the solver after which it stops; then no bound is shown. Not a time: a plan says the same everywhere."""
 
-LARGEST_EPSILON = 500.0
-"""Beyond this exp(epsilon) times a mass leaves the range of doubles."""
-
-LEAST_MASS = 5e-324
+TINIEST_MASS = 5e-324
 """What stands for masses below the range of doubles, where a bound needs them large."""
 
-BLOCK = 2**14
+ANSWERS_AT_ONCE = 2**14
 """Exact answers that are looked at together."""
 
 SEES = "that sees the data only through this answer"
@@ -103,8 +100,6 @@ def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -
     table = evidence if isinstance(evidence, Refusal) else law_table(evidence)
     if isinstance(table, Refusal):
         return Limit(reason=f"{table.required}; found {table.found}")
-    if epsilon > LARGEST_EPSILON:
-        return Limit(reason=f"epsilon is above {LARGEST_EPSILON:g}")
     return least_error(table, epsilon, delta)
 
 
@@ -177,9 +172,11 @@ class _Program:
         ordered = np.unique(np.concatenate([table.pairs, table.pairs[:, ::-1]]), axis=0)
         ordered = ordered[ordered[:, 0] != ordered[:, 1]]
         size = len(table.atoms)
-        most = max(1, MOST_PROGRAM_CELLS // min(size, FEWEST_GROUPS if groups is None else groups) ** 2)
+        if groups is None and size**2 * len(ordered) <= MOST_PROGRAM_CELLS:
+            groups = size
+        most = max(1, MOST_PROGRAM_CELLS // min(size, FEWEST_GROUPS) ** 2)
         kept = ordered
-        if len(ordered) > most:  # those that are farthest apart: without some constraints the least error is no larger
+        if groups is None and len(ordered) > most:  # with fewer constraints the least error is no larger
             excess = [float(np.sum(np.maximum(0.0, masses[a] - ratio * masses[b]))) for a, b in ordered]
             kept = ordered[np.argsort(excess, kind="stable")[::-1][:most]]
         if groups is None:
@@ -189,7 +186,7 @@ class _Program:
             atoms=table.atoms,
             prior=table.prior,
             first=masses[kept[:, 0]],
-            second=np.maximum(masses[kept[:, 1]], LEAST_MASS),
+            second=np.maximum(masses[kept[:, 1]], TINIEST_MASS),
             error=math.expm1(table.error) + 64 * UNIT_ROUNDOFF,
             ratio=ratio,
             delta=delta,
@@ -230,7 +227,7 @@ class _Program:
             A_eq=laws,
             b_eq=np.ones(groups),
             method="highs-ds",
-            options={"time_limit": MOST_SECONDS},
+            options={"maxiter": MOST_SOLVER_STEPS},
         )
         if found.status != 0:
             return None
@@ -243,8 +240,10 @@ class _Program:
         Between two outputs the variables are taken linear, so that outputs of any size are covered: for one exact
         answer the term is then linear on either side of it, and least at an output or at the answer itself.
         """
-        blocks = range(0, len(self.atoms), BLOCK)
-        low = math.fsum(x for start in blocks for x in self._least_terms(multipliers, slice(start, start + BLOCK)))
+        blocks = range(0, len(self.atoms), ANSWERS_AT_ONCE)
+        low = math.fsum(
+            x for start in blocks for x in self._least_terms(multipliers, slice(start, start + ANSWERS_AT_ONCE))
+        )
         charged = self.delta * float(np.sum(np.max(multipliers, axis=1, initial=0.0)))
         return down(low - up(charged, 4 + 2 * len(multipliers)))
 

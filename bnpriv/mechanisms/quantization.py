@@ -8,7 +8,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence import laws
 from bnpriv.frameworks import Framework
@@ -20,9 +20,15 @@ from bnpriv.mechanisms.quantization_bins import Bins, ErrorMeasure, best_bins
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query
+from bnpriv.render.text import number_text
 
 MOST_BINNED = 4_000
 """Atoms for which all bins are tried: a few seconds."""
+
+MOST_SAID_BINS = 8
+"""Bins that are told in words."""
+
+LEANS_ON = "The laws of the answer are right; an answer without added noise leans on that more than one with it."
 
 
 @final
@@ -34,6 +40,8 @@ class QuantizationMechanism(Mechanism):
     ----------
     error : {"absolute", "squared", "zero-one"}
         What an error costs when bins are chosen: its size, its square, or one unless it is zero.
+    weights : None
+        Not taken: bins are for an answer of one number.
 
     Raises
     ------
@@ -64,7 +72,8 @@ class QuantizationMechanism(Mechanism):
     fixed_shape: ClassVar[bool] = True
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        table = _table(framework, query)
+        evidence = laws(framework, query)
+        table = evidence if isinstance(evidence, Refusal) else law_table(evidence)
         if isinstance(table, Refusal):
             return table
         if len(table.atoms) <= MOST_BINNED:
@@ -72,15 +81,57 @@ class QuantizationMechanism(Mechanism):
         return Refusal(
             required=f"all bins are tried for at most {MOST_BINNED:,} answers",
             found=f"{len(table.atoms):,}",
-            remedy="Take a coarser grid, or use OptimalMechanism.",
+            remedy="Take a coarser grid, or use TightMechanism.",
         )
 
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
-        table = _table(framework, query)
+        evidence = laws(framework, query)
+        if isinstance(evidence, Refusal):
+            raise evidence.error()
+        table = law_table(evidence)
         if isinstance(table, Refusal):
             raise table.error()
-        room = epsilon - log_error(table.logs, table.error)
-        bins = best_bins(table.atoms, table.prior, table.first, table.second, room, self.error)
-        return channel_of(table, bins), _certificate(framework, query, table, bins, self.claim), 0.0
+        bins = best_bins(table.atoms, table.prior, table.first, table.second, epsilon - _lost(table), self.error)
+        certificate = Certificate(
+            theorem="Bins of the answer that are alike under all secrets",
+            claim=self.claim,
+            decisions=(),
+            sensitivity=Bound(0.0, 0.0, table.kind),
+            source=framework.source,
+            assumptions=(*evidence.assumptions, *query.assumptions, LEANS_ON),
+            dropped=evidence.dropped,
+            notes=(_bins_text(table, bins),),
+            zero_noise_reason="Every bin of the answer is about as likely under either secret of every pair.",
+        )
+        return _channel(table, bins), certificate, 0.0
+
+
+def _lost(table: LawTable) -> float:
+    """Return by how much the log ratio of the masses of a bin may be off, rounding included."""
+    steps = len(table.atoms) * (magnitude(table.logs) + 2 * FUNCTION_ERROR)
+    return 2 * (table.error + UNIT_ROUNDOFF * steps)
+
+
+def _channel(table: LawTable, bins: Bins) -> Channel:
+    """Return the channel that releases for every answer the atom that stands for its bin."""
+    size, count = len(table.atoms), len(bins.starts)
+    rows = np.zeros((size, count), dtype=np.int64)
+    rows[np.arange(size), np.searchsorted(bins.starts, np.arange(size), side="right") - 1] = 1
+    return Channel(table.atoms.tolist(), table.atoms[bins.released].tolist(), rows, 1, table.prior)
+
+
+def _bins_text(table: LawTable, bins: Bins) -> str:
+    """Return the bins in words; of many the first ones."""
+    lasts = np.append(bins.starts[1:], len(table.atoms)) - 1
+    ends = zip(table.atoms[bins.starts], table.atoms[lasts], table.atoms[bins.released], strict=True)
+    if len(lasts) == 1:
+        return f"Whatever the answer is, {number_text(float(table.atoms[bins.released[0]]))} is released."
+    texts = [f"{_range_text(low, high)} as {number_text(value)}" for low, high, value in ends]
+    more = f" and {len(texts) - MOST_SAID_BINS:,} more" if len(texts) > MOST_SAID_BINS else ""
+    return f"The answer is released as one of {len(texts):,} bins: {', '.join(texts[:MOST_SAID_BINS])}{more}."
+
+
+def _range_text(low: float, high: float) -> str:
+    return number_text(low) if low == high else f"{number_text(low)} to {number_text(high)}"

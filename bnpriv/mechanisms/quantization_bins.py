@@ -15,8 +15,8 @@ from bnpriv.bound import FloatArray
 ErrorMeasure = Literal["absolute", "squared", "zero-one"]
 """What an error costs: its size, its square, or one unless it is zero."""
 
-Places = NDArray[np.intp]
-Cost = Callable[[FloatArray, FloatArray], tuple[FloatArray, Places]]
+AtomPlaces = NDArray[np.intp]
+Cost = Callable[[FloatArray, FloatArray], tuple[FloatArray, AtomPlaces]]
 """From distances to the first atom, and weights, to what the bins that start there cost, and the atoms released."""
 
 
@@ -35,8 +35,8 @@ class Bins:
         The expected error under the prior, up to rounding.
     """
 
-    starts: Places
-    released: Places
+    starts: AtomPlaces
+    released: AtomPlaces
     error: float
 
 
@@ -109,7 +109,7 @@ def _alike(first: FloatArray, second: FloatArray, epsilon: float) -> NDArray[np.
     return np.all(gaps <= epsilon, axis=0)
 
 
-def _absolute(atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, Places]:
+def _absolute(atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, AtomPlaces]:
     """Release the median of each bin."""
     mass, sums = np.cumsum(weights), np.cumsum(weights * atoms)
     middle = np.searchsorted(mass, mass / 2)
@@ -118,7 +118,7 @@ def _absolute(atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, Place
     return np.maximum(0.0, below + above), middle
 
 
-def _squared(atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, Places]:
+def _squared(atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, AtomPlaces]:
     """Release the atom that is nearest to the mean of each bin."""
     mass, sums, squares = (np.cumsum(weights * atoms**k) for k in range(3))
     mean = np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0)
@@ -128,7 +128,7 @@ def _squared(atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, Places
     return np.maximum(0.0, squares - 2 * chosen * sums + chosen**2 * mass), nearest
 
 
-def _zero_one(atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, Places]:
+def _zero_one(atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, AtomPlaces]:
     """Release the likeliest atom of each bin."""
     largest = np.maximum.accumulate(weights)
     return np.cumsum(weights) - largest, np.searchsorted(largest, largest)
