@@ -90,8 +90,11 @@ class Limit:
 
     def to_json(self, calibrations: Sequence[Calibrated]) -> Json:
         """Return the limit, and how many times it the error of each calibration is at most, as plain values."""
-        over = {str(each.mechanism): self.over(each.expected_error) for each in calibrations}
-        return {"least_error": self.least, "kind": self.kind, "reason": self.reason, "times_the_least": over}
+        over = [
+            {"mechanism": str(each.mechanism), "times_the_least": self.over(each.expected_error)}
+            for each in calibrations
+        ]
+        return {"least_error": self.least, "kind": self.kind, "reason": self.reason, "mechanisms": over}
 
 
 def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:
@@ -181,7 +184,7 @@ class _Program:
             kept = ordered[np.argsort(excess, kind="stable")[::-1][:most]]
         if groups is None:
             groups = min(MOST_GROUPS, math.isqrt(MOST_PROGRAM_CELLS // max(1, len(kept))))
-        starts, outputs = _grouped(table.prior, groups)
+        starts, outputs = _grouped(_importance(table, masses, ordered), groups)
         return cls(
             atoms=table.atoms,
             prior=table.prior,
@@ -263,12 +266,23 @@ class _Program:
         return np.minimum(least, between)
 
 
-def _grouped(prior: FloatArray, groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first atom of each group, of about equal mass, and the outputs: medians of groups, and outer atoms."""
-    size = len(prior)
+def _importance(table: LawTable, masses: FloatArray, ordered: NDArray[np.intp]) -> FloatArray:
+    """Return how finely each atom should be looked at: by its mass, what tells secrets apart, and what moves far."""
+    prior, reached = table.prior, np.cumsum(table.prior)
+    middle = table.atoms[np.searchsorted(reached, reached[-1] / 2)]
+    apart = np.zeros(len(prior))
+    for first, second in ordered:
+        apart += np.maximum(0.0, masses[first] - masses[second])
+    parts = (prior, apart, prior * np.abs(table.atoms - middle))
+    return np.sum([part / max(float(np.sum(part)), 1e-300) for part in parts], axis=0)
+
+
+def _grouped(importance: FloatArray, groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first atom of each group, all of about one importance, and the outputs: their medians and the ends."""
+    size = len(importance)
     if groups >= size:
         return np.arange(size), np.arange(size)
-    mass = np.cumsum(prior)
+    mass = np.cumsum(importance)
     wanted: FloatArray = mass[-1] * np.arange(groups) / groups
     starts = np.unique(np.append(np.searchsorted(mass, wanted), [0, size - 1]))
     before = np.concatenate([[0.0], mass])[starts]
