@@ -10,6 +10,9 @@ import pytest
 import bnpriv as bp
 import bnpriv.divergences.laplace as laplace_module
 import bnpriv.mechanisms.column as column_module
+import bnpriv.mechanisms.law_table as table_module
+import bnpriv.mechanisms.quantization as quantization_module
+import bnpriv.mechanisms.quantization_bins as bins_module
 import bnpriv.mechanisms.quilt_search as quilt_module
 import bnpriv.mechanisms.search as search_module
 import bnpriv.mechanisms.tight as tight_module
@@ -21,6 +24,15 @@ from tests import replay
 pytestmark = pytest.mark.mutants
 
 TRIED = 400
+
+
+def channel_killed(mechanism: bp.types.Mechanism, *, tried: int = TRIED) -> bool:
+    """Return whether the checker finds a channel that does not hold."""
+    for k in range(tried):
+        calibration = replay.calibrated(20261124, k, instead=mechanism)
+        if calibration is not None and bp.verify(calibration).status == "fails":
+            return True
+    return False
 
 
 def killed(name: str, *, tried: int = TRIED) -> bool:
@@ -120,3 +132,31 @@ def test_delta_given_to_discrete_noise(monkeypatch) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sound_mechanisms_survive(name: str) -> None:
     assert not killed(name, tried=100)
+
+
+def test_bins_that_may_tell_a_tenth_more(monkeypatch) -> None:
+    real = quantization_module.best_bins
+    monkeypatch.setattr(
+        quantization_module, "best_bins", lambda a, p, f, g, epsilon, *rest: real(a, p, f, g, 1.1 * epsilon, *rest)
+    )
+    assert channel_killed(bp.mechanisms.QuantizationMechanism())
+
+
+def test_bins_alike_in_one_direction(monkeypatch) -> None:
+    def forward(first, second, epsilon: float):
+        one, other = np.logaddexp.accumulate(first, axis=1), np.logaddexp.accumulate(second, axis=1)
+        with np.errstate(invalid="ignore"):
+            return np.all(np.where(one == other, 0.0, one - other) <= epsilon, axis=0)
+
+    monkeypatch.setattr(bins_module, "_alike", forward)
+    assert channel_killed(bp.mechanisms.QuantizationMechanism())
+
+
+def test_bins_alike_under_one_model(monkeypatch) -> None:
+    real = table_module._pairs
+    monkeypatch.setattr(table_module, "_pairs", lambda evidence: list(real(evidence))[:1])
+    assert channel_killed(bp.mechanisms.QuantizationMechanism())
+
+
+def test_sound_bins_survive() -> None:
+    assert not channel_killed(bp.mechanisms.QuantizationMechanism(), tried=100)

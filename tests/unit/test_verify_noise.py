@@ -13,6 +13,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.laws import Atoms
 from bnpriv.verify import Verdict
+from tests import replay
 
 Record = dict[str, Any]
 
@@ -146,3 +147,9 @@ def test_random_rows_get_the_epsilon_of_fractions() -> None:
         assert status == ("holds" if holds else "fails")
         seen.add(status)
     assert seen == {"holds", "fails"}
+
+
+def test_random_bins_hold() -> None:
+    """Hostile numbers: neighbouring doubles, masses of 1e-300, secrets of probability zero, several models."""
+    found, told, _ = replay.replay(77, 60, bp.mechanisms.QuantizationMechanism())
+    assert found["holds"] == 60, told
