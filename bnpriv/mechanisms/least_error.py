@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast, final
 
 import numpy as np
@@ -20,6 +20,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence import laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.calibrated import Calibrated
+from bnpriv.mechanisms.few_pairs import few_pairs
 from bnpriv.mechanisms.law_table import LawTable, law_table
 from bnpriv.queries.base import Query
 from bnpriv.render import Json, number_text
@@ -44,8 +45,6 @@ ANSWERS_AT_ONCE = 2**14
 """Exact answers that are looked at together."""
 
 SEES = "that sees the data only through this answer"
-AVERAGED = "averaged over the laws of the answer"
-
 REACHED = 1e-6
 """Relative gap up to which the bound is called exact."""
 
@@ -63,11 +62,14 @@ class Limit:
         "exact": it is reached, up to rounding; "certified": no mechanism is below it, but the least may be above.
     reason : str
         Why no bound is shown; empty where one is.
+    secrets : str
+        The secrets under which errors are averaged, in words, if they are not all; privacy for others costs no less.
     """
 
     least: float | None = None
     kind: Kind = "certified"
     reason: str = ""
+    secrets: str = ""
 
     def over(self, error: float) -> float | None:
         """Return how many times the least error an expected error is at most; None where that is not known."""
@@ -84,9 +86,10 @@ class Limit:
             return "The answer may be released as it is."
         if self.least == 0:
             return "What any mechanism must err by is not shown: nothing above 0 is proved."
+        averaged = f"averaged over the laws of the answer{f' under {self.secrets}' if self.secrets else ''}"
         if self.kind == "exact":
-            return f"The best mechanism {SEES} errs by {number_text(self.least)}, {AVERAGED}."
-        return f"No mechanism {SEES} errs by less than {lower_text(self.least)}, {AVERAGED}."
+            return f"The best mechanism {SEES} errs by {number_text(self.least)}, {averaged}."
+        return f"No mechanism {SEES} errs by less than {lower_text(self.least)}, {averaged}."
 
     def to_json(self, calibrations: Sequence[Calibrated]) -> Json:
         """Return the limit, and how many times it the error of each calibration is at most, as plain values."""
@@ -94,16 +97,30 @@ class Limit:
             {"mechanism": str(each.mechanism), "times_the_least": self.over(each.expected_error)}
             for each in calibrations
         ]
-        return {"least_error": self.least, "kind": self.kind, "reason": self.reason, "mechanisms": over}
+        return {
+            "least_error": self.least,
+            "kind": self.kind,
+            "reason": self.reason,
+            "secrets": self.secrets,
+            "mechanisms": over,
+        }
 
 
 def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:
     """Return the least expected error of any mechanism, or a proved bound that takes about a second."""
-    evidence = laws(framework, query)
-    table = evidence if isinstance(evidence, Refusal) else law_table(evidence)
-    if isinstance(table, Refusal):
+    table = _table(framework, query)
+    if not isinstance(table, Refusal):
+        return least_error(table, epsilon, delta)
+    fewer = few_pairs(framework, query)
+    few = table if fewer is None else _table(fewer.framework, query)
+    if fewer is None or isinstance(few, Refusal):
         return Limit(reason=f"{table.required}; found {table.found}")
-    return least_error(table, epsilon, delta)
+    return replace(least_error(few, epsilon, delta), kind="certified", secrets=fewer.text)
+
+
+def _table(framework: Framework, query: Query) -> LawTable | Refusal:
+    evidence = laws(framework, query)
+    return evidence if isinstance(evidence, Refusal) else law_table(evidence)
 
 
 def least_error(table: LawTable, epsilon: float, delta: float = 0.0, groups: int | None = None) -> Limit:

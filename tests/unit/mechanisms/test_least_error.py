@@ -10,8 +10,10 @@ import pytest
 from scipy.optimize import linprog
 
 import bnpriv as bp
+from bnpriv.evidence import laws
 from bnpriv.laws import Atoms, mixture
-from bnpriv.mechanisms.law_table import LawTable
+from bnpriv.mechanisms.few_pairs import few_pairs
+from bnpriv.mechanisms.law_table import LawTable, law_table
 from bnpriv.mechanisms.least_error import Limit, _Program, least_error, limit_of
 from bnpriv.types import Plan
 
@@ -194,6 +196,41 @@ def test_what_is_not_shown_says_why() -> None:
     framework = bp.DistributionPrivacy([pair], source="a test")
     query = bp.WassersteinMechanism().calibrate(framework, epsilon=1.0).query
     assert "2 numbers" in limit_of(framework, query, 1.0, 0.0).reason
+
+
+def test_few_pairs_bound_what_hides_all_pairs() -> None:
+    """The best channel that hides all values three apart errs by no less, over the laws of the few values."""
+    states = {"ill": ["no", "yes"], "seen": ["no", "yes"]}
+    network = bp.DiscreteNetwork.from_tables(
+        {"ill": [0.6, 0.4], "seen": [[0.9, 0.2], [0.1, 0.8]]}, states=states, parents={"seen": ["ill"]}, level="records"
+    )
+    schema = bp.Schema(records=9, columns={name: bp.Categorical(each) for name, each in states.items()})
+    secret = bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=2))
+    framework = bp.DatasetAttributePrivacy(network, schema, {"ill": secret}, source="a test")
+    query = bp.count(bp.col("seen") == "yes")
+    every, fewer = law_table(laws(framework, query)), few_pairs(framework, query)
+    assert fewer is not None
+    few = law_table(laws(fewer.framework, query))
+    assert isinstance(every, LawTable)
+    assert isinstance(few, LawTable)
+    assert fewer.text == "5 likely values of the secret, 0 to 8"
+    masses, prior = np.exp(every.logs), few.prior
+    size, ways = len(every.atoms), [way for a, b in every.pairs for way in ((a, b), (b, a))]
+    upper = [np.outer(masses[a] - math.e * masses[b], np.eye(size)[w]).ravel() for a, b in ways for w in range(size)]
+    cost = (prior[:, None] * np.abs(every.atoms[:, None] - every.atoms)).ravel()
+    equal = np.kron(np.eye(size), np.ones(size))
+    found = linprog(cost, A_ub=upper, b_ub=np.zeros(len(upper)), A_eq=equal, b_eq=np.ones(size), method="highs-ipm")
+    bound = least_error(few, 1.0).least
+    assert bound is not None
+    assert 0.5 * found.fun < bound <= found.fun * (1 + 1e-7)
+
+
+def test_a_count_with_a_million_pairs_of_secrets_has_a_bound() -> None:
+    framework = bp.example("hospital")
+    query = bp.read_queries(bp.example_data("hospital").parent / "framework.toml")["inhalers"]
+    found = limit_of(framework, query, 1.0, 0.0)
+    assert found.least == pytest.approx(32.47, rel=0.01)
+    assert "averaged over the laws of the answer under 5 likely values of the secret" in found.text
 
 
 def made(name: str, text: str, epsilon: float = 1.0) -> Plan:
