@@ -1,0 +1,210 @@
+"""Programs over many answers: neighbours are merged first, and what that finds says where to look among all of them.
+
+docs/claims/optimal.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from bnpriv.bound import FloatArray, IntArray
+from bnpriv.mechanisms.optimal_bound import Multipliers, lower_bound
+from bnpriv.mechanisms.optimal_laws import LawTable, Loss
+from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution
+from bnpriv.mechanisms.optimal_repair import Constraints, repaired
+from bnpriv.noise.channel import Channel
+
+SMALL = 72
+"""Programs with no more answers are solved with all columns and rows at once."""
+
+STEP = 3
+"""How many neighbours are merged into one at each level."""
+
+MOST_RUNS = 2_000
+"""Answers that are treated apart, at most; more are merged into runs of about the same weight."""
+
+MOST_WORK = 2**28
+"""The same for pairs of laws times runs times outputs."""
+
+COARSE_GAP = 1e-3
+GAPS = ((128, 1e-6), (300, 2e-5), (700, 5e-4))
+LARGE_GAP = 3e-3
+"""Relative difference of value and bound that is good enough, for so many runs, and for more."""
+
+NEAR = 2
+"""Outputs on either side of a likely one that are tried as well."""
+
+CANDIDATES = 16
+"""Outputs with the least reduced costs that are tried first for every answer."""
+
+TIGHTENED = 1e-7
+"""The program is solved for an epsilon that is smaller by this share, which leaves room for what solvers violate."""
+
+LARGEST_EPSILON = 14.0
+"""The program is solved for no larger epsilon: its numbers would lie too far apart for a solver."""
+
+LEAST_DELTA = 1e-12
+"""A smaller delta is no use to a solver."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Question:
+    """What is asked of a channel.
+
+    Parameters
+    ----------
+    table : LawTable
+    error : {"absolute", "squared", "zero-one"}
+    priors : ndarray of shape (S, K)
+        The expected error is the largest of those under these.
+    epsilon, delta : float
+    """
+
+    table: LawTable
+    error: Loss
+    priors: FloatArray
+    epsilon: float
+    delta: float
+
+    @property
+    def ratio(self) -> float:
+        """Return the ratio of probabilities that a solver is to keep."""
+        room = math.expm1(min(self.epsilon, LARGEST_EPSILON)) * (1 - TIGHTENED)
+        return (1 + room) * (1 - 4 * float(np.max(self.table.errors)))
+
+    @property
+    def allowed(self) -> float:
+        """Return the delta that a solver is given."""
+        return self.delta if self.delta >= LEAST_DELTA else 0.0
+
+    def merged(self, starts: IntArray) -> Program:
+        """Return the program for channels that treat the answers of a run alike; runs begin at `starts`."""
+        losses = self.table.losses(self.error, self.table.points[starts])
+        costs = [np.add.reduceat(prior[:, np.newaxis] * losses, starts) for prior in self.priors]
+        return Program(
+            masses=np.add.reduceat(self.table.masses, starts, axis=1),
+            costs=np.array(costs),
+            ways=self.table.ways,
+            ratio=self.ratio,
+            delta=self.allowed,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Optimum:
+    """The channel with the least error that was found, and what is known of the least error there is.
+
+    Parameters
+    ----------
+    channel : Channel
+    value : float
+        The error of the program's solution, before it was made exact.
+    error : float
+        That of the channel, rounded up.
+    bound : float
+        No channel with outputs on the answers has a smaller one.
+    runs : int
+        Answers that are treated apart; fewer than there are where neighbours were merged.
+    """
+
+    channel: Channel
+    value: float
+    error: float
+    bound: float
+    runs: int
+
+
+def optimum(question: Question) -> Optimum:
+    """Return the best channel that was found, exact, and a lower bound of the error of all."""
+    table = question.table
+    starts, solution = solve(question)
+    runs = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.size)))
+    outputs = table.points[starts]
+    losses = table.losses(question.error, outputs)
+    home = int(np.argmin(np.max(question.priors @ losses, axis=0)))
+    constraints = Constraints(table, question.epsilon, question.delta)
+    rows, kept = repaired(constraints, solution.rows[runs], home)
+    prior = np.mean(question.priors, axis=0)
+    channel = Channel(table.points.tolist(), outputs[kept].tolist(), rows, 2**62, prior / float(np.sum(prior)))
+    means = question.priors @ np.sum(losses[:, kept] * (rows / 2.0**62), axis=1)
+    return Optimum(
+        channel=channel,
+        value=solution.value,
+        error=float(np.max(means)) * (1 + 1e-12),
+        bound=_bound(question, starts, solution),
+        runs=len(starts),
+    )
+
+
+def _bound(question: Question, starts: IntArray, solution: Solution) -> float:
+    table = question.table
+    prices = spread(solution.prices, starts, np.arange(table.size))
+    multipliers = Multipliers.of(table, prices, solution.shares)
+    losses = table.losses(question.error, table.points)
+    return lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers)
+
+
+def solve(question: Question) -> tuple[IntArray, Solution]:
+    """Return the answers at which runs begin that are treated alike, and the best channel for them."""
+    levels = [_finest(question)]
+    while len(levels[-1]) > SMALL:
+        levels.append(levels[-1][::STEP])
+    gaps = [LARGE_GAP if (found := _gap(len(levels[0]))) is None else found, *[COARSE_GAP] * (len(levels) - 1)]
+    best: tuple[IntArray, Solution] | None = None
+    for starts, gap in zip(reversed(levels), reversed(gaps), strict=True):
+        best = starts, _level(question, starts, best, gap)
+    assert best is not None
+    return best
+
+
+def _gap(runs: int) -> float | None:
+    return next((gap for most, gap in GAPS if runs <= most), None)
+
+
+def _finest(question: Question) -> IntArray:
+    """Return where runs begin: at every answer, but for answers that rounding does not tell apart, or too many."""
+    table = question.table
+    apart = np.diff(table.points) > 4 * table.rounding
+    starts = np.flatnonzero(np.concatenate([[True], apart]))
+    most = min(MOST_RUNS, int(math.sqrt(MOST_WORK / len(table.ways))))
+    if len(starts) <= most:
+        return starts
+    weights = np.add.reduceat(table.largest, starts)
+    reached = np.cumsum(weights / float(np.sum(weights)) + 1 / len(starts))
+    shares = np.floor(reached * most / 2)
+    return starts[np.concatenate([[True], shares[1:] > shares[:-1]])]
+
+
+def _level(question: Question, starts: IntArray, coarse: tuple[IntArray, Solution] | None, gap: float) -> Solution:
+    program = question.merged(starts)
+    size, ways = len(starts), len(program.ways)
+    if coarse is None:
+        rows = np.full((ways, size), ways * size <= SMALL**2)
+        return program.solved(np.ones((size, size), dtype=np.bool_), rows, gap)
+    prices = spread(coarse[1].prices, coarse[0], starts)
+    priced = program.priced(prices, coarse[1].shares)
+    columns = priced <= np.partition(priced, CANDIDATES, axis=1)[:, CANDIDATES : CANDIDATES + 1]
+    mean = np.tensordot(coarse[1].shares, program.costs, 1)
+    columns[np.arange(size), np.argmin(mean, axis=1)] = True
+    columns[:, int(np.argmin(np.sum(mean, axis=0)))] = True
+    return program.solved(_widened(columns, NEAR), _widened(prices > 0, 1), gap)
+
+
+def spread(prices: FloatArray, known: IntArray, places: IntArray) -> FloatArray:
+    """Return prices at more outputs, on straight lines between those that are known."""
+    return np.array([np.interp(places, known, each) for each in prices])
+
+
+def _widened(chosen: BoolArray, reach: int) -> BoolArray:
+    """Return what is chosen, and its neighbours in the same row."""
+    found = chosen.copy()
+    for step in range(1, reach + 1):
+        found[:, step:] |= chosen[:, :-step]
+        found[:, :-step] |= chosen[:, step:]
+    return found
