@@ -1,108 +1,40 @@
-"""All laws of one query's answer on common atoms: what a mechanism that sees only the answer must keep alike."""
+"""The laws of an answer for mechanisms that need all of them at once, number by number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bnpriv.bound import FloatArray, Kind, weakest
 from bnpriv.errors import Refusal
-from bnpriv.evidence import LawPair, Laws
+from bnpriv.evidence import LawPair, laws
+from bnpriv.evidence.constraints import Laws
+from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
+from bnpriv.mechanisms.optimal_laws import LawTable
+from bnpriv.queries.base import Query
 
 MOST_MASSES = 2**22
-"""Atoms times laws of a table of laws."""
+"""Atoms of all laws times laws, at most, of a table of laws."""
 
 
-class _AtomPair(NamedTuple):
-    """A pair of laws with finitely many atoms."""
-
-    first: Atoms
-    second: Atoms
-    facts: LawPair
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LawTable:
-    """The laws of an answer of one number under all secrets and models, on common atoms.
-
-    Parameters
-    ----------
-    atoms : ndarray of shape (K,)
-        Increasing; all that has mass under some law.
-    logs : ndarray of shape (L, K)
-        Logs of the masses under each law; -inf for none.
-    pairs : ndarray of shape (P, 2)
-        The laws that must be alike, by their places; both directions count.
-    error : float
-        Largest absolute error of a log.
-    rounding : float
-        How far an answer may be from the atom that stands for it.
-    kind : {"exact", "certified", "estimate"}
-    """
-
-    atoms: FloatArray
-    logs: FloatArray
-    pairs: NDArray[np.intp]
-    error: float
-    rounding: float
-    kind: Kind
-
-    @property
-    def prior(self) -> FloatArray:
-        """Return the mean of the laws of all pairs, of shape (K,): by which errors are weighed."""
-        shares = np.bincount(self.pairs.ravel(), minlength=len(self.logs)) / self.pairs.size
-        weighed = shares @ np.exp(self.logs)
-        return weighed / np.sum(weighed)
-
-    @property
-    def first(self) -> FloatArray:
-        """Return the logs of the first law of every pair, of shape (P, K)."""
-        return self.logs[self.pairs[:, 0]]
-
-    @property
-    def second(self) -> FloatArray:
-        """Return the logs of the second law of every pair, of shape (P, K)."""
-        return self.logs[self.pairs[:, 1]]
-
-
-def law_table(evidence: Laws) -> LawTable | Refusal:
-    """Return the laws of an answer on common atoms, or why there is no such table."""
+def law_table(framework: Framework, query: Query) -> LawTable | Refusal:
+    """Return the laws of an answer under all secrets and models on common atoms, or why there is no such table."""
+    evidence = laws(framework, query)
+    if isinstance(evidence, Refusal):
+        return evidence
     if evidence.dimension != 1:
         return _refusal("one number", f"{evidence.dimension} numbers", "Ask for one number.")
-    pairs = list[_AtomPair]()
+    pairs = list[LawPair]()
     for each in _pairs(evidence):
-        if isinstance(each, Refusal):
-            return each
-        if not isinstance(each.first, Atoms) or not isinstance(each.second, Atoms) or each.departure is not None:
-            return _refusal("laws with finitely many atoms", "normal laws", "Count, or round the answer to a grid.")
-        if each.sampled is not None:
-            return _refusal("computed laws", "laws that are learned from draws", "Use TightMechanism.")
-        if not each.free:
-            return _refusal("one atom for every answer", "answers that are rounded together", "Use TightMechanism.")
-        pairs.append(_AtomPair(each.first, each.second, each))
-    kept = {id(law): law for pair in pairs for law in (pair.first, pair.second)}
-    places, laws = {key: k for k, key in enumerate(kept)}, list(kept.values())
-    atoms = np.unique(np.concatenate([law.support for law in laws]))
-    if len(atoms) * len(laws) > MOST_MASSES:
-        cells = f"{len(atoms):,} atoms times {len(laws):,} laws"
+        refusal = each if isinstance(each, Refusal) else _unknown(each)
+        if refusal is not None:
+            return refusal
+        if isinstance(each, LawPair):
+            pairs.append(each)
+    sizes = {id(law): law.size for pair in pairs for law in (pair.first, pair.second) if isinstance(law, Atoms)}
+    if sum(sizes.values()) * len(sizes) > MOST_MASSES:
+        cells = f"up to {sum(sizes.values()):,} answers under {len(sizes):,} laws"
         return _refusal(f"at most {MOST_MASSES:,} masses", cells, "Take a coarser grid, or fewer pairs of secrets.")
-    logs = np.full((len(laws), len(atoms)), -np.inf)
-    for k, law in enumerate(laws):
-        logs[k, np.searchsorted(atoms, law.support)] = law.logs
-    return LawTable(
-        atoms=atoms,
-        logs=logs,
-        pairs=np.array([[places[id(pair.first)], places[id(pair.second)]] for pair in pairs], dtype=np.intp),
-        error=max(law.error for law in laws),
-        rounding=max(pair.facts.rounding for pair in pairs),
-        kind=weakest(pair.facts.kind for pair in pairs),
-    )
+    return LawTable.of(pairs)
 
 
 def _pairs(evidence: Laws) -> Iterator[LawPair | Refusal]:
@@ -111,6 +43,17 @@ def _pairs(evidence: Laws) -> Iterator[LawPair | Refusal]:
             yield constraint.pairs
         else:
             yield from constraint.pairs
+
+
+def _unknown(pair: LawPair) -> Refusal | None:
+    """Return what is not known of the laws of a pair, number by number; None if all is."""
+    if not isinstance(pair.first, Atoms) or not isinstance(pair.second, Atoms) or pair.departure is not None:
+        return _refusal("laws with finitely many atoms", "normal laws", "Count, or round the answer to a grid.")
+    if pair.sampled is not None:
+        return _refusal("computed laws", "laws that are learned from draws", "Use TightMechanism.")
+    if not pair.free:
+        return _refusal("one atom for every answer", "answers that are rounded together", "Use TightMechanism.")
+    return None
 
 
 def _refusal(required: str, found: str, remedy: str) -> Refusal:

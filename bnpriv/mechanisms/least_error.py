@@ -15,13 +15,13 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, down, up
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, down, up
 from bnpriv.errors import Refusal
-from bnpriv.evidence import laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.few_pairs import few_pairs
-from bnpriv.mechanisms.law_table import LawTable, law_table
+from bnpriv.mechanisms.law_table import law_table
+from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.queries.base import Query
 from bnpriv.render import Json, number_text
 from bnpriv.render.text import lower_text
@@ -108,19 +108,14 @@ class Limit:
 
 def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:
     """Return the least expected error of any mechanism, or a proved bound that takes about a second."""
-    table = _table(framework, query)
+    table = law_table(framework, query)
     if not isinstance(table, Refusal):
         return least_error(table, epsilon, delta)
     fewer = few_pairs(framework, query)
-    few = table if fewer is None else _table(fewer.framework, query)
+    few = table if fewer is None else law_table(fewer.framework, query)
     if fewer is None or isinstance(few, Refusal):
         return Limit(reason=f"{table.required}; found {table.found}")
     return replace(least_error(few, epsilon, delta), kind="certified", secrets=fewer.text)
-
-
-def _table(framework: Framework, query: Query) -> LawTable | Refusal:
-    evidence = laws(framework, query)
-    return evidence if isinstance(evidence, Refusal) else law_table(evidence)
 
 
 def least_error(table: LawTable, epsilon: float, delta: float = 0.0, groups: int | None = None) -> Limit:
@@ -188,10 +183,8 @@ class _Program:
 
     @classmethod
     def of(cls, table: LawTable, epsilon: float, delta: float, groups: int | None) -> _Program:
-        masses, ratio = np.exp(table.logs), up(math.exp(epsilon))
-        ordered = np.unique(np.concatenate([table.pairs, table.pairs[:, ::-1]]), axis=0)
-        ordered = ordered[ordered[:, 0] != ordered[:, 1]]
-        size = len(table.atoms)
+        masses, ratio, size = table.masses, up(math.exp(epsilon)), table.size
+        ordered = table.ways[table.ways[:, 0] != table.ways[:, 1]]
         if groups is None and size**2 * len(ordered) <= MOST_PROGRAM_CELLS:
             groups = size
         most = max(1, MOST_PROGRAM_CELLS // min(size, FEWEST_GROUPS) ** 2)
@@ -201,13 +194,13 @@ class _Program:
             kept = ordered[np.argsort(excess, kind="stable")[::-1][:most]]
         if groups is None:
             groups = min(MOST_GROUPS, math.isqrt(MOST_PROGRAM_CELLS // max(1, len(kept))))
-        starts, outputs = _grouped(_importance(table, masses, ordered), groups)
+        starts, outputs = _grouped(_importance(table, ordered), groups)
         return cls(
-            atoms=table.atoms,
-            prior=table.prior,
+            atoms=table.points,
+            prior=table.mean,
             first=masses[kept[:, 0]],
             second=np.maximum(masses[kept[:, 1]], TINIEST_MASS),
-            error=math.expm1(table.error) + 64 * UNIT_ROUNDOFF,
+            error=float(np.max(table.errors)) + 64 * UNIT_ROUNDOFF,
             ratio=ratio,
             delta=delta,
             starts=starts,
@@ -283,14 +276,14 @@ class _Program:
         return np.minimum(least, between)
 
 
-def _importance(table: LawTable, masses: FloatArray, ordered: NDArray[np.intp]) -> FloatArray:
+def _importance(table: LawTable, ordered: IntArray) -> FloatArray:
     """Return how finely each atom should be looked at: by its mass, what tells secrets apart, and what moves far."""
-    prior, reached = table.prior, np.cumsum(table.prior)
-    middle = table.atoms[np.searchsorted(reached, reached[-1] / 2)]
+    prior, reached = table.mean, np.cumsum(table.mean)
+    middle = table.points[np.searchsorted(reached, reached[-1] / 2)]
     apart = np.zeros(len(prior))
     for first, second in ordered:
-        apart += np.maximum(0.0, masses[first] - masses[second])
-    parts = (prior, apart, prior * np.abs(table.atoms - middle))
+        apart += np.maximum(0.0, table.masses[first] - table.masses[second])
+    parts = (prior, apart, prior * np.abs(table.points - middle))
     return np.sum([part / max(float(np.sum(part)), 1e-300) for part in parts], axis=0)
 
 

@@ -32,6 +32,8 @@ class LawTable:
     masses : ndarray of shape (L, K)
         One row per law; each true mass is within a factor of ``1 + error`` and its inverse of it, or both are below
         the range of doubles.
+    logs : ndarray of shape (L, K)
+        The logs of the masses, which lie in any range; -inf for none.
     possible : ndarray of shape (L, K)
         Which answers each law allows, some with a mass below the range of doubles.
     errors : ndarray of shape (L,)
@@ -47,6 +49,7 @@ class LawTable:
 
     points: FloatArray
     masses: FloatArray
+    logs: FloatArray
     possible: NDArray[np.bool_]
     errors: FloatArray
     ways: IntArray
@@ -72,10 +75,10 @@ class LawTable:
             ways.update({(first, second): None, (second, first): None})
         points = np.unique(np.concatenate([law.support for law in laws]))
         masses = np.zeros((len(laws), len(points)))
-        possible = np.zeros(masses.shape, dtype=np.bool_)
-        for row, allowed, law in zip(masses, possible, laws, strict=True):
+        logs = np.full(masses.shape, -np.inf)
+        for row, row_logs, law in zip(masses, logs, laws, strict=True):
             places = np.searchsorted(points, law.support)
-            row[places], allowed[places] = law.probabilities, True
+            row[places], row_logs[places] = law.probabilities, law.logs
         often = np.bincount([known[id(law)] for pair in listed for law in (pair.first, pair.second)])
         mean = often / (2 * len(listed)) @ masses
         # np.exp is off by a few units, and 1 + 2 x bounds exp(x) for an x of at most 1
@@ -83,7 +86,8 @@ class LawTable:
         return cls(
             points=points,
             masses=masses,
-            possible=possible,
+            logs=logs,
+            possible=logs > -np.inf,
             errors=errors,
             ways=np.array(list(ways), dtype=np.int64),
             mean=mean / np.sum(mean),

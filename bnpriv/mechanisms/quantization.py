@@ -15,8 +15,9 @@ from bnpriv.frameworks import Framework
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.law_table import LawTable, law_table
-from bnpriv.mechanisms.quantization_bins import Bins, ErrorMeasure, best_bins
+from bnpriv.mechanisms.law_table import law_table
+from bnpriv.mechanisms.optimal_laws import LawTable, Loss
+from bnpriv.mechanisms.quantization_bins import Bins, best_bins
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query
@@ -66,21 +67,20 @@ class QuantizationMechanism(Mechanism):
     ((0.0, 2.0), 0.5)
     """
 
-    error: ErrorMeasure = "absolute"
+    error: Loss = "absolute"
     claim: ClassVar[str] = "quantization.md"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"error": ("absolute", "squared", "zero-one")}
     fixed_shape: ClassVar[bool] = True
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        evidence = laws(framework, query)
-        table = evidence if isinstance(evidence, Refusal) else law_table(evidence)
+        table = law_table(framework, query)
         if isinstance(table, Refusal):
             return table
-        if len(table.atoms) <= MOST_BINNED:
+        if table.size <= MOST_BINNED:
             return None
         return Refusal(
             required=f"all bins are tried for at most {MOST_BINNED:,} answers",
-            found=f"{len(table.atoms):,}",
+            found=f"{table.size:,}",
             remedy="Take a coarser grid, or use TightMechanism.",
         )
 
@@ -90,10 +90,12 @@ class QuantizationMechanism(Mechanism):
         evidence = laws(framework, query)
         if isinstance(evidence, Refusal):
             raise evidence.error()
-        table = law_table(evidence)
+        table = law_table(framework, query)
         if isinstance(table, Refusal):
             raise table.error()
-        bins = best_bins(table.atoms, table.prior, table.first, table.second, epsilon - _lost(table), self.error)
+        first, second = table.ways[table.ways[:, 0] < table.ways[:, 1]].T
+        logs = table.logs[first], table.logs[second]
+        bins = best_bins(table.points, table.mean, *logs, epsilon - _lost(table), self.error)
         certificate = Certificate(
             theorem="Bins of the answer that are alike under all secrets",
             claim=self.claim,
@@ -110,24 +112,24 @@ class QuantizationMechanism(Mechanism):
 
 def _lost(table: LawTable) -> float:
     """Return by how much the log ratio of the masses of a bin may be off, rounding included."""
-    steps = len(table.atoms) * (magnitude(table.logs) + 2 * FUNCTION_ERROR)
-    return 2 * (table.error + UNIT_ROUNDOFF * steps)
+    steps = table.size * (magnitude(table.logs) + 2 * FUNCTION_ERROR)
+    return 2 * (float(np.max(table.errors)) + UNIT_ROUNDOFF * steps)
 
 
 def _channel(table: LawTable, bins: Bins) -> Channel:
     """Return the channel that releases for every answer the atom that stands for its bin."""
-    size, count = len(table.atoms), len(bins.starts)
+    size, count = table.size, len(bins.starts)
     rows = np.zeros((size, count), dtype=np.int64)
     rows[np.arange(size), np.searchsorted(bins.starts, np.arange(size), side="right") - 1] = 1
-    return Channel(table.atoms.tolist(), table.atoms[bins.released].tolist(), rows, 1, table.prior)
+    return Channel(table.points.tolist(), table.points[bins.released].tolist(), rows, 1, table.mean)
 
 
 def _bins_text(table: LawTable, bins: Bins) -> str:
     """Return the bins in words; of many the first ones."""
-    lasts = np.append(bins.starts[1:], len(table.atoms)) - 1
-    ends = zip(table.atoms[bins.starts], table.atoms[lasts], table.atoms[bins.released], strict=True)
+    lasts = np.append(bins.starts[1:], table.size) - 1
+    ends = zip(table.points[bins.starts], table.points[lasts], table.points[bins.released], strict=True)
     if len(lasts) == 1:
-        return f"Whatever the answer is, {number_text(float(table.atoms[bins.released[0]]))} is released."
+        return f"Whatever the answer is, {number_text(float(table.points[bins.released[0]]))} is released."
     texts = [f"{_range_text(low, high)} as {number_text(value)}" for low, high, value in ends]
     more = f" and {len(texts) - MOST_SAID_BINS:,} more" if len(texts) > MOST_SAID_BINS else ""
     return f"The answer is released as one of {len(texts):,} bins: {', '.join(texts[:MOST_SAID_BINS])}{more}."

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
-
-ErrorMeasure = Literal["absolute", "squared", "zero-one"]
-"""What an error costs: its size, its square, or one unless it is zero."""
+from bnpriv.mechanisms.optimal_laws import Loss
 
 AtomPlaces = NDArray[np.intp]
 Cost = Callable[[FloatArray, FloatArray], tuple[FloatArray, AtomPlaces]]
@@ -46,7 +44,7 @@ def best_bins(
     first: FloatArray,
     second: FloatArray,
     epsilon: float,
-    measure: ErrorMeasure = "absolute",
+    measure: Loss = "absolute",
 ) -> Bins:
     """Return the bins with the least expected error such that no bin is much likelier under one secret of a pair.
 
@@ -134,4 +132,4 @@ def _zero_one(atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, AtomP
     return np.cumsum(weights) - largest, np.searchsorted(largest, largest)
 
 
-COSTS: Mapping[ErrorMeasure, Cost] = {"absolute": _absolute, "squared": _squared, "zero-one": _zero_one}
+COSTS: Mapping[Loss, Cost] = {"absolute": _absolute, "squared": _squared, "zero-one": _zero_one}

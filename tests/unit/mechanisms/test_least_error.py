@@ -10,11 +10,11 @@ import pytest
 from scipy.optimize import linprog
 
 import bnpriv as bp
-from bnpriv.evidence import laws
 from bnpriv.laws import Atoms, mixture
 from bnpriv.mechanisms.few_pairs import few_pairs
-from bnpriv.mechanisms.law_table import LawTable, law_table
+from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.least_error import Limit, _Program, least_error, limit_of
+from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.types import Plan
 
 
@@ -24,18 +24,26 @@ def table(atoms: Any, laws: Any, pairs: Any = None, error: float = 0.0, rounding
     with np.errstate(divide="ignore"):
         logs = np.log(laws)
     return LawTable(
-        atoms=np.asarray(atoms, dtype=float), logs=logs, pairs=listed, error=error, rounding=rounding, kind="exact"
+        points=np.asarray(atoms, dtype=float),
+        masses=laws,
+        logs=logs,
+        possible=laws > 0,
+        errors=np.full(len(laws), error),
+        ways=np.concatenate([listed, listed[:, ::-1]]),
+        mean=np.mean(laws[listed.ravel()], axis=0),
+        kind="exact",
+        rounding=rounding,
     )
 
 
 def least_by_program(laws: LawTable, epsilon: float, delta: float, outputs: Any = None) -> float:
     """Return the least error by a plain linear program, dense and without groups, over some outputs."""
-    masses, atoms = np.exp(laws.logs), laws.atoms
+    masses, atoms = laws.masses, laws.points
     outputs = atoms if outputs is None else np.asarray(outputs)
     size, count = len(atoms), len(outputs)
-    ways = [way for a, b in laws.pairs for way in ((a, b), (b, a))]
+    ways = laws.ways
     extra = len(ways) * count if delta else 0
-    cost = np.concatenate([(laws.prior[:, None] * np.abs(atoms[:, None] - outputs)).ravel(), np.zeros(extra)])
+    cost = np.concatenate([(laws.mean[:, None] * np.abs(atoms[:, None] - outputs)).ravel(), np.zeros(extra)])
     upper, limits = [], []
     for k, (a, b) in enumerate(ways):
         for w in range(count):
@@ -120,8 +128,8 @@ def test_outputs_between_atoms_gain_nothing() -> None:
     rng = np.random.default_rng(23)
     for _ in range(8):
         laws = random_table(rng, 7, 1)
-        fine = np.linspace(laws.atoms[0] - 1, laws.atoms[-1] + 1, 90)
-        finer = least_by_program(laws, 0.5, 0.0, np.union1d(fine, laws.atoms))
+        fine = np.linspace(laws.points[0] - 1, laws.points[-1] + 1, 90)
+        finer = least_by_program(laws, 0.5, 0.0, np.union1d(fine, laws.points))
         assert least_error(laws, 0.5).least == pytest.approx(finer, rel=1e-6, abs=1e-9)
 
 
@@ -208,16 +216,17 @@ def test_few_pairs_bound_what_hides_all_pairs() -> None:
     secret = bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=2))
     framework = bp.DatasetAttributePrivacy(network, schema, {"ill": secret}, source="a test")
     query = bp.count(bp.col("seen") == "yes")
-    every, fewer = law_table(laws(framework, query)), few_pairs(framework, query)
+    every, fewer = law_table(framework, query), few_pairs(framework, query)
     assert fewer is not None
-    few = law_table(laws(fewer.framework, query))
+    few = law_table(fewer.framework, query)
     assert isinstance(every, LawTable)
     assert isinstance(few, LawTable)
     assert fewer.text == "5 likely values of the secret, 0 to 8"
-    masses, prior = np.exp(every.logs), few.prior
-    size, ways = len(every.atoms), [way for a, b in every.pairs for way in ((a, b), (b, a))]
-    upper = [np.outer(masses[a] - math.e * masses[b], np.eye(size)[w]).ravel() for a, b in ways for w in range(size)]
-    cost = (prior[:, None] * np.abs(every.atoms[:, None] - every.atoms)).ravel()
+    masses, prior, size = every.masses, few.mean, every.size
+    upper = [
+        np.outer(masses[a] - math.e * masses[b], np.eye(size)[w]).ravel() for a, b in every.ways for w in range(size)
+    ]
+    cost = (prior[:, None] * np.abs(every.points[:, None] - every.points)).ravel()
     equal = np.kron(np.eye(size), np.ones(size))
     found = linprog(cost, A_ub=upper, b_ub=np.zeros(len(upper)), A_eq=equal, b_eq=np.ones(size), method="highs-ipm")
     bound = least_error(few, 1.0).least
