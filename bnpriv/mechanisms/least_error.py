@@ -81,11 +81,11 @@ class Limit:
     def text(self) -> str:
         """Return the limit in a sentence."""
         if self.least is None:
-            return f"What any mechanism must err by is not shown: {self.reason}."
+            return f"The least error of any mechanism is not shown: {self.reason}."
         if self.least == 0 and self.kind == "exact":
             return "The answer may be released as it is."
         if self.least == 0:
-            return "What any mechanism must err by is not shown: nothing above 0 is proved."
+            return "The least error of any mechanism is not shown: nothing above 0 is proved."
         averaged = f"averaged over the laws of the answer{f' under {self.secrets}' if self.secrets else ''}"
         if self.kind == "exact":
             return f"The best mechanism {SEES} errs by {number_text(self.least)}, {averaged}."

@@ -198,7 +198,7 @@ def test_what_is_not_shown_says_why() -> None:
     framework = bp.example("clinic")
     found = limit_of(framework, bp.mean("bmi"), 1.0, 0.0)
     assert found.least is None
-    assert found.text.startswith("What any mechanism must err by is not shown: ")
+    assert found.text.startswith("The least error of any mechanism is not shown: ")
     assert found.over(3.0) is None
     pair = (Atoms([[0, 1], [1, 0]], [0.5, 0.5]), Atoms([[0, 1], [1, 0]], [0.4, 0.6]))
     framework = bp.DistributionPrivacy([pair], source="a test")
