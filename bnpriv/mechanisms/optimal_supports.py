@@ -6,7 +6,7 @@ docs/claims/optimal.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -32,7 +32,7 @@ MOST_WORK = 2**28
 
 COARSE_GAP = 1e-3
 GAPS = ((128, 1e-6), (300, 2e-5), (700, 5e-4))
-LARGE_GAP = 3e-3
+LARGE_GAP = 8e-3
 """Relative difference of value and bound that is good enough, for so many runs, and for more."""
 
 NEAR = 2
@@ -46,6 +46,9 @@ TIGHTENED = 1e-7
 
 LARGEST_EPSILON = 14.0
 """The program is solved for no larger epsilon: its numbers would lie too far apart for a solver."""
+
+LEAST_VALUE = 1e-300
+"""An error of 0 has no relative gap."""
 
 LEAST_DELTA = 1e-12
 """A smaller delta is no use to a solver."""
@@ -123,7 +126,8 @@ class Optimum:
 def optimum(question: Question) -> Optimum:
     """Return the best channel that was found, exact, and a lower bound of the error of all."""
     table = question.table
-    starts, solution = solve(question)
+    found = solve(question)
+    starts, solution = found.starts, found.solution
     runs = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.size)))
     outputs = table.points[starts]
     losses = table.losses(question.error, outputs)
@@ -137,7 +141,7 @@ def optimum(question: Question) -> Optimum:
         channel=channel,
         value=solution.value,
         error=float(np.max(means)) * (1 + 1e-12),
-        bound=_bound(question, starts, solution),
+        bound=found.bound,
         runs=len(starts),
     )
 
@@ -150,21 +154,57 @@ def _bound(question: Question, starts: IntArray, solution: Solution) -> float:
     return lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers)
 
 
-def solve(question: Question) -> tuple[IntArray, Solution]:
-    """Return the answers at which runs begin that are treated alike, and the best channel for them."""
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """A channel that a solver found for runs of answers, and a lower bound for channels that may tell all apart.
+
+    Parameters
+    ----------
+    starts : ndarray of shape (R,)
+        Where runs begin.
+    solution : Solution
+    bound : float
+    """
+
+    starts: IntArray
+    solution: Solution
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """Return the relative difference of value and lower bound."""
+        return (self.solution.value - self.bound) / max(self.solution.value, LEAST_VALUE)
+
+
+def solve(question: Question) -> Found:
+    """Return the best channel that was found: merged answers are told apart where that is not good enough."""
     levels = [_finest(question)]
     while len(levels[-1]) > SMALL:
         levels.append(levels[-1][::STEP])
-    gaps = [LARGE_GAP if (found := _gap(len(levels[0]))) is None else found, *[COARSE_GAP] * (len(levels) - 1)]
-    best: tuple[IntArray, Solution] | None = None
-    for starts, gap in zip(reversed(levels), reversed(gaps), strict=True):
-        best = starts, _level(question, starts, best, gap)
+    wanted = _gap(len(levels[0]))
+    last: Found | None = None
+    best: Found | None = None
+    for starts in reversed(levels):
+        solution = _level(
+            question, starts, last, min(wanted / 2, COARSE_GAP) if len(starts) < len(levels[0]) else wanted
+        )
+        last = Found(starts=starts, solution=solution, bound=_bound(question, starts, solution))
+        best = last if best is None else _better(best, last)
+        if best.gap <= wanted:
+            break
     assert best is not None
     return best
 
 
-def _gap(runs: int) -> float | None:
-    return next((gap for most, gap in GAPS if runs <= most), None)
+def _better(one: Found, other: Found) -> Found:
+    """Return the channel with the least value, and the largest lower bound."""
+    found = other if other.solution.value <= one.solution.value else one
+    return replace(found, bound=max(one.bound, other.bound))
+
+
+def _gap(runs: int) -> float:
+    return next((gap for most, gap in GAPS if runs <= most), LARGE_GAP)
 
 
 def _finest(question: Question) -> IntArray:
@@ -181,16 +221,17 @@ def _finest(question: Question) -> IntArray:
     return starts[np.concatenate([[True], shares[1:] > shares[:-1]])]
 
 
-def _level(question: Question, starts: IntArray, coarse: tuple[IntArray, Solution] | None, gap: float) -> Solution:
+def _level(question: Question, starts: IntArray, coarse: Found | None, gap: float) -> Solution:
     program = question.merged(starts)
     size, ways = len(starts), len(program.ways)
     if coarse is None:
         rows = np.full((ways, size), ways * size <= SMALL**2)
         return program.solved(np.ones((size, size), dtype=np.bool_), rows, gap)
-    prices = spread(coarse[1].prices, coarse[0], starts)
-    priced = program.priced(prices, coarse[1].shares)
+    shares = coarse.solution.shares
+    prices = spread(coarse.solution.prices, coarse.starts, starts)
+    priced = program.priced(prices, shares)
     columns = priced <= np.partition(priced, CANDIDATES, axis=1)[:, CANDIDATES : CANDIDATES + 1]
-    mean = np.tensordot(coarse[1].shares, program.costs, 1)
+    mean = np.tensordot(shares, program.costs, 1)
     columns[np.arange(size), np.argmin(mean, axis=1)] = True
     columns[:, int(np.argmin(np.sum(mean, axis=0)))] = True
     return program.solved(_widened(columns, NEAR), _widened(prices > 0, 1), gap)
