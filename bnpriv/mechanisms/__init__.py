@@ -13,6 +13,7 @@ from bnpriv.mechanisms.eigenvector import EigenvectorMechanism
 from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.misspecified import Misspecified
+from bnpriv.mechanisms.optimal import OptimalMechanism
 from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.mechanisms.tight import TightMechanism
@@ -56,6 +57,7 @@ __all__ = [
     "Mechanism",
     "Misspecified",
     "OptimalGaussianMechanism",
+    "OptimalMechanism",
     "RecordPrivacyMechanism",
     "TightMechanism",
     "Usefulness",

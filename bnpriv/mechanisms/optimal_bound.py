@@ -14,7 +14,6 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
 from bnpriv.mechanisms.optimal_laws import LawTable
 
-
 BLOCK = 256
 """Outputs that are looked at together."""
 

@@ -43,6 +43,8 @@ class LawTable:
     kind : {"exact", "certified", "estimate"}
     rounding : float
         How far from its atom, at most, an exact answer may be.
+    order : mapping from int to int
+        The row of each law, by its identity.
     """
 
     points: FloatArray
@@ -53,6 +55,7 @@ class LawTable:
     mean: FloatArray
     kind: Kind
     rounding: float
+    order: Mapping[int, int]
 
     @classmethod
     def of(cls, pairs: Iterable[LawPair]) -> LawTable:
@@ -89,6 +92,7 @@ class LawTable:
             mean=mean / np.sum(mean),
             kind=weakest(pair.kind for pair in listed),
             rounding=max(pair.rounding for pair in listed),
+            order=known,
         )
 
     @property

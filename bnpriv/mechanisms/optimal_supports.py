@@ -14,7 +14,7 @@ import numpy as np
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.mechanisms.optimal_bound import Multipliers, lower_bound
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
-from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution
+from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, UnsolvedError, spread
 from bnpriv.mechanisms.optimal_repair import Constraints, repaired
 from bnpriv.noise.channel import Channel
 
@@ -30,7 +30,6 @@ MOST_RUNS = 2_000
 MOST_WORK = 2**28
 """The same for pairs of laws times runs times outputs."""
 
-COARSE_GAP = 1e-3
 GAPS = ((128, 1e-6), (300, 2e-5), (700, 5e-4))
 LARGE_GAP = 8e-3
 """Relative difference of value and bound that is good enough, for so many runs, and for more."""
@@ -134,13 +133,13 @@ def optimum(question: Question) -> Optimum:
     home = int(np.argmin(np.max(question.priors @ losses, axis=0)))
     constraints = Constraints(table, question.epsilon, question.delta)
     rows, kept = repaired(constraints, solution.rows[runs], home)
-    prior = np.mean(question.priors, axis=0)
-    channel = Channel(table.points.tolist(), outputs[kept].tolist(), rows, 2**62, prior / float(np.sum(prior)))
     means = question.priors @ np.sum(losses[:, kept] * (rows / 2.0**62), axis=1)
+    prior = question.priors[int(np.argmax(means))]
+    channel = Channel(table.points.tolist(), outputs[kept].tolist(), rows, 2**62, prior / float(np.sum(prior)))
     return Optimum(
         channel=channel,
         value=solution.value,
-        error=float(np.max(means)) * (1 + 1e-12),
+        error=float(np.max(means)) * (1 + 1e-12 + float(np.max(table.errors))),
         bound=found.bound,
         runs=len(starts),
     )
@@ -186,15 +185,26 @@ def solve(question: Question) -> Found:
     last: Found | None = None
     best: Found | None = None
     for starts in reversed(levels):
-        solution = _level(
-            question, starts, last, min(wanted / 2, COARSE_GAP) if len(starts) < len(levels[0]) else wanted
-        )
+        try:
+            solution = _level(question, starts, last, wanted if len(starts) == len(levels[0]) else wanted / 2)
+        except UnsolvedError:
+            break
         last = Found(starts=starts, solution=solution, bound=_bound(question, starts, solution))
         best = last if best is None else _better(best, last)
         if best.gap <= wanted:
             break
-    assert best is not None
-    return best
+    return best or _nothing_told(question, levels[-1])
+
+
+def _nothing_told(question: Question, starts: IntArray) -> Found:
+    """Return the channel whose output is the same for every answer."""
+    program = question.merged(starts)
+    rows = np.zeros(program.costs.shape[1:])
+    costs = np.max(np.sum(program.costs, axis=1), axis=0)
+    rows[:, int(np.argmin(costs))] = 1.0
+    prices, shares = np.zeros((len(program.ways), len(starts))), np.full(len(program.costs), 1 / len(program.costs))
+    solution = Solution(rows=rows, prices=prices, shares=shares, value=float(np.min(costs)), bound=0.0)
+    return Found(starts=starts, solution=solution, bound=0.0)
 
 
 def _better(one: Found, other: Found) -> Found:
@@ -235,11 +245,6 @@ def _level(question: Question, starts: IntArray, coarse: Found | None, gap: floa
     columns[np.arange(size), np.argmin(mean, axis=1)] = True
     columns[:, int(np.argmin(np.sum(mean, axis=0)))] = True
     return program.solved(_widened(columns, NEAR), _widened(prices > 0, 1), gap)
-
-
-def spread(prices: FloatArray, known: IntArray, places: IntArray) -> FloatArray:
-    """Return prices at more outputs, on straight lines between those that are known."""
-    return np.array([np.interp(places, known, each) for each in prices])
 
 
 def _widened(chosen: BoolArray, reach: int) -> BoolArray:
