@@ -13,6 +13,7 @@ from bnpriv.mechanisms.eigenvector import EigenvectorMechanism
 from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.misspecified import Misspecified
+from bnpriv.mechanisms.optimal import OptimalMechanism
 from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
 from bnpriv.mechanisms.quantization import QuantizationMechanism
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
@@ -57,6 +58,7 @@ __all__ = [
     "Mechanism",
     "Misspecified",
     "OptimalGaussianMechanism",
+    "OptimalMechanism",
     "QuantizationMechanism",
     "RecordPrivacyMechanism",
     "TightMechanism",

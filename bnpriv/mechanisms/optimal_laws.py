@@ -45,6 +45,8 @@ class LawTable:
     kind : {"exact", "certified", "estimate"}
     rounding : float
         How far from its atom, at most, an exact answer may be.
+    order : mapping from int to int
+        The row of each law, by its identity.
     """
 
     points: FloatArray
@@ -56,6 +58,7 @@ class LawTable:
     mean: FloatArray
     kind: Kind
     rounding: float
+    order: Mapping[int, int]
 
     @classmethod
     def of(cls, pairs: Iterable[LawPair]) -> LawTable:
@@ -93,6 +96,7 @@ class LawTable:
             mean=mean / np.sum(mean),
             kind=weakest(pair.kind for pair in listed),
             rounding=max(pair.rounding for pair in listed),
+            order=known,
         )
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,10 @@ NEGLIGIBLE = 1e-9
 """A solver drops coefficients below this share of the largest one."""
 
 SOLVER = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+
+
+class UnsolvedError(ArithmeticError):
+    """The solver gave up; the numbers of the program lie too far apart for it."""
 
 
 @final
@@ -132,12 +136,13 @@ class Program:
                 break
             columns |= more_columns
             rows |= more_rows
-        assert found is not None and best is not None
+        assert found is not None
+        assert best is not None
         return replace(found, prices=best.prices, shares=best.shares, bound=best.bound)
 
     def _once(self, columns: BoolArray, rows: BoolArray) -> tuple[Solution, FloatArray]:
         """Solve the program with some columns and rows; return the reduced costs of all columns, scaled, too."""
-        from scipy.optimize import linprog
+        from scipy import optimize
 
         x, w = np.nonzero(columns)
         way, output = np.nonzero(rows)
@@ -149,7 +154,7 @@ class Program:
         bounds = np.zeros((len(cost), 2))
         bounds[:, 1] = np.inf
         equal = _matrix([(x, np.arange(many), np.ones(many))], (len(self.scale), len(cost)))
-        solved = linprog(
+        solved: Any = cast(Any, optimize).linprog(
             cost,
             A_ub=above,
             b_ub=limits,
@@ -160,8 +165,8 @@ class Program:
             options=SOLVER,
         )
         if solved.x is None:
-            raise ArithmeticError(solved.message)
-        marginals = np.maximum(0.0, -np.asarray(solved.ineqlin.marginals))
+            raise UnsolvedError(solved.message)
+        marginals: FloatArray = np.maximum(0.0, -np.asarray(solved.ineqlin.marginals, dtype=np.float64))
         prices = np.zeros(rows.shape)
         prices[way, output] = marginals[:kept] * self.longest
         shares = marginals[-priors:] if free else np.ones(1)
@@ -190,8 +195,9 @@ class Program:
         A solver knows no prices at outputs that it does not use. There those on straight lines between its outputs are
         taken, where they are better.
         """
-        used = np.flatnonzero(self.scale @ channel > 0)
-        between = np.array([np.interp(np.arange(prices.shape[1]), used, each[used]) for each in prices])
+        used: IntArray = np.flatnonzero(self.scale @ channel > 0)
+        every: IntArray = np.arange(prices.shape[1])
+        between = spread(prices[:, used], used, every)
         priced = self.priced(between, shares)
         better = np.sum(np.minimum(0.0, priced - held), axis=0) > np.sum(np.minimum(0.0, own - held), axis=0)
         return np.where(better, between, prices), np.where(better, priced, own)
@@ -227,6 +233,12 @@ class Program:
         if self.delta > 0 and np.all(np.sum(np.maximum(0.0, passed), axis=1) <= self.delta / self.unit):
             return np.zeros(passed.shape, dtype=np.bool_)
         return _most_negative(np.where(passed > 1e-8, -passed, 0.0).T).T
+
+
+def spread(prices: FloatArray, known: IntArray, places: IntArray) -> FloatArray:
+    """Return prices, shape (W, M), at other outputs, on straight lines between those that are known."""
+    rows: list[FloatArray] = [np.interp(places, known, each) for each in prices]
+    return np.array(rows)
 
 
 def _matrix(entries: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> Any:

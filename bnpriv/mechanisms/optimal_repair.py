@@ -86,15 +86,23 @@ class Constraints:
         ----------
         rows : array of whole numbers, shape (K, M)
         """
-        above, below = self.largest @ rows, self.smallest @ rows
+        return self._passed(self.largest @ rows, self.smallest @ rows)
+
+    def _passed(self, above: WholeArray, below: WholeArray) -> WholeArray:
         first, second = self.table.ways.T
         return above[first] * 2**RATIO_BITS - self.ratio * below[second]
 
     def hold(self, rows: WholeArray, denominator: int) -> bool:
         """Return whether rows over a denominator meet every constraint, exactly."""
-        passed = self.excesses(rows)
-        allowed = math.floor(Fraction(self.delta) * denominator * 2 ** (LAW_BITS + RATIO_BITS))
-        return all(sum(each for each in way if each > 0) <= allowed for way in passed.tolist())
+        return self._allowed(self.excesses(rows), denominator)
+
+    def hold_unchanged(self) -> bool:
+        """Return whether they hold where every answer is released as it is."""
+        return self._allowed(self._passed(self.largest, self.smallest), 1)
+
+    def _allowed(self, passed: WholeArray, denominator: int) -> bool:
+        most = math.floor(Fraction(self.delta) * denominator * 2 ** (LAW_BITS + RATIO_BITS))
+        return all(sum(each for each in way if each > 0) <= most for way in passed.tolist())
 
 
 def repaired(constraints: Constraints, rows: FloatArray, home: int) -> tuple[IntArray, IntArray]:
@@ -120,8 +128,8 @@ def repaired(constraints: Constraints, rows: FloatArray, home: int) -> tuple[Int
     outputs = np.flatnonzero(kept)
     rows = rows[:, outputs]
     home = int(np.searchsorted(outputs, home))
-    totals = np.sum(rows, axis=1, keepdims=True)
-    rows = np.where(totals > 0, rows / np.maximum(totals, 1e-300), np.arange(len(outputs)) == home)
+    rows[np.sum(rows, axis=1) == 0, home] = 1.0
+    rows = rows / np.sum(rows, axis=1, keepdims=True)
     for attempt in range(MOST_TRIES):
         mixed = _mixed(constraints, rows, home, 2.0**attempt)
         whole = _whole(mixed, home)

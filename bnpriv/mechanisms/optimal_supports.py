@@ -6,7 +6,7 @@ docs/claims/optimal.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.mechanisms.optimal_bound import Multipliers, lower_bound
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
-from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution
+from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, UnsolvedError, spread
 from bnpriv.mechanisms.optimal_repair import Constraints, repaired
 from bnpriv.noise.channel import Channel
 
@@ -30,9 +30,8 @@ MOST_RUNS = 2_000
 MOST_WORK = 2**28
 """The same for pairs of laws times runs times outputs."""
 
-COARSE_GAP = 1e-3
 GAPS = ((128, 1e-6), (300, 2e-5), (700, 5e-4))
-LARGE_GAP = 3e-3
+LARGE_GAP = 8e-3
 """Relative difference of value and bound that is good enough, for so many runs, and for more."""
 
 NEAR = 2
@@ -46,6 +45,9 @@ TIGHTENED = 1e-7
 
 LARGEST_EPSILON = 14.0
 """The program is solved for no larger epsilon: its numbers would lie too far apart for a solver."""
+
+LEAST_VALUE = 1e-300
+"""An error of 0 has no relative gap."""
 
 LEAST_DELTA = 1e-12
 """A smaller delta is no use to a solver."""
@@ -123,21 +125,22 @@ class Optimum:
 def optimum(question: Question) -> Optimum:
     """Return the best channel that was found, exact, and a lower bound of the error of all."""
     table = question.table
-    starts, solution = solve(question)
+    found = solve(question)
+    starts, solution = found.starts, found.solution
     runs = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.size)))
     outputs = table.points[starts]
     losses = table.losses(question.error, outputs)
     home = int(np.argmin(np.max(question.priors @ losses, axis=0)))
     constraints = Constraints(table, question.epsilon, question.delta)
     rows, kept = repaired(constraints, solution.rows[runs], home)
-    prior = np.mean(question.priors, axis=0)
-    channel = Channel(table.points.tolist(), outputs[kept].tolist(), rows, 2**62, prior / float(np.sum(prior)))
     means = question.priors @ np.sum(losses[:, kept] * (rows / 2.0**62), axis=1)
+    prior = question.priors[int(np.argmax(means))]
+    channel = Channel(table.points.tolist(), outputs[kept].tolist(), rows, 2**62, prior / float(np.sum(prior)))
     return Optimum(
         channel=channel,
         value=solution.value,
-        error=float(np.max(means)) * (1 + 1e-12),
-        bound=_bound(question, starts, solution),
+        error=float(np.max(means)) * (1 + 1e-12 + float(np.max(table.errors))),
+        bound=found.bound,
         runs=len(starts),
     )
 
@@ -150,21 +153,68 @@ def _bound(question: Question, starts: IntArray, solution: Solution) -> float:
     return lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers)
 
 
-def solve(question: Question) -> tuple[IntArray, Solution]:
-    """Return the answers at which runs begin that are treated alike, and the best channel for them."""
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """A channel that a solver found for runs of answers, and a lower bound for channels that may tell all apart.
+
+    Parameters
+    ----------
+    starts : ndarray of shape (R,)
+        Where runs begin.
+    solution : Solution
+    bound : float
+    """
+
+    starts: IntArray
+    solution: Solution
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """Return the relative difference of value and lower bound."""
+        return (self.solution.value - self.bound) / max(self.solution.value, LEAST_VALUE)
+
+
+def solve(question: Question) -> Found:
+    """Return the best channel that was found: merged answers are told apart where that is not good enough."""
     levels = [_finest(question)]
     while len(levels[-1]) > SMALL:
         levels.append(levels[-1][::STEP])
-    gaps = [LARGE_GAP if (found := _gap(len(levels[0]))) is None else found, *[COARSE_GAP] * (len(levels) - 1)]
-    best: tuple[IntArray, Solution] | None = None
-    for starts, gap in zip(reversed(levels), reversed(gaps), strict=True):
-        best = starts, _level(question, starts, best, gap)
-    assert best is not None
-    return best
+    wanted = _gap(len(levels[0]))
+    last: Found | None = None
+    best: Found | None = None
+    for starts in reversed(levels):
+        try:
+            solution = _level(question, starts, last, wanted if len(starts) == len(levels[0]) else wanted / 2)
+        except UnsolvedError:
+            break
+        last = Found(starts=starts, solution=solution, bound=_bound(question, starts, solution))
+        best = last if best is None else _better(best, last)
+        if best.gap <= wanted:
+            break
+    return best or _nothing_told(question, levels[-1])
 
 
-def _gap(runs: int) -> float | None:
-    return next((gap for most, gap in GAPS if runs <= most), None)
+def _nothing_told(question: Question, starts: IntArray) -> Found:
+    """Return the channel whose output is the same for every answer."""
+    program = question.merged(starts)
+    rows = np.zeros(program.costs.shape[1:])
+    costs = np.max(np.sum(program.costs, axis=1), axis=0)
+    rows[:, int(np.argmin(costs))] = 1.0
+    prices, shares = np.zeros((len(program.ways), len(starts))), np.full(len(program.costs), 1 / len(program.costs))
+    solution = Solution(rows=rows, prices=prices, shares=shares, value=float(np.min(costs)), bound=0.0)
+    return Found(starts=starts, solution=solution, bound=0.0)
+
+
+def _better(one: Found, other: Found) -> Found:
+    """Return the channel with the least value, and the largest lower bound."""
+    found = other if other.solution.value <= one.solution.value else one
+    return replace(found, bound=max(one.bound, other.bound))
+
+
+def _gap(runs: int) -> float:
+    return next((gap for most, gap in GAPS if runs <= most), LARGE_GAP)
 
 
 def _finest(question: Question) -> IntArray:
@@ -181,24 +231,20 @@ def _finest(question: Question) -> IntArray:
     return starts[np.concatenate([[True], shares[1:] > shares[:-1]])]
 
 
-def _level(question: Question, starts: IntArray, coarse: tuple[IntArray, Solution] | None, gap: float) -> Solution:
+def _level(question: Question, starts: IntArray, coarse: Found | None, gap: float) -> Solution:
     program = question.merged(starts)
     size, ways = len(starts), len(program.ways)
     if coarse is None:
         rows = np.full((ways, size), ways * size <= SMALL**2)
         return program.solved(np.ones((size, size), dtype=np.bool_), rows, gap)
-    prices = spread(coarse[1].prices, coarse[0], starts)
-    priced = program.priced(prices, coarse[1].shares)
+    shares = coarse.solution.shares
+    prices = spread(coarse.solution.prices, coarse.starts, starts)
+    priced = program.priced(prices, shares)
     columns = priced <= np.partition(priced, CANDIDATES, axis=1)[:, CANDIDATES : CANDIDATES + 1]
-    mean = np.tensordot(coarse[1].shares, program.costs, 1)
+    mean = np.tensordot(shares, program.costs, 1)
     columns[np.arange(size), np.argmin(mean, axis=1)] = True
     columns[:, int(np.argmin(np.sum(mean, axis=0)))] = True
     return program.solved(_widened(columns, NEAR), _widened(prices > 0, 1), gap)
-
-
-def spread(prices: FloatArray, known: IntArray, places: IntArray) -> FloatArray:
-    """Return prices at more outputs, on straight lines between those that are known."""
-    return np.array([np.interp(places, known, each) for each in prices])
 
 
 def _widened(chosen: BoolArray, reach: int) -> BoolArray:

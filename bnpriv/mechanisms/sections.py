@@ -81,6 +81,7 @@ def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
     """Return all sections that are about one calibration."""
     return (
         noise_section(calibration),
+        *meaning_sections(calibration),
         guarantee_section(calibration.guarantee),
         belief_section(calibration.guarantee),
         trust_section(calibration.certificate.source, calibration.certificate.assumptions, calibration.certificate),
@@ -104,6 +105,12 @@ def noise_section(calibration: Calibrated) -> Section:
             *((Items(further),) if further else ()),
         ),
     )
+
+
+def meaning_sections(calibration: Calibrated) -> tuple[Section, ...]:
+    """Return what each output of a channel tells; nothing for noise that is added."""
+    found = calibration.certificate.channel
+    return () if found is None else (found.section,)
 
 
 def _parts(calibration: Calibrated) -> Iterable[Block]:
