@@ -12,8 +12,8 @@ from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.law_decision import LawDecision
-from bnpriv.mechanisms.least_error import Limit, limit_of
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
+from bnpriv.mechanisms.proved_limit import Limit, limit_of
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown

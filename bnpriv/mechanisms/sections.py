@@ -21,8 +21,8 @@ from bnpriv.mechanisms.calibrated import Calibrated, Method
 from bnpriv.mechanisms.certificate import MOST_REASONS, Certificate, Decision
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.mechanisms.law_drawing import law_drawing
-from bnpriv.mechanisms.least_error import Limit
 from bnpriv.mechanisms.noise_words import scales_text, together
+from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.shape import RULES
 from bnpriv.mechanisms.verdict import (
     TONES,

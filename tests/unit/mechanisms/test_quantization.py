@@ -13,7 +13,7 @@ import bnpriv.mechanisms.quantization as quantization_module
 from bnpriv.errors import RefusedError
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms import QuantizationMechanism
-from bnpriv.mechanisms.least_error import limit_of
+from bnpriv.mechanisms.proved_limit import limit_of
 from bnpriv.noise.channel import Channel
 from tests.unit.mechanisms.test_quantization_bins import by_brute_force
 

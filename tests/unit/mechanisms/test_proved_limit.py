@@ -13,8 +13,8 @@ import bnpriv as bp
 from bnpriv.laws import Atoms, mixture
 from bnpriv.mechanisms.few_pairs import few_pairs
 from bnpriv.mechanisms.law_table import law_table
-from bnpriv.mechanisms.least_error import Limit, _Program, least_error, limit_of
 from bnpriv.mechanisms.optimal_laws import LawTable
+from bnpriv.mechanisms.proved_limit import Limit, _Program, limit_of, proved_limit
 from bnpriv.types import Plan
 
 
@@ -33,6 +33,7 @@ def table(atoms: Any, laws: Any, pairs: Any = None, error: float = 0.0, rounding
         mean=np.mean(laws[listed.ravel()], axis=0),
         kind="exact",
         rounding=rounding,
+        order={},
     )
 
 
@@ -83,7 +84,7 @@ def test_without_groups_it_is_the_value_of_the_program(delta: float) -> None:
     rng = np.random.default_rng(20)
     for _ in range(12):
         laws, epsilon = random_table(rng, int(rng.integers(1, 12)), int(rng.integers(1, 4))), float(rng.uniform(0.1, 2))
-        found, value = least_error(laws, epsilon, delta), least_by_program(laws, epsilon, delta)
+        found, value = proved_limit(laws, epsilon, delta), least_by_program(laws, epsilon, delta)
         assert found.least == pytest.approx(value, rel=1e-6, abs=1e-9)
         assert found.kind == "exact"
         assert found.least is not None
@@ -98,7 +99,7 @@ def test_with_groups_it_is_never_above_the_program(delta: float) -> None:
         epsilon = float(rng.uniform(0.2, 2))
         value = least_by_program(laws, epsilon, delta)
         for groups in (4, 9):
-            found = least_error(laws, epsilon, delta, groups=groups)
+            found = proved_limit(laws, epsilon, delta, groups=groups)
             assert found.least is not None
             assert found.least <= value * (1 + 1e-7) + 1e-12
             assert found.kind == "certified"
@@ -130,7 +131,7 @@ def test_outputs_between_atoms_gain_nothing() -> None:
         laws = random_table(rng, 7, 1)
         fine = np.linspace(laws.points[0] - 1, laws.points[-1] + 1, 90)
         finer = least_by_program(laws, 0.5, 0.0, np.union1d(fine, laws.points))
-        assert least_error(laws, 0.5).least == pytest.approx(finer, rel=1e-6, abs=1e-9)
+        assert proved_limit(laws, 0.5).least == pytest.approx(finer, rel=1e-6, abs=1e-9)
 
 
 def mixed(*weights: float) -> Atoms:
@@ -159,8 +160,8 @@ def test_a_large_law_is_bounded_within_a_few_percent() -> None:
 
 def test_what_is_known_of_masses_and_answers_is_taken_off() -> None:
     laws = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]
-    exact, rough = (least_error(table([0, 1, 2], laws, error=error), 0.2).least for error in (0.0, 1e-3))
-    moved = least_error(table([0, 1, 2], laws, rounding=0.01), 0.2).least
+    exact, rough = (proved_limit(table([0, 1, 2], laws, error=error), 0.2).least for error in (0.0, 1e-3))
+    moved = proved_limit(table([0, 1, 2], laws, rounding=0.01), 0.2).least
     assert exact is not None
     assert rough is not None
     assert exact * 0.98 < rough < exact
@@ -170,16 +171,16 @@ def test_what_is_known_of_masses_and_answers_is_taken_off() -> None:
 def test_tiny_masses_and_impossible_answers() -> None:
     """Row 8: an answer that one secret makes impossible costs what it takes to hide it, however rare."""
     rare = 1e-300
-    found = least_error(table([0, 1e6], [[1.0, rare], [1.0, 0.0]]), 1.0)
+    found = proved_limit(table([0, 1e6], [[1.0, rare], [1.0, 0.0]]), 1.0)
     assert found.least is not None
     assert found.least <= 0.5 * rare * 1e6 * (1 + 1e-6)
-    even = least_error(table([0, 1], [[0.5, 0.5], [1.0, 0.0]]), 1.0)
+    even = proved_limit(table([0, 1], [[0.5, 0.5], [1.0, 0.0]]), 1.0)
     released = 0.5 / (math.e - 0.5)  # how often 0 must be released as 1, so that 1 does not show the first secret
     assert even.least == pytest.approx(0.75 * released, rel=1e-6)
 
 
 def test_equal_laws_need_no_error() -> None:
-    found = least_error(table([0, 1], [[0.5, 0.5], [0.5, 0.5]], pairs=[[0, 0]]), 0.1)
+    found = proved_limit(table([0, 1], [[0.5, 0.5], [0.5, 0.5]], pairs=[[0, 0]]), 0.1)
     assert found.least == 0.0
     assert found.kind == "exact"
 
@@ -229,7 +230,7 @@ def test_few_pairs_bound_what_hides_all_pairs() -> None:
     cost = (prior[:, None] * np.abs(every.points[:, None] - every.points)).ravel()
     equal = np.kron(np.eye(size), np.ones(size))
     found = linprog(cost, A_ub=upper, b_ub=np.zeros(len(upper)), A_eq=equal, b_eq=np.ones(size), method="highs-ipm")
-    bound = least_error(few, 1.0).least
+    bound = proved_limit(few, 1.0).least
     assert bound is not None
     assert 0.5 * found.fun < bound <= found.fun * (1 + 1e-7)
 

@@ -110,15 +110,15 @@ def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -
     """Return the least expected error of any mechanism, or a proved bound that takes about a second."""
     table = law_table(framework, query)
     if not isinstance(table, Refusal):
-        return least_error(table, epsilon, delta)
+        return proved_limit(table, epsilon, delta)
     fewer = few_pairs(framework, query)
     few = table if fewer is None else law_table(fewer.framework, query)
     if fewer is None or isinstance(few, Refusal):
         return Limit(reason=f"{table.required}; found {table.found}")
-    return replace(least_error(few, epsilon, delta), kind="certified", secrets=fewer.text)
+    return replace(proved_limit(few, epsilon, delta), kind="certified", secrets=fewer.text)
 
 
-def least_error(table: LawTable, epsilon: float, delta: float = 0.0, groups: int | None = None) -> Limit:
+def proved_limit(table: LawTable, epsilon: float, delta: float = 0.0, groups: int | None = None) -> Limit:
     """Return a proved lower bound of the mean absolute error of any mechanism, under the mean of the laws.
 
     Parameters
