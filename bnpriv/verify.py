@@ -48,6 +48,7 @@ Status = Literal["holds", "fails", "too large", "not covered"]
 ARITHMETIC = Context(prec=60, Emin=-(10**17), Emax=10**17)
 SLACK = Decimal("1e-40")  # far above what rounding to 60 digits can add to a log of a ratio of masses
 MOST_WORK = 1_000_000  # products of masses in one check: a few seconds
+CHANNELS = ("OptimalMechanism", "QuantizationMechanism")
 MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError, OSError)
 
 
@@ -184,7 +185,8 @@ class _Check:
         if self.channel:
             return self.by_channel(self.channel)
         quilts = self.mechanism == "MarkovQuiltMechanism"
-        require(quilts or self.mechanism in ("TightMechanism", "WassersteinMechanism"), f"{self.mechanism!r:.40}")
+        known = quilts or self.mechanism in ("TightMechanism", "WassersteinMechanism", *CHANNELS)
+        require(known, f"{self.mechanism!r:.40}")
         if quilts and self.model["notion"] != VALUE:
             return self.by_quilts()
         try:
@@ -462,8 +464,7 @@ class _Check:
 
     def by_channel(self, channel: Rows) -> str:
         """Replay the rows of a channel on the laws of the answer: no bound serves in their stead."""
-        known = self.mechanism in ("OptimalMechanism", "QuantizationMechanism") and len(self.weights) == 1
-        require(known, f"{self.mechanism!r:.40} with a channel")
+        require(self.mechanism in CHANNELS and len(self.weights) == 1, f"{self.mechanism!r:.40} with a channel")
         for label, first, second in self.families():
             self.spend(2 * channel.size)
             self.compare(label, channel.released(first), channel.released(second))

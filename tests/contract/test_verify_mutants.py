@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ import bnpriv as bp
 import bnpriv.divergences.laplace as laplace_module
 import bnpriv.mechanisms.column as column_module
 import bnpriv.mechanisms.law_table as table_module
+import bnpriv.mechanisms.optimal as optimal_module
+import bnpriv.mechanisms.optimal_repair as repair_module
+import bnpriv.mechanisms.optimal_supports as supports_module
 import bnpriv.mechanisms.quantization as quantization_module
 import bnpriv.mechanisms.quantization_bins as bins_module
 import bnpriv.mechanisms.quilt_search as quilt_module
@@ -19,6 +23,7 @@ import bnpriv.mechanisms.tight as tight_module
 import bnpriv.mechanisms.wasserstein as wasserstein_module
 import bnpriv.secrets.states as secrets_module
 from bnpriv.bound import Bound
+from bnpriv.mechanisms.optimal_laws import LawTable
 from tests import replay
 
 pytestmark = pytest.mark.mutants
@@ -158,5 +163,44 @@ def test_bins_alike_under_one_model(monkeypatch) -> None:
     assert channel_killed(bp.mechanisms.QuantizationMechanism())
 
 
-def test_sound_bins_survive() -> None:
-    assert not channel_killed(bp.mechanisms.QuantizationMechanism(), tried=100)
+OPTIMAL = bp.mechanisms.OptimalMechanism(large_delta=True)
+
+
+def test_optimal_rows_that_were_not_repaired(monkeypatch) -> None:
+    """A solver meets constraints to some 1e-9 of all mass: outputs of tiny mass then tell far too much."""
+
+    def unrepaired(constraints, rows, home):
+        return repair_module._whole(rows / rows.sum(axis=1, keepdims=True), home), np.arange(rows.shape[1])
+
+    monkeypatch.setattr(supports_module, "repaired", unrepaired)
+    assert channel_killed(OPTIMAL)
+
+
+def test_optimal_rows_alike_in_one_direction(monkeypatch) -> None:
+    real = LawTable.of
+
+    def forward(pairs):
+        table = real(pairs)
+        return replace(table, ways=table.ways[::2])
+
+    monkeypatch.setattr(LawTable, "of", forward)
+    assert channel_killed(OPTIMAL)
+
+
+def test_optimal_rows_alike_under_one_model(monkeypatch) -> None:
+    real = optimal_module.pairs_of
+    monkeypatch.setattr(optimal_module, "pairs_of", lambda evidence: real(evidence)[:1])
+    assert channel_killed(OPTIMAL)
+
+
+def test_optimal_rows_that_may_tell_a_tenth_more(monkeypatch) -> None:
+    real = OPTIMAL._calibrated
+    monkeypatch.setattr(
+        type(OPTIMAL), "_calibrated", lambda self, f, q, epsilon, delta: real(f, q, 1.1 * epsilon, delta)
+    )
+    assert channel_killed(OPTIMAL)
+
+
+@pytest.mark.parametrize("mechanism", [OPTIMAL, bp.mechanisms.QuantizationMechanism()])
+def test_sound_channels_survive(mechanism: bp.types.Mechanism) -> None:
+    assert not channel_killed(mechanism, tried=100)
