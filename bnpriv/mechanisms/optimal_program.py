@@ -196,7 +196,7 @@ class Program:
         taken, where they are better.
         """
         used: IntArray = np.flatnonzero(self.scale @ channel > 0)
-        every: IntArray = np.arange(prices.shape[1])
+        every = np.arange(prices.shape[1], dtype=np.int64)
         between = spread(prices[:, used], used, every)
         priced = self.priced(between, shares)
         better = np.sum(np.minimum(0.0, priced - held), axis=0) > np.sum(np.minimum(0.0, own - held), axis=0)
