@@ -20,6 +20,9 @@ BoolArray = NDArray[np.bool_]
 MOST_ROUNDS = 30
 """Times that rows and columns are added; it is rarely more than a few."""
 
+PATIENT_ROUNDS = 10
+"""After so many rounds in which constraints are found to be violated, their pairs of laws are watched at all outputs."""
+
 IDLE = 1e-6
 MOST_IDLE = 4
 """After so many rounds that lower the value by less than this share of it nothing more is expected."""
@@ -124,7 +127,7 @@ class Program:
         """
         columns, rows = columns.copy(), rows.copy()
         found, best, idle = None, None, 0
-        for _ in range(MOST_ROUNDS):
+        for past in range(MOST_ROUNDS):
             last = found
             found, reduced = self._once(columns, rows)
             best = found if best is None or found.bound > best.bound else best
@@ -136,6 +139,8 @@ class Program:
                 break
             columns |= more_columns
             rows |= more_rows
+            if past >= PATIENT_ROUNDS and more_rows.any():
+                rows[np.any(rows, axis=1)] = True
         assert found is not None
         assert best is not None
         return replace(found, prices=best.prices, shares=best.shares, bound=best.bound)
