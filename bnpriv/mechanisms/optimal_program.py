@@ -21,7 +21,7 @@ MOST_ROUNDS = 30
 """Times that rows and columns are added; it is rarely more than a few."""
 
 PATIENT_ROUNDS = 10
-"""After so many rounds in which constraints are found to be violated, their pairs of laws are watched at all outputs."""
+"""After so many rounds that find violated constraints, those of the same pairs of laws are kept in sight everywhere."""
 
 IDLE = 1e-6
 MOST_IDLE = 4
