@@ -135,9 +135,11 @@ class OptimalMechanism(Mechanism):
         prior = cast("Prior | None", self.prior)
         priors = table.masses if self.worst_case else table.prior(prior)[np.newaxis]
         found = optimum(Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta))
-        facts = self._facts(found, table, pairs)
+        spends = _spends(found.channel, table, epsilon, delta)
+        meanings = meanings_of(found.channel, table, pairs, math.inf if spends else epsilon)
+        facts = self._facts(found, table, meanings)
         certificate = self._certificate(framework, query, evidence, table, channel=facts, notes=facts.notes)
-        return found.channel, certificate, delta if _spends(found.channel, table, epsilon, delta) else 0.0
+        return found.channel, certificate, delta if spends else 0.0
 
     def _certificate(
         self,
@@ -163,9 +165,8 @@ class OptimalMechanism(Mechanism):
             channel=channel,
         )
 
-    def _facts(self, found: Optimum, table: LawTable, pairs: Sequence[LawPair]) -> ChannelFacts:
+    def _facts(self, found: Optimum, table: LawTable, meanings: Sequence[Meaning]) -> ChannelFacts:
         by = "averaged over the given prior" if self.prior is not None else "averaged over the laws of all secrets"
-        meanings = meanings_of(found.channel, table, pairs)
         likely = sorted(sorted(meanings, key=lambda each: -each.chance)[:MOST_MEANINGS], key=lambda each: each.output)
         return ChannelFacts(
             loss=self.error,
@@ -250,21 +251,23 @@ def _spends(channel: Channel, table: LawTable, epsilon: float, delta: float) -> 
     return not Constraints(table, epsilon, 0.0).hold(rows, channel.denominator)
 
 
-def meanings_of(channel: Channel, table: LawTable, pairs: Sequence[LawPair]) -> list[Meaning]:
-    """Return for every output the pair of secrets that it tells most about, and by how much it moves their odds."""
+def meanings_of(channel: Channel, table: LawTable, pairs: Sequence[LawPair], most: float) -> list[Meaning]:
+    """Return for every output the pair of secrets that it tells most about, and by how much it moves their odds.
+
+    Logs of odds move by at most `most`: what passes that is the rounding of masses below the range of doubles.
+    """
     rows = channel.numerators / channel.denominator
     chances = table.masses @ rows
-    named = {(id(pair.first), id(pair.second)): pair.pair for pair in pairs}
-    order = table.order
-    ways = [(order[first], order[second], text) for (first, second), text in named.items()]
-    first, second = (np.array([way[k] for way in ways]) for k in (0, 1))
+    named = {(table.order[id(pair.first)], table.order[id(pair.second)]): pair.pair for pair in pairs}
+    first, second = np.array(list(named)).T
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.nan_to_num(np.log(chances[first]) - np.log(chances[second]), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    most = np.argmax(np.abs(logs), axis=0)
-    often = channel.prior @ rows
+    logs = np.clip(logs, -most, most)
+    strongest = np.argmax(np.abs(logs), axis=0)
+    texts, often = list(named.values()), channel.prior @ rows
+    with np.errstate(over="ignore"):
+        factors = np.exp(logs[strongest, np.arange(len(strongest))])
     return [
-        Meaning(
-            output=output, chance=float(often[w]), pair=ways[int(most[w])][2], factor=float(np.exp(logs[most[w], w]))
-        )
+        Meaning(output=output, chance=float(often[w]), pair=texts[int(strongest[w])], factor=float(factors[w]))
         for w, output in enumerate(channel.outputs)
     ]

@@ -20,6 +20,9 @@ BoolArray = NDArray[np.bool_]
 MOST_ROUNDS = 30
 """Times that rows and columns are added; it is rarely more than a few."""
 
+PATIENT_ROUNDS = 10
+"""After so many rounds that find violated constraints, those of the same pairs of laws are kept in sight everywhere."""
+
 IDLE = 1e-6
 MOST_IDLE = 4
 """After so many rounds that lower the value by less than this share of it nothing more is expected."""
@@ -124,7 +127,7 @@ class Program:
         """
         columns, rows = columns.copy(), rows.copy()
         found, best, idle = None, None, 0
-        for _ in range(MOST_ROUNDS):
+        for past in range(MOST_ROUNDS):
             last = found
             found, reduced = self._once(columns, rows)
             best = found if best is None or found.bound > best.bound else best
@@ -136,6 +139,8 @@ class Program:
                 break
             columns |= more_columns
             rows |= more_rows
+            if past >= PATIENT_ROUNDS and more_rows.any():
+                rows[np.any(rows, axis=1)] = True
         assert found is not None
         assert best is not None
         return replace(found, prices=best.prices, shares=best.shares, bound=best.bound)
@@ -196,7 +201,7 @@ class Program:
         taken, where they are better.
         """
         used: IntArray = np.flatnonzero(self.scale @ channel > 0)
-        every: IntArray = np.arange(prices.shape[1])
+        every = np.arange(prices.shape[1], dtype=np.int64)
         between = spread(prices[:, used], used, every)
         priced = self.priced(between, shares)
         better = np.sum(np.minimum(0.0, priced - held), axis=0) > np.sum(np.minimum(0.0, own - held), axis=0)

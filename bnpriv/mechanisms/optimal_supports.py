@@ -19,7 +19,11 @@ from bnpriv.mechanisms.optimal_repair import Constraints, repaired
 from bnpriv.noise.channel import Channel
 
 SMALL = 72
-"""Programs with no more answers are solved with all columns and rows at once."""
+SMALL_WORK = 400_000
+"""Programs with no more answers, or with a smaller product of answers, outputs and pairs, are solved at once."""
+
+FEW_ROWS = 4_500
+"""Where there are no more constraints, all are in sight from the start."""
 
 STEP = 3
 """How many neighbours are merged into one at each level."""
@@ -179,7 +183,7 @@ class Found:
 def solve(question: Question) -> Found:
     """Return the best channel that was found: merged answers are told apart where that is not good enough."""
     levels = [_finest(question)]
-    while len(levels[-1]) > SMALL:
+    while len(levels[-1]) > SMALL and len(levels[-1]) ** 2 * len(question.table.ways) > SMALL_WORK:
         levels.append(levels[-1][::STEP])
     wanted = _gap(len(levels[0]))
     last: Found | None = None
@@ -234,9 +238,9 @@ def _finest(question: Question) -> IntArray:
 def _level(question: Question, starts: IntArray, coarse: Found | None, gap: float) -> Solution:
     program = question.merged(starts)
     size, ways = len(starts), len(program.ways)
+    few = ways * size <= FEW_ROWS
     if coarse is None:
-        rows = np.full((ways, size), ways * size <= SMALL**2)
-        return program.solved(np.ones((size, size), dtype=np.bool_), rows, gap)
+        return program.solved(np.ones((size, size), dtype=np.bool_), np.full((ways, size), few), gap)
     shares = coarse.solution.shares
     prices = spread(coarse.solution.prices, coarse.starts, starts)
     priced = program.priced(prices, shares)
@@ -244,7 +248,7 @@ def _level(question: Question, starts: IntArray, coarse: Found | None, gap: floa
     mean = np.tensordot(shares, program.costs, 1)
     columns[np.arange(size), np.argmin(mean, axis=1)] = True
     columns[:, int(np.argmin(np.sum(mean, axis=0)))] = True
-    return program.solved(_widened(columns, NEAR), _widened(prices > 0, 1), gap)
+    return program.solved(_widened(columns, NEAR), _widened(prices > 0, 1) | few, gap)
 
 
 def _widened(chosen: BoolArray, reach: int) -> BoolArray:

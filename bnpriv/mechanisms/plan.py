@@ -13,7 +13,7 @@ from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
-from bnpriv.mechanisms.proved_limit import Limit, limit_of
+from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
@@ -65,7 +65,8 @@ class Plan(Shown):
         best = self.calibrations[0]
         if best.expected_error == 0:
             return Limit(least=0.0, kind="exact")
-        return limit_of(best.framework, best.query, best.epsilon, best.delta)
+        reached = (reached_limit(calibration) for calibration in self.calibrations)
+        return next(filter(None, reached), None) or limit_of(best.framework, best.query, best.epsilon, best.delta)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per mechanism that supports the question, baselines last."""

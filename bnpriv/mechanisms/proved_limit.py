@@ -45,6 +45,9 @@ ANSWERS_AT_ONCE = 2**14
 """Exact answers that are looked at together."""
 
 SEES = "that sees the data only through this answer"
+NEAR_ENOUGH = 1e-4
+"""Relative gap up to which a channel reaches the limit: so many digits are shown."""
+
 REACHED = 1e-6
 """Relative gap up to which the bound is called exact."""
 
@@ -104,6 +107,15 @@ class Limit:
             "secrets": self.secrets,
             "mechanisms": over,
         }
+
+
+def reached_limit(calibration: Calibrated) -> Limit | None:
+    """Return the limit where a calibrated channel reaches it, of absolute errors averaged over all laws; else None."""
+    facts = calibration.certificate.channel
+    options = calibration.mechanism.options()
+    if facts is None or facts.loss != "absolute" or options.get("prior") is not None or options.get("worst_case"):
+        return None
+    return Limit(least=facts.bound, kind="exact") if facts.gap <= NEAR_ENOUGH else None
 
 
 def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:

@@ -14,7 +14,7 @@ from bnpriv.laws import Atoms, mixture
 from bnpriv.mechanisms.few_pairs import few_pairs
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.optimal_laws import LawTable
-from bnpriv.mechanisms.proved_limit import Limit, _Program, limit_of, proved_limit
+from bnpriv.mechanisms.proved_limit import Limit, _Program, limit_of, proved_limit, reached_limit
 from bnpriv.types import Plan
 
 
@@ -268,6 +268,22 @@ def test_an_answer_without_noise_is_at_the_limit() -> None:
     assert plan.limit == Limit(least=0.0, kind="exact")
     assert "times the least" not in str(plan)
     assert plan.limit.over(0.0) == 1.0
+
+
+def test_a_channel_that_reaches_the_limit_is_asked_first() -> None:
+    framework = bp.DistributionPrivacy([(mixed(0.5, 0.3, 0.2), mixed(0.2, 0.3, 0.5))], source="a test")
+    for options, reached in (({}, True), ({"worst_case": True}, False), ({"error": "squared"}, False)):
+        optimal = bp.mechanisms.OptimalMechanism(**options).calibrate(framework, epsilon=0.5)
+        found = reached_limit(optimal)
+        assert (found is not None) == reached
+        if found is not None:
+            limit = Plan(calibrations=(optimal,), refusals=()).limit
+            assert limit == found
+            assert found.least == pytest.approx(2.5494, abs=1e-4)
+            over = limit.over(optimal.expected_error)
+            assert over is not None
+            assert over == pytest.approx(1.0, abs=1e-4)
+    assert reached_limit(bp.TightMechanism().calibrate(framework, epsilon=0.5)) is None
 
 
 def test_a_plan_without_mechanisms_has_no_limit() -> None:
