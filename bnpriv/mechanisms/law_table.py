@@ -22,7 +22,7 @@ def law_table(framework: Framework, query: Query) -> LawTable | Refusal:
     if isinstance(evidence, Refusal):
         return evidence
     if evidence.dimension != 1:
-        return _refusal("one number", f"{evidence.dimension} numbers", "Ask for one number.")
+        return _refusal("be of one number", f"{evidence.dimension} numbers", "Ask for one number.")
     pairs = list[LawPair]()
     for each in _pairs(evidence):
         refusal = each if isinstance(each, Refusal) else _unknown(each)
@@ -33,7 +33,7 @@ def law_table(framework: Framework, query: Query) -> LawTable | Refusal:
     sizes = {id(law): law.size for pair in pairs for law in (pair.first, pair.second) if isinstance(law, Atoms)}
     if sum(sizes.values()) * len(sizes) > MOST_MASSES:
         cells = f"up to {sum(sizes.values()):,} answers under {len(sizes):,} laws"
-        return _refusal(f"at most {MOST_MASSES:,} masses", cells, "Take a coarser grid, or fewer pairs of secrets.")
+        return _refusal(f"have at most {MOST_MASSES:,} masses", cells, "Take a coarser grid, or fewer pairs of secrets.")
     return LawTable.of(pairs)
 
 
@@ -48,13 +48,13 @@ def _pairs(evidence: Laws) -> Iterator[LawPair | Refusal]:
 def _unknown(pair: LawPair) -> Refusal | None:
     """Return what is not known of the laws of a pair, number by number; None if all is."""
     if not isinstance(pair.first, Atoms) or not isinstance(pair.second, Atoms) or pair.departure is not None:
-        return _refusal("laws with finitely many atoms", "normal laws", "Count, or round the answer to a grid.")
+        return _refusal("have finitely many atoms", "normal laws", "Count, or round the answer to a grid.")
     if pair.sampled is not None:
-        return _refusal("computed laws", "laws that are learned from draws", "Use TightMechanism.")
+        return _refusal("be computed", "laws that are learned from draws", "Use TightMechanism.")
     if not pair.free:
-        return _refusal("one atom for every answer", "answers that are rounded together", "Use TightMechanism.")
+        return _refusal("have one atom for every answer", "answers that are rounded together", "Use TightMechanism.")
     return None
 
 
 def _refusal(required: str, found: str, remedy: str) -> Refusal:
-    return Refusal(required=f"a mechanism without added noise needs {required}", found=found, remedy=remedy)
+    return Refusal(required=f"the laws of the answer must {required}", found=found, remedy=remedy)
