@@ -26,6 +26,7 @@ STANDARD: tuple[Mechanism, ...] = (
     MarkovQuiltMechanism(noise="gaussian"),
     TightMechanism(),
     TightMechanism(noise="gaussian"),
+    OptimalMechanism(),
     WassersteinMechanism(),
     WassersteinMechanism(noise="gaussian"),
     AttributeGaussianMechanism(),

@@ -33,7 +33,9 @@ def law_table(framework: Framework, query: Query) -> LawTable | Refusal:
     sizes = {id(law): law.size for pair in pairs for law in (pair.first, pair.second) if isinstance(law, Atoms)}
     if sum(sizes.values()) * len(sizes) > MOST_MASSES:
         cells = f"up to {sum(sizes.values()):,} answers under {len(sizes):,} laws"
-        return _refusal(f"have at most {MOST_MASSES:,} masses", cells, "Take a coarser grid, or fewer pairs of secrets.")
+        return _refusal(
+            f"have at most {MOST_MASSES:,} masses", cells, "Take a coarser grid, or fewer pairs of secrets."
+        )
     return LawTable.of(pairs)
 
 

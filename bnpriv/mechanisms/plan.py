@@ -12,7 +12,9 @@ from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
+from bnpriv.mechanisms.optimal import OptimalMechanism
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
@@ -20,6 +22,9 @@ from bnpriv.render import Document, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST_PLANNED_WORK = 800
+"""Answers times ordered pairs of laws for which a plan seeks the best channel: some seconds at most."""
 
 
 @final
@@ -188,9 +193,24 @@ def _calibrated(
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
     for mechanism in mechanisms:
+        if isinstance(mechanism, OptimalMechanism) and (slow := _slow(framework, query)) is not None:
+            refusals.append((mechanism, slow))
+            continue
         try:
             # calibrate refuses what supports refuses, and what only the search for noise finds out
             calibrations.append(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
         except (RefusedError, SizeError) as refused:
             refusals.append((mechanism, Refusal.of(refused)))
     return calibrations, refusals
+
+
+def _slow(framework: Framework, query: Query) -> Refusal | None:
+    """Return why the program for a channel takes longer than a plan may; None if it does not, or there is none."""
+    table = law_table(framework, query)
+    if isinstance(table, Refusal) or table.size * len(table.ways) <= MOST_PLANNED_WORK:
+        return None
+    return Refusal(
+        required=f"a plan seeks the best channel for at most {MOST_PLANNED_WORK:,} answers times ordered pairs of laws",
+        found=f"{table.size:,} answers, {len(table.ways):,} ordered pairs",
+        remedy="Calibrate it by hand: bp.mechanisms.OptimalMechanism(); for up to some thousand answers.",
+    )

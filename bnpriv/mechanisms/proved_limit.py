@@ -78,7 +78,10 @@ class Limit:
         """Return how many times the least error an expected error is at most; None where that is not known."""
         if error == 0:
             return 1.0
-        return None if not self.least else max(1.0, up(error / self.least))
+        if not self.least:
+            return None
+        over = up(error / self.least)
+        return over if over > 1 + (NEAR_ENOUGH if self.kind == "exact" else 0.0) else 1.0
 
     @property
     def text(self) -> str:
