@@ -151,12 +151,15 @@ def _mixed(constraints: Constraints, rows: FloatArray, home: int, margin: float)
     laws = table.masses @ rows
     rounding = 4 * margin * (1 + ratio) * 2.0**-52
     passed = (laws * off)[first] - ratio * (laws / off)[second] + rounding
-    if constraints.delta == 0:
-        added = margin * np.maximum(0.0, np.max(passed, axis=0)) / room
-    else:
-        added = np.zeros(rows.shape[1])
-        most = float(np.max(np.sum(np.maximum(0.0, passed), axis=1)))
-        added[home] = max(0.0, most / constraints.delta - 1) * margin
+    missed = np.maximum(0.0, passed)
+    # of what passes, delta allows this share
+    total = np.sum(missed, axis=1, keepdims=True)
+    share = np.minimum(1.0, constraints.delta * (1 - 1e-9 * margin) / np.where(total > 0, total, 1.0))
+    added = np.max((1 - share) * missed, axis=0) * (1 + 1e-9 * margin) / room
+    least = float(np.min(share))
+    if least > 0 and 1 / least - 1 < float(np.sum(added)):
+        added = np.zeros(len(added))
+        added[home] = 1 / least - 1
     added[home] += 8 * margin * rows.shape[1] * (1 + ratio) * 2.0**-52 / room
     return (rows + added) / (1 + np.sum(added))
 

@@ -1,4 +1,4 @@
-"""Programs over many answers: neighbours are merged first, and what that finds says where to look among all of them.
+"""Programs over many answers: few of them are outputs first, and what that finds says where to look among all.
 
 docs/claims/optimal.md.
 """
@@ -18,15 +18,19 @@ from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, Unso
 from bnpriv.mechanisms.optimal_repair import Constraints, repaired
 from bnpriv.noise.channel import Channel
 
-SMALL = 72
-SMALL_WORK = 400_000
-"""Programs with no more answers, or with a smaller product of answers, outputs and pairs, are solved at once."""
+SMALL_WORK = 250_000
+"""Programs with no larger product of answers, outputs and pairs are solved with all columns and rows at once."""
+
+FEWEST = 20
+"""There are never fewer outputs than a third of this."""
 
 FEW_ROWS = 4_500
 """Where there are no more constraints, all are in sight from the start."""
 
 STEP = 3
-"""How many neighbours are merged into one at each level."""
+"""Every level has so many times the outputs of the one before."""
+
+COARSE_GAP = 1e-3
 
 MOST_RUNS = 2_000
 """Answers that are treated apart, at most; more are merged into runs of about the same weight."""
@@ -88,9 +92,9 @@ class Question:
         """Return the delta that a solver is given."""
         return self.delta if self.delta >= LEAST_DELTA else 0.0
 
-    def merged(self, starts: IntArray) -> Program:
-        """Return the program for channels that treat the answers of a run alike; runs begin at `starts`."""
-        losses = self.table.losses(self.error, self.table.points[starts])
+    def merged(self, starts: IntArray, outputs: IntArray) -> Program:
+        """Return the program for channels to some answers that treat those of a run alike; runs begin at `starts`."""
+        losses = self.table.losses(self.error, self.table.points[outputs])
         costs = [np.add.reduceat(prior[:, np.newaxis] * losses, starts) for prior in self.priors]
         return Program(
             masses=np.add.reduceat(self.table.masses, starts, axis=1),
@@ -130,9 +134,9 @@ def optimum(question: Question) -> Optimum:
     """Return the best channel that was found, exact, and a lower bound of the error of all."""
     table = question.table
     found = solve(question)
-    starts, solution = found.starts, found.solution
+    starts, solution = _finest(question), found.solution
     runs = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.size)))
-    outputs = table.points[starts]
+    outputs = table.points[found.outputs]
     losses = table.losses(question.error, outputs)
     home = int(np.argmin(np.max(question.priors @ losses, axis=0)))
     constraints = Constraints(table, question.epsilon, question.delta)
@@ -149,9 +153,9 @@ def optimum(question: Question) -> Optimum:
     )
 
 
-def _bound(question: Question, starts: IntArray, solution: Solution) -> float:
+def _bound(question: Question, outputs: IntArray, solution: Solution) -> float:
     table = question.table
-    prices = spread(solution.prices, starts, np.arange(table.size))
+    prices = spread(solution.prices, outputs, np.arange(table.size))
     multipliers = Multipliers.of(table, prices, solution.shares)
     losses = table.losses(question.error, table.points)
     return lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers)
@@ -160,17 +164,17 @@ def _bound(question: Question, starts: IntArray, solution: Solution) -> float:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Found:
-    """A channel that a solver found for runs of answers, and a lower bound for channels that may tell all apart.
+    """A channel that a solver found, with some of the answers as outputs, and a lower bound for channels to all.
 
     Parameters
     ----------
-    starts : ndarray of shape (R,)
-        Where runs begin.
+    outputs : ndarray of shape (M,)
+        The answers that are outputs.
     solution : Solution
     bound : float
     """
 
-    starts: IntArray
+    outputs: IntArray
     solution: Solution
     bound: float
 
@@ -181,34 +185,35 @@ class Found:
 
 
 def solve(question: Question) -> Found:
-    """Return the best channel that was found: merged answers are told apart where that is not good enough."""
-    levels = [_finest(question)]
-    while len(levels[-1]) > SMALL and len(levels[-1]) ** 2 * len(question.table.ways) > SMALL_WORK:
+    """Return the best channel that was found: outputs are few at first, more where that is not good enough."""
+    starts = _finest(question)
+    levels = [starts]
+    while len(levels[-1]) * len(starts) * len(question.table.ways) > SMALL_WORK and len(levels[-1]) > FEWEST:
         levels.append(levels[-1][::STEP])
-    wanted = _gap(len(levels[0]))
+    wanted = _gap(len(starts))
     last: Found | None = None
     best: Found | None = None
-    for starts in reversed(levels):
+    for outputs in reversed(levels):
+        gap = wanted if len(outputs) == len(starts) else max(wanted / 2, COARSE_GAP)
         try:
-            solution = _level(question, starts, last, wanted if len(starts) == len(levels[0]) else wanted / 2)
+            solution = _level(question.merged(starts, outputs), outputs, last, gap)
         except UnsolvedError:
             break
-        last = Found(starts=starts, solution=solution, bound=_bound(question, starts, solution))
+        last = Found(outputs=outputs, solution=solution, bound=_bound(question, outputs, solution))
         best = last if best is None else _better(best, last)
         if best.gap <= wanted:
             break
-    return best or _nothing_told(question, levels[-1])
+    return best or _nothing_told(question.merged(starts, starts), starts)
 
 
-def _nothing_told(question: Question, starts: IntArray) -> Found:
+def _nothing_told(program: Program, outputs: IntArray) -> Found:
     """Return the channel whose output is the same for every answer."""
-    program = question.merged(starts)
     rows = np.zeros(program.costs.shape[1:])
     costs = np.max(np.sum(program.costs, axis=1), axis=0)
     rows[:, int(np.argmin(costs))] = 1.0
-    prices, shares = np.zeros((len(program.ways), len(starts))), np.full(len(program.costs), 1 / len(program.costs))
+    prices, shares = np.zeros((len(program.ways), len(outputs))), np.full(len(program.costs), 1 / len(program.costs))
     solution = Solution(rows=rows, prices=prices, shares=shares, value=float(np.min(costs)), bound=0.0)
-    return Found(starts=starts, solution=solution, bound=0.0)
+    return Found(outputs=outputs, solution=solution, bound=0.0)
 
 
 def _better(one: Found, other: Found) -> Found:
@@ -235,20 +240,19 @@ def _finest(question: Question) -> IntArray:
     return starts[np.concatenate([[True], shares[1:] > shares[:-1]])]
 
 
-def _level(question: Question, starts: IntArray, coarse: Found | None, gap: float) -> Solution:
-    program = question.merged(starts)
-    size, ways = len(starts), len(program.ways)
-    few = ways * size <= FEW_ROWS
+def _level(program: Program, outputs: IntArray, coarse: Found | None, gap: float) -> Solution:
+    size, ways, many = len(program.scale), len(program.ways), len(outputs)
     if coarse is None:
-        return program.solved(np.ones((size, size), dtype=np.bool_), np.full((ways, size), few), gap)
+        return program.solved(np.ones((size, many), dtype=np.bool_), np.ones((ways, many), dtype=np.bool_), gap)
     shares = coarse.solution.shares
-    prices = spread(coarse.solution.prices, coarse.starts, starts)
+    prices = spread(coarse.solution.prices, coarse.outputs, outputs)
     priced = program.priced(prices, shares)
-    columns = priced <= np.partition(priced, CANDIDATES, axis=1)[:, CANDIDATES : CANDIDATES + 1]
+    most = min(CANDIDATES, many - 1)
+    columns = priced <= np.partition(priced, most, axis=1)[:, most : most + 1]
     mean = np.tensordot(shares, program.costs, 1)
     columns[np.arange(size), np.argmin(mean, axis=1)] = True
     columns[:, int(np.argmin(np.sum(mean, axis=0)))] = True
-    return program.solved(_widened(columns, NEAR), _widened(prices > 0, 1) | few, gap)
+    return program.solved(_widened(columns, NEAR), _widened(prices > 0, 1) | (ways * many <= FEW_ROWS), gap)
 
 
 def _widened(chosen: BoolArray, reach: int) -> BoolArray:
