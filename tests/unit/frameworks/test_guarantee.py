@@ -69,6 +69,9 @@ def seen(law: Law, noise: object, outputs: np.ndarray) -> np.ndarray:
     """Return the density of the released number, or its mass where there is no noise."""
     if isinstance(noise, bp.noise.NoNoise):
         return np.array([law.get(float(w), 0.0) for w in outputs])
+    if isinstance(noise, bp.noise.Channel):
+        rows = noise.numerators / noise.denominator
+        return sum(mass * rows[noise.place(float(value))] for value, mass in law.items())
     kind = stats.laplace if isinstance(noise, bp.noise.Laplace) else stats.norm
     return sum(mass * kind.pdf(outputs, loc=value, scale=noise.scale) for value, mass in law.items())
 
@@ -77,6 +80,8 @@ def outputs_of(laws: list[Law], noise: object) -> np.ndarray:
     atoms = sorted({float(key) for law in laws for key in law})
     if isinstance(noise, bp.noise.NoNoise):
         return np.array(atoms)
+    if isinstance(noise, bp.noise.Channel):
+        return np.array(noise.outputs)
     reach = 8 * noise.scale
     return np.concatenate([atoms, np.linspace(atoms[0] - reach, atoms[-1] + reach, 801)])
 
