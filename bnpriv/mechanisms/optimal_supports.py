@@ -18,7 +18,7 @@ from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, Unso
 from bnpriv.mechanisms.optimal_repair import Constraints, repaired
 from bnpriv.noise.channel import Channel
 
-SMALL_WORK = 250_000
+SMALL_WORK = 1_700_000
 """Programs with no larger product of answers, outputs and pairs are solved with all columns and rows at once."""
 
 FEWEST = 20
