@@ -17,10 +17,10 @@ from bnpriv.bound import FloatArray, IntArray
 
 BoolArray = NDArray[np.bool_]
 
-MOST_ROUNDS = 30
+MOST_SOLVES = 30
 """Times that rows and columns are added; it is rarely more than a few."""
 
-PARTS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9)
+BETWEEN_PRICES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9)
 """Where between the best prices and the last ones better ones are looked for."""
 
 PATIENT_ROUNDS = 10
@@ -36,7 +36,7 @@ MOST_NEW = 12
 SMALLEST_UNIT = 1e-6
 """Masses are counted in units of the mass that must be moved, or of this."""
 
-NEGLIGIBLE = 1e-9
+DROPPED_COEFFICIENT = 1e-9
 """A solver drops coefficients below this share of the largest one."""
 
 SOLVER = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
@@ -104,7 +104,7 @@ class Program:
         """Return by how much one law passes `ratio` times another at each answer, as a share of `scale`: (W, K)."""
         shares = self.masses / self.scale
         found = shares[self.ways[:, 0]] - self.ratio * shares[self.ways[:, 1]]
-        return np.where(np.abs(found) < NEGLIGIBLE * self.ratio, 0.0, found)
+        return np.where(np.abs(found) < DROPPED_COEFFICIENT * self.ratio, 0.0, found)
 
     @cached_property
     def unit(self) -> float:
@@ -130,7 +130,7 @@ class Program:
         """
         columns, rows = columns.copy(), rows.copy()
         found, best, idle = None, None, 0
-        for past in range(MOST_ROUNDS):
+        for past in range(MOST_SOLVES):
             last = found
             found, reduced = self._once(columns, rows)
             best = found if best is None else self._between(best, found)
@@ -197,7 +197,7 @@ class Program:
         The bound is a concave function of the prices.
         """
         found = new if new.bound > best.bound else best
-        for part in PARTS:
+        for part in BETWEEN_PRICES:
             prices = best.prices + part * (new.prices - best.prices)
             shares = best.shares + part * (new.shares - best.shares)
             bound = self._bound(self.priced(prices, shares), prices)
