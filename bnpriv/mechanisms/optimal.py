@@ -27,7 +27,7 @@ from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise, NoNoise
 from bnpriv.queries.base import Query
 
-Prior = tuple[tuple[float, float], ...]
+AnswerPrior = tuple[tuple[float, float], ...]
 
 MOST_ANSWERS = 4_000
 """Exact answers over which a channel is sought."""
@@ -35,13 +35,13 @@ MOST_ANSWERS = 4_000
 MOST_CELLS = 2**21
 """Pairs of laws times answers."""
 
-LARGEST_ERROR = 1e-3
+MOST_LAW_ERROR = 1e-3
 """Laws whose masses may be off by more than this share of themselves are refused."""
 
 THEOREM = "The channel with the least expected error, its constraints checked in whole numbers"
 
 
-def checked_prior(name: str, given: object) -> Prior:
+def checked_prior(name: str, given: object) -> AnswerPrior:
     """Return a prior as pairs of an answer and its probability; raise ParameterError if it is none."""
     pairs = [checks.listed(each) for each in checks.listed(given) or ()]
     if not pairs or any(pair is None or len(pair) != 2 for pair in pairs):
@@ -132,7 +132,7 @@ class OptimalMechanism(Mechanism):
         if free and (spent := _unchanged(table, epsilon, delta)) is not None:
             reason = "The laws of the answer are alike as they are, at every single value."
             return NoNoise(1), self._certificate(framework, query, evidence, table, zero_noise_reason=reason), spent
-        prior = cast("Prior | None", self.prior)
+        prior = cast("AnswerPrior | None", self.prior)
         priors = table.masses if self.worst_case else table.prior(prior)[np.newaxis]
         found = optimum(Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta))
         spends = _spends(found.channel, table, epsilon, delta)
@@ -216,7 +216,7 @@ def laws_refusal(evidence: Laws) -> Refusal | None:
                 if id(law) not in known:
                     known.add(id(law))
                     points = max(points, law.size)
-                if not 2 * law.error <= LARGEST_ERROR:
+                if not 2 * law.error <= MOST_LAW_ERROR:
                     return _inaccurate(law)
     if points > MOST_ANSWERS or ways * points > MOST_CELLS:
         return Refusal(
@@ -230,7 +230,7 @@ def laws_refusal(evidence: Laws) -> Refusal | None:
 
 def _inaccurate(law: Atoms) -> Refusal:
     return Refusal(
-        required=f"probabilities must be known to {LARGEST_ERROR:g} of themselves",
+        required=f"probabilities must be known to {MOST_LAW_ERROR:g} of themselves",
         found=f"to {law.error:.3g}",
         remedy="Use TightMechanism with delta above 0.",
     )

@@ -14,7 +14,7 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
 from bnpriv.mechanisms.optimal_laws import LawTable
 
-BLOCK = 256
+OUTPUTS_AT_ONCE = 256
 """Outputs that are looked at together."""
 
 
@@ -82,8 +82,8 @@ def lower_bound(
     # sums of L terms, products and differences round by their sizes; priors are sums of laws
     rounding = (2 * len(table.masses) + len(priors) + 32) * UNIT_ROUNDOFF
     least = np.full(table.size, math.inf)
-    for start in range(0, losses.shape[1], BLOCK):
-        block = slice(start, start + BLOCK)
+    for start in range(0, losses.shape[1], OUTPUTS_AT_ONCE):
+        block = slice(start, start + OUTPUTS_AT_ONCE)
         cost = mean[:, np.newaxis] * losses[:, block]
         above, below = table.masses.T @ prices.above[:, block], ratio * (table.masses.T @ prices.below[:, block])
         errors = table.errors[:, np.newaxis]

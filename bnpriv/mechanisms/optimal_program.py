@@ -17,8 +17,11 @@ from bnpriv.bound import FloatArray, IntArray
 
 BoolArray = NDArray[np.bool_]
 
-MOST_ROUNDS = 30
+MOST_SOLVES = 30
 """Times that rows and columns are added; it is rarely more than a few."""
+
+BETWEEN_PRICES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9)
+"""Where between the best prices and the last ones better ones are looked for."""
 
 PATIENT_ROUNDS = 10
 """After so many rounds that find violated constraints, those of the same pairs of laws are kept in sight everywhere."""
@@ -33,7 +36,7 @@ MOST_NEW = 12
 SMALLEST_UNIT = 1e-6
 """Masses are counted in units of the mass that must be moved, or of this."""
 
-NEGLIGIBLE = 1e-9
+DROPPED_COEFFICIENT = 1e-9
 """A solver drops coefficients below this share of the largest one."""
 
 SOLVER = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
@@ -101,7 +104,7 @@ class Program:
         """Return by how much one law passes `ratio` times another at each answer, as a share of `scale`: (W, K)."""
         shares = self.masses / self.scale
         found = shares[self.ways[:, 0]] - self.ratio * shares[self.ways[:, 1]]
-        return np.where(np.abs(found) < NEGLIGIBLE * self.ratio, 0.0, found)
+        return np.where(np.abs(found) < DROPPED_COEFFICIENT * self.ratio, 0.0, found)
 
     @cached_property
     def unit(self) -> float:
@@ -127,10 +130,11 @@ class Program:
         """
         columns, rows = columns.copy(), rows.copy()
         found, best, idle = None, None, 0
-        for past in range(MOST_ROUNDS):
+        for past in range(MOST_SOLVES):
             last = found
             found, reduced = self._once(columns, rows)
-            best = found if best is None or found.bound > best.bound else best
+            best = found if best is None else self._between(best, found)
+            reduced = np.minimum(reduced, self._reduced(best, found))
             more_rows = self._violated(found.rows) & ~rows
             more_columns = _most_negative(np.where(columns, 0.0, reduced))
             idle = idle + 1 if last is not None and last.value - found.value <= IDLE * found.value else 0
@@ -181,11 +185,35 @@ class Program:
         held = np.asarray(solved.eqlin.marginals)[:, np.newaxis] * self.longest * self.scale[:, np.newaxis]
         own = self.priced(prices, shares)
         prices, priced = self._completed(prices, shares, channel, own, held)
-        bound = float(np.sum(np.min(priced, axis=1))) - self.delta * float(np.sum(np.max(prices, axis=1)))
+        bound = self._bound(priced, prices)
         value = float(np.max(np.sum(self.costs * channel, axis=(1, 2))))
         found = Solution(rows=channel, prices=prices, shares=shares, value=value, bound=bound)
         reduced = np.minimum(own, priced) - held
         return found, reduced / (self.scale[:, np.newaxis] * self.longest)
+
+    def _between(self, best: Solution, new: Solution) -> Solution:
+        """Return the one of two solutions with the larger bound, or prices between theirs where these prove more.
+
+        The bound is a concave function of the prices.
+        """
+        found = new if new.bound > best.bound else best
+        for part in BETWEEN_PRICES:
+            prices = best.prices + part * (new.prices - best.prices)
+            shares = best.shares + part * (new.shares - best.shares)
+            bound = self._bound(self.priced(prices, shares), prices)
+            if bound > found.bound:
+                found = replace(new, prices=prices, shares=shares, bound=bound)
+        return found
+
+    def _bound(self, priced: FloatArray, prices: FloatArray) -> float:
+        """Return what prices prove to be a lower bound of the loss, but for rounding."""
+        return float(np.sum(np.min(priced, axis=1))) - self.delta * float(np.sum(np.max(prices, axis=1)))
+
+    def _reduced(self, best: Solution, new: Solution) -> FloatArray:
+        """Return reduced costs at the best prices, scaled: against what the outputs that are used cost at them."""
+        priced = self.priced(best.prices, best.shares)
+        held = np.min(np.where(new.rows > 0, priced, np.inf), axis=1, keepdims=True)
+        return (priced - held) / (self.scale[:, np.newaxis] * self.longest)
 
     def priced(self, prices: FloatArray, shares: FloatArray) -> FloatArray:
         """Return what each output costs for each answer, its part in the constraints included, of shape (K, M)."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.mechanisms.optimal_laws import LawTable
 
-WholeArray = NDArray[np.object_]
+ExactArray = NDArray[np.object_]
 
 DENOMINATOR = 2**62
 """Of the rows."""
@@ -33,7 +33,7 @@ RATIO_BITS = 120
 MOST_TRIES = 40
 """Each try keeps twice as far away from the constraints as the last one; then the answer is left out altogether."""
 
-LEAST_MASS = 1e-12
+RAREST_OUTPUT = 1e-12
 """Outputs that are rarer under every law are left out."""
 
 
@@ -53,16 +53,16 @@ class Constraints:
     delta: float
 
     @cached_property
-    def largest(self) -> WholeArray:
+    def largest(self) -> ExactArray:
         """Return upper bounds of all masses, times two to the power LAW_BITS, of shape (L, K)."""
         return self._bounds(1)
 
     @cached_property
-    def smallest(self) -> WholeArray:
+    def smallest(self) -> ExactArray:
         """Return lower bounds of all masses, times two to the power LAW_BITS, of shape (L, K)."""
         return self._bounds(-1)
 
-    def _bounds(self, side: int) -> WholeArray:
+    def _bounds(self, side: int) -> ExactArray:
         found = np.zeros(self.table.masses.shape, dtype=object)
         for law, (masses, error) in enumerate(zip(self.table.masses, self.table.errors.tolist(), strict=True)):
             factor = 1 + side * Fraction(error)
@@ -79,7 +79,7 @@ class Constraints:
         exact = context.exp(Decimal(self.epsilon))  # rounded to the nearest of 80 digits
         return math.floor(Fraction(exact) * (1 - Fraction(1, 10**70)) * 2**RATIO_BITS)
 
-    def excesses(self, rows: WholeArray) -> WholeArray:
+    def excesses(self, rows: ExactArray) -> ExactArray:
         """Return by how much the first law of each pair passes the ratio times the second, shape (W, M), exactly.
 
         Parameters
@@ -88,11 +88,11 @@ class Constraints:
         """
         return self._passed(self.largest @ rows, self.smallest @ rows)
 
-    def _passed(self, above: WholeArray, below: WholeArray) -> WholeArray:
+    def _passed(self, above: ExactArray, below: ExactArray) -> ExactArray:
         first, second = self.table.ways.T
         return above[first] * 2**RATIO_BITS - self.ratio * below[second]
 
-    def hold(self, rows: WholeArray, denominator: int) -> bool:
+    def hold(self, rows: ExactArray, denominator: int) -> bool:
         """Return whether rows over a denominator meet every constraint, exactly."""
         return self._allowed(self.excesses(rows), denominator)
 
@@ -100,7 +100,7 @@ class Constraints:
         """Return whether they hold where every answer is released as it is."""
         return self._allowed(self._passed(self.largest, self.smallest), 1)
 
-    def _allowed(self, passed: WholeArray, denominator: int) -> bool:
+    def _allowed(self, passed: ExactArray, denominator: int) -> bool:
         most = math.floor(Fraction(self.delta) * denominator * 2 ** (LAW_BITS + RATIO_BITS))
         return all(sum(each for each in way if each > 0) <= most for way in passed.tolist())
 
@@ -123,7 +123,7 @@ def repaired(constraints: Constraints, rows: FloatArray, home: int) -> tuple[Int
         Which of the outputs are left.
     """
     table = constraints.table
-    kept = np.max(table.masses @ rows, axis=0) > LEAST_MASS
+    kept = np.max(table.masses @ rows, axis=0) > RAREST_OUTPUT
     kept[home] = True
     outputs = np.flatnonzero(kept)
     rows = rows[:, outputs]

@@ -18,7 +18,7 @@ from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, Unso
 from bnpriv.mechanisms.optimal_repair import Constraints, repaired
 from bnpriv.noise.channel import Channel
 
-SMALL_WORK = 250_000
+SMALL_WORK = 1_700_000
 """Programs with no larger product of answers, outputs and pairs are solved with all columns and rows at once."""
 
 FEWEST = 20
@@ -27,7 +27,7 @@ FEWEST = 20
 FEW_ROWS = 4_500
 """Where there are no more constraints, all are in sight from the start."""
 
-STEP = 3
+OUTPUTS_A_LEVEL = 3
 """Every level has so many times the outputs of the one before."""
 
 COARSE_GAP = 1e-3
@@ -35,14 +35,14 @@ COARSE_GAP = 1e-3
 MOST_RUNS = 2_000
 """Answers that are treated apart, at most; more are merged into runs of about the same weight."""
 
-MOST_WORK = 2**28
+MOST_PROGRAM_WORK = 2**28
 """The same for pairs of laws times runs times outputs."""
 
 GAPS = ((128, 1e-6), (300, 2e-5), (700, 5e-4))
 LARGE_GAP = 8e-3
 """Relative difference of value and bound that is good enough, for so many runs, and for more."""
 
-NEAR = 2
+NEIGHBOURS = 2
 """Outputs on either side of a likely one that are tried as well."""
 
 CANDIDATES = 16
@@ -51,7 +51,7 @@ CANDIDATES = 16
 TIGHTENED = 1e-7
 """The program is solved for an epsilon that is smaller by this share, which leaves room for what solvers violate."""
 
-LARGEST_EPSILON = 14.0
+MOST_SOLVED_EPSILON = 14.0
 """The program is solved for no larger epsilon: its numbers would lie too far apart for a solver."""
 
 LEAST_VALUE = 1e-300
@@ -84,7 +84,7 @@ class Question:
     @property
     def ratio(self) -> float:
         """Return the ratio of probabilities that a solver is to keep."""
-        room = math.expm1(min(self.epsilon, LARGEST_EPSILON)) * (1 - TIGHTENED)
+        room = math.expm1(min(self.epsilon, MOST_SOLVED_EPSILON)) * (1 - TIGHTENED)
         return (1 + room) * (1 - 4 * float(np.max(self.table.errors)))
 
     @property
@@ -189,7 +189,7 @@ def solve(question: Question) -> Found:
     starts = _finest(question)
     levels = [starts]
     while len(levels[-1]) * len(starts) * len(question.table.ways) > SMALL_WORK and len(levels[-1]) > FEWEST:
-        levels.append(levels[-1][::STEP])
+        levels.append(levels[-1][::OUTPUTS_A_LEVEL])
     wanted = _gap(len(starts))
     last: Found | None = None
     best: Found | None = None
@@ -231,7 +231,7 @@ def _finest(question: Question) -> IntArray:
     table = question.table
     apart = np.diff(table.points) > 4 * table.rounding
     starts = np.flatnonzero(np.concatenate([[True], apart]))
-    most = min(MOST_RUNS, int(math.sqrt(MOST_WORK / len(table.ways))))
+    most = min(MOST_RUNS, int(math.sqrt(MOST_PROGRAM_WORK / len(table.ways))))
     if len(starts) <= most:
         return starts
     weights = np.add.reduceat(table.largest, starts)
@@ -252,7 +252,7 @@ def _level(program: Program, outputs: IntArray, coarse: Found | None, gap: float
     mean = np.tensordot(shares, program.costs, 1)
     columns[np.arange(size), np.argmin(mean, axis=1)] = True
     columns[:, int(np.argmin(np.sum(mean, axis=0)))] = True
-    return program.solved(_widened(columns, NEAR), _widened(prices > 0, 1) | (ways * many <= FEW_ROWS), gap)
+    return program.solved(_widened(columns, NEIGHBOURS), _widened(prices > 0, 1) | (ways * many <= FEW_ROWS), gap)
 
 
 def _widened(chosen: BoolArray, reach: int) -> BoolArray:
