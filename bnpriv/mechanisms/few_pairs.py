@@ -25,7 +25,7 @@ from bnpriv.secrets.states import pairs
 VALUES = 5
 """Values of a property that are left, neighbours as far apart as any that must not be told apart."""
 
-MOST_SUMS = 50_000
+MOST_ANSWER_SUMS = 50_000
 """Sums over records, at most, that the law of an answer then has: a fraction of a second for all laws together."""
 
 
@@ -65,7 +65,7 @@ def _likely(framework: DatasetAttributePrivacy, secret: Secret, query: Query) ->
     one = network_record_law(network, schema, secret.property, framework.column_laws)
     answer = network_record_law(network, schema, query, framework.column_laws)
     sides = np.unique(one.columns[0])
-    if len(sides) != 2 or sums_bound([answer], schema.records) > MOST_SUMS:
+    if len(sides) != 2 or sums_bound([answer], schema.records) > MOST_ANSWER_SUMS:
         return []
     low, high = (int(value) for value in sides)
     counts = Counts.of(normal_form(secret.property, schema).wholes()[0], schema.records, low, high)
