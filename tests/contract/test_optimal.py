@@ -25,6 +25,7 @@ from tests.channels import (
     output_law,
     problems,
 )
+from tests.contract.test_released_doubles import CASES, loss
 
 LARGE_DELTA = OptimalMechanism(large_delta=True)
 
@@ -209,6 +210,34 @@ def _binomials(n):
             law[float(k)] = sum(parts, Fraction(0))
         found.append(law)
     return found
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_no_released_answer_gives_a_secret_away(kind):
+    """Row 8: the exact laws of the released doubles, of models with hostile numbers, and of tables with offsets."""
+    rng = np.random.default_rng(31)
+    served = drawn = 0
+    for _ in range(30):
+        case = CASES[kind](rng)
+        if case is None or OptimalMechanism().supports(case.framework, case.query, epsilon=1.0) is not None:
+            continue
+        epsilon = float(rng.uniform(0.2, 3))
+        channel = OptimalMechanism().calibrate(case.framework, case.query, epsilon=epsilon).noise
+        pairs = [tuple(divided_law(law) for law in pair) for pair in case.pairs]
+        served += 1
+        if isinstance(channel, bp.noise.NoNoise):
+            assert max(loss(f, g, 0.0) for f, g in case.pairs) <= epsilon * (1 + 1e-9)
+            continue
+        drawn += 1
+        assert all(x in channel.inputs for pair in pairs for law in pair for x in law)
+        assert needed_delta(channel, pairs, epsilon) == 0
+    assert served >= 15
+    assert drawn >= 5
+
+
+def divided_law(law):
+    total = sum(law.values(), Fraction(0))
+    return {x: mass / total for x, mass in law.items()}
 
 
 @pytest.mark.slow
