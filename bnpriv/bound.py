@@ -19,6 +19,7 @@ KINDS: tuple[Kind, ...] = ("exact", "certified", "estimate")
 UNIT_ROUNDOFF = 2.0**-53
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 @final

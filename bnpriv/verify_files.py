@@ -437,20 +437,3 @@ def _bif(text: str) -> dict[str, Any]:
         logs = [[Decimal(float(p)) for p in flat]]
         nodes[name] = {"states": states[name], "parents": given.split(), "logs": logs}
     return nodes
-
-
-def recursions(masses: Sequence[Decimal], decay: Sequence[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
-    """Return what reaches every point from itself and the left, and from the right, through noise that decays."""
-    left, right = [masses[0]], [ZERO]
-    for mass, r in zip(masses[1:], decay, strict=True):
-        left.append(mass + left[-1] * r)
-    for mass, r in zip(masses[:0:-1], decay[::-1], strict=True):
-        right.append((mass + right[-1]) * r)
-    return left, right[::-1]
-
-
-def weights_of(noise: Any) -> list[Fraction]:
-    """Return the weight of every number of an answer: it has noise of the scale over its weight."""
-    found = [Fraction(weight) for weight in noise.get("weights") or [1] * noise["dimension"]]
-    require(all(weight > 0 for weight in found), "the weights of the noise")
-    return found

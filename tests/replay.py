@@ -220,22 +220,26 @@ def mechanism(rng: np.random.Generator, notion: str) -> bp.types.Mechanism:
     return pool[int(rng.integers(len(pool)))]
 
 
-def calibrated(*seed: int) -> bp.types.Calibration | None:
-    """Return a random calibration; None where the library refuses."""
+def calibrated(*seed: int, instead: bp.types.Mechanism | None = None) -> bp.types.Calibration | None:
+    """Return a random calibration, by another mechanism if one is given; None where the library refuses."""
     try:
         asked = case(np.random.default_rng(seed))
-        return asked.mechanism.calibrate(asked.framework, asked.query, epsilon=asked.epsilon, delta=asked.delta)
+        return (instead or asked.mechanism).calibrate(
+            asked.framework, asked.query, epsilon=asked.epsilon, delta=asked.delta
+        )
     except bp.BnprivError:
         return None
 
 
-def replay(seed: int, number: int) -> tuple[collections.Counter[str], list[str], float]:
+def replay(
+    seed: int, number: int, instead: bp.types.Mechanism | None = None
+) -> tuple[collections.Counter[str], list[str], float]:
     """Replay calibrations; return how many of each verdict, what does not hold in words, and the checker's seconds."""
     found, told, spent, k = collections.Counter[str](), [], 0.0, 0
     while found.total() < number:
         k += 1
         try:
-            calibration = calibrated(seed, k)
+            calibration = calibrated(seed, k, instead=instead)
         except Exception as broken:  # an error that is not the library's own is a finding, not the end of the replay
             found["crashes"] += 1
             told.append(f"calibrated({seed}, {k}): crashes: {broken!r}")
@@ -284,9 +288,11 @@ def main() -> int:
     parser.add_argument("number", type=int, nargs="?", default=5000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=20261122)
+    parser.add_argument("--mechanism", help="the only one, by its name in bp.mechanisms, such as OptimalMechanism")
     options = parser.parse_args()
     started, each = time.perf_counter(), 50
-    jobs = [(options.seed + k, each) for k in range(-(-options.number // each))]
+    instead = getattr(bp.mechanisms, options.mechanism)() if options.mechanism else None
+    jobs = [(options.seed + k, each, instead) for k in range(-(-options.number // each))]
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         results = pool.starmap(replay, jobs)
     total = sum((found for found, _, _ in results), collections.Counter[str]())

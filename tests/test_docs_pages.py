@@ -19,6 +19,7 @@ BY_HAND = {
     "EigenvectorMechanism",
     "ExpectedValueMechanism",
     "GroupPrivacyMechanism",
+    "QuantizationMechanism",
     "RecordPrivacyMechanism",
 }
 """What `plan` does not try by itself, as the page says."""

@@ -60,6 +60,7 @@ def test_all_are_there() -> None:
         "01-model-and-report.ipynb",
         "02-release.ipynb",
         "03-dataset-properties.ipynb",
+        "04-the-limit.ipynb",
         "05-time-series.ipynb",
         "06-pymc-first-model.ipynb",
         "06b-pymc-hierarchical-release.ipynb",

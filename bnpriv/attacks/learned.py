@@ -6,6 +6,7 @@ import numpy as np
 
 from bnpriv.attacks.guesser import TIE, KnownNoise, known_noise
 from bnpriv.bound import FloatArray
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
@@ -22,7 +23,7 @@ ShapedNoise = CorrelatedGaussian | DirectionalLaplace
 """Noise whose numbers depend on each other."""
 
 
-def learnable(noise: Noise) -> KnownNoise | DiscreteLaplace | ShapedNoise:
+def learnable(noise: Noise) -> KnownNoise | DiscreteLaplace | ShapedNoise | Channel:
     """Return noise whose density, or probability, is known.
 
     Raises
@@ -30,11 +31,15 @@ def learnable(noise: Noise) -> KnownNoise | DiscreteLaplace | ShapedNoise:
     RefusedError
         If it is neither Laplace, continuous or whole, nor normal.
     """
-    return noise if isinstance(noise, (DiscreteLaplace, CorrelatedGaussian, DirectionalLaplace)) else known_noise(noise)
+    return (
+        noise
+        if isinstance(noise, (DiscreteLaplace, CorrelatedGaussian, DirectionalLaplace, Channel))
+        else known_noise(noise)
+    )
 
 
 def told_apart(
-    released: AnswersOfBoth, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace | ShapedNoise
+    released: AnswersOfBoth, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace | ShapedNoise | Channel
 ) -> float:
     """Return how often the likelihood ratio of the learned laws names the right secret.
 
@@ -44,7 +49,7 @@ def told_apart(
         Answers with noise under the first and the second secret.
     learned : tuple of two ndarray of shape (other draws, outputs)
         Other answers, without noise.
-    noise : Laplace, Gaussian, DiscreteLaplace, CorrelatedGaussian, DirectionalLaplace or NoNoise
+    noise : Laplace, Gaussian, DiscreteLaplace, CorrelatedGaussian, DirectionalLaplace, Channel or NoNoise
         What was added to `released`.
 
     Returns
@@ -66,12 +71,25 @@ def told_apart(
     >>> told_apart(far, far, Laplace(1.0))
     1.0
     """
+    if isinstance(noise, Channel):
+        return _by_rows(released, learned, noise)
     if isinstance(noise, (CorrelatedGaussian, DirectionalLaplace)):
         whiten = _whitening(learned, noise)
         released, learned = (released[0] @ whiten, released[1] @ whiten), (learned[0] @ whiten, learned[1] @ whiten)
         noise = Gaussian(1.0, noise.dimension)
     widths = _widths(learned, noise)
     rights = [_right(side, learned, noise, widths) for side in released]
+    return (rights[0] + 1 - rights[1]) / 2
+
+
+def _by_rows(released: AnswersOfBoth, learned: AnswersOfBoth, channel: Channel) -> float:
+    """Return how often the likelihood ratio is right, with the laws of the outputs that learned answers have."""
+    laws: list[FloatArray] = []
+    for side in learned:
+        places, counts = np.unique([channel.place(x) for x in side[:, 0].tolist()], return_counts=True)
+        laws.append(counts / len(side) @ (channel.numerators[places] / channel.denominator))
+    first = np.where(laws[0] == laws[1], 0.5, laws[0] > laws[1])
+    rights = [float(np.mean(first[np.searchsorted(channel.outputs, side[:, 0])])) for side in released]
     return (rights[0] + 1 - rights[1]) / 2
 
 

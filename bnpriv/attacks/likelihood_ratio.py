@@ -21,7 +21,7 @@ from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
 from bnpriv.evidence import LawPair, laws
 from bnpriv.laws import Atoms, ExactLaw, Normal
 from bnpriv.mechanisms import Calibration
-from bnpriv.noise import DirectionalLaplace, DiscreteLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.noise import Channel, DirectionalLaplace, DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.noise.continuous import Noise
 
 CLOSED_FORM_ERROR = 1e-12
@@ -175,6 +175,13 @@ def _(noise: NoNoise, first: Atoms, second: Atoms, draws: int, random: np.random
         for point, mass in zip(law.points.tolist(), law.probabilities.tolist(), strict=True):
             masses[tuple(point)] = masses.get(tuple(point), 0.0) + sign * mass
     return _from_variation(math.fsum(map(abs, masses.values())) / 2)
+
+
+@_of_atoms.register
+def _(noise: Channel, first: Atoms, second: Atoms, draws: int, random: np.random.Generator) -> Accuracy:
+    rows = noise.numerators / noise.denominator
+    laws = [_shares(law) @ rows[[noise.place(x) for x in law.support.tolist()]] for law in (first, second)]
+    return _from_variation(float(np.sum(np.abs(laws[0] - laws[1]))) / 2)
 
 
 @_of_atoms.register

@@ -33,6 +33,10 @@ class NumpySampler:
         drawn = self.random.geometric(p, len(values)) - self.random.geometric(p, len(values))
         return tuple((np.asarray(values) + drawn).tolist())
 
+    def below(self, limit: int) -> int:
+        """Return a whole number from 0 to ``limit - 1``."""
+        return int(self.random.integers(limit))
+
 
 def noisy(noise: Noise, exact: FloatArray, sampler: NumpySampler) -> FloatArray:
     """Return answers, of shape (draws, outputs), each with noise of its own."""

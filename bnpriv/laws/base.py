@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import LawError, SizeError
-
-IntArray = NDArray[np.int64]
 
 SUM_TOLERANCE = 1e-9
 """How far the probabilities of a declared law may be from a sum of one."""

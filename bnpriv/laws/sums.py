@@ -15,10 +15,10 @@ from typing import final
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, IntArray
 from bnpriv.errors import SizeError
 from bnpriv.laws.atoms import add_groups
-from bnpriv.laws.base import FUNCTION_ERROR, MOST_ATOMS, FloatArray, IntArray, magnitude
+from bnpriv.laws.base import FUNCTION_ERROR, MOST_ATOMS, FloatArray, magnitude
 from bnpriv.render.text import rough_text
 
 MOST_PRODUCTS = 2**35

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF
+from bnpriv.bound import UNIT_ROUNDOFF, IntArray
 from bnpriv.errors import LawError
 from bnpriv.laws.atoms import Atoms, add_groups
-from bnpriv.laws.base import FUNCTION_ERROR, MOST_ATOMS, FloatArray, IntArray, log_sum, magnitude
+from bnpriv.laws.base import FUNCTION_ERROR, MOST_ATOMS, FloatArray, log_sum, magnitude
 from bnpriv.laws.binomial import binomial_logs
 from bnpriv.laws.sums import LIMB, MOST_PRODUCTS, Masses, add_dense, add_sparse, most_sums, power
 

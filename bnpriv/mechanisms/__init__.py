@@ -13,7 +13,9 @@ from bnpriv.mechanisms.eigenvector import EigenvectorMechanism
 from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.misspecified import Misspecified
+from bnpriv.mechanisms.optimal import OptimalMechanism
 from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
+from bnpriv.mechanisms.quantization import QuantizationMechanism
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.mechanisms.tight import TightMechanism
 from bnpriv.mechanisms.usefulness import Usefulness
@@ -24,6 +26,7 @@ STANDARD: tuple[Mechanism, ...] = (
     MarkovQuiltMechanism(noise="gaussian"),
     TightMechanism(),
     TightMechanism(noise="gaussian"),
+    OptimalMechanism(),
     WassersteinMechanism(),
     WassersteinMechanism(noise="gaussian"),
     AttributeGaussianMechanism(),
@@ -56,6 +59,8 @@ __all__ = [
     "Mechanism",
     "Misspecified",
     "OptimalGaussianMechanism",
+    "OptimalMechanism",
+    "QuantizationMechanism",
     "RecordPrivacyMechanism",
     "TightMechanism",
     "Usefulness",

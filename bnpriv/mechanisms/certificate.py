@@ -8,6 +8,7 @@ from typing import final
 from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.mechanisms.chain_decision import ChainDecision
+from bnpriv.mechanisms.channel_facts import ChannelFacts
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.render import Document, HasCard, Json, number_text, set_text
 from bnpriv.render.document import Code, Items, Section, fact
@@ -134,6 +135,8 @@ class Certificate(HasCard):
     confidence : float, optional
         With which confidence over draws from the model the numbers hold; None where they rest on no draws, or are an
         estimate.
+    channel : ChannelFacts, optional
+        What is known of a channel; None for noise that is added.
     """
 
     theorem: str
@@ -146,6 +149,7 @@ class Certificate(HasCard):
     notes: tuple[str, ...] = ()
     zero_noise_reason: str | None = None
     confidence: float | None = None
+    channel: ChannelFacts | None = None
 
     @property
     def kind(self) -> Kind:
@@ -218,4 +222,5 @@ class Certificate(HasCard):
             "dropped": list(self.dropped),
             "notes": list(self.notes),
             "zero_noise_reason": self.zero_noise_reason,
+            **({} if self.channel is None else {"channel": self.channel.to_json()}),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
@@ -11,13 +12,19 @@ from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
+from bnpriv.mechanisms.optimal import OptimalMechanism
+from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST_PLANNED_WORK = 800
+"""Answers times ordered pairs of laws for which a plan seeks the best channel: some seconds at most."""
 
 
 @final
@@ -55,6 +62,17 @@ class Plan(Shown):
             raise self.refusals[0][1].error()
         return self.calibrations[0]
 
+    @cached_property
+    def limit(self) -> Limit:
+        """Return the least expected error that any mechanism can have that sees the data only through the answer."""
+        if not self.calibrations:
+            return Limit(reason="no mechanism supports the query")
+        best = self.calibrations[0]
+        if best.expected_error == 0:
+            return Limit(least=0.0, kind="exact")
+        reached = (reached_limit(calibration) for calibration in self.calibrations)
+        return next(filter(None, reached), None) or limit_of(best.framework, best.query, best.epsilon, best.delta)
+
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per mechanism that supports the question, baselines last."""
         import pandas as pd
@@ -66,6 +84,7 @@ class Plan(Shown):
                 "noise": [type(c.noise).__name__ for c in rows],
                 "scale": [c.scale for c in rows],
                 "expected_error": [c.expected_error for c in rows],
+                "times_the_least": [self.limit.over(c.expected_error) for c in rows],
                 "verdict": [c.useful.verdict for c in rows],
             }
         )
@@ -73,9 +92,10 @@ class Plan(Shown):
     @property
     def document(self) -> Document:
         """Return the mechanisms compared, and all about the best of them."""
-        comparison = comparison_section((*self.calibrations, *self.baselines), self.refusals)
+        comparison = comparison_section((*self.calibrations, *self.baselines), self.refusals, self.limit)
         data: dict[str, object] = {
             "calibrations": [calibration.to_dict() for calibration in self.calibrations],
+            "limit": self.limit.to_json(self.calibrations),
             "refusals": [{"mechanism": str(mechanism), "reason": str(why)} for mechanism, why in self.refusals],
         }
         if self.baselines:
@@ -173,9 +193,24 @@ def _calibrated(
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
     for mechanism in mechanisms:
+        if isinstance(mechanism, OptimalMechanism) and (slow := _slow(framework, query)) is not None:
+            refusals.append((mechanism, slow))
+            continue
         try:
             # calibrate refuses what supports refuses, and what only the search for noise finds out
             calibrations.append(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
         except (RefusedError, SizeError) as refused:
             refusals.append((mechanism, Refusal.of(refused)))
     return calibrations, refusals
+
+
+def _slow(framework: Framework, query: Query) -> Refusal | None:
+    """Return why the program for a channel takes longer than a plan may; None if it does not, or there is none."""
+    table = law_table(framework, query)
+    if isinstance(table, Refusal) or table.size * len(table.ways) <= MOST_PLANNED_WORK:
+        return None
+    return Refusal(
+        required=f"a plan seeks the best channel for at most {MOST_PLANNED_WORK:,} answers times ordered pairs of laws",
+        found=f"{table.size:,} answers, {len(table.ways):,} ordered pairs",
+        remedy="Calibrate it by hand: bp.mechanisms.OptimalMechanism(); for up to some thousand answers.",
+    )

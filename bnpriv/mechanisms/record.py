@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.facts import model_facts, query_facts
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
@@ -47,4 +48,6 @@ def _shape_facts(noise: Noise) -> Json:
     """Return what tells noise from others of the same scale, as plain values."""
     if isinstance(noise, CorrelatedGaussian):
         return {"covariance": noise.needed}
+    if isinstance(noise, Channel):
+        return {"channel": noise.to_json()}
     return {"directions": noise.directions} if isinstance(noise, DirectionalLaplace) else {}

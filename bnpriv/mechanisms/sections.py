@@ -22,6 +22,7 @@ from bnpriv.mechanisms.certificate import MOST_REASONS, Certificate, Decision
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.mechanisms.noise_words import scales_text, together
+from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.shape import RULES
 from bnpriv.mechanisms.verdict import (
     TONES,
@@ -80,6 +81,7 @@ def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
     """Return all sections that are about one calibration."""
     return (
         noise_section(calibration),
+        *meaning_sections(calibration),
         guarantee_section(calibration.guarantee),
         belief_section(calibration.guarantee),
         trust_section(calibration.certificate.source, calibration.certificate.assumptions, calibration.certificate),
@@ -103,6 +105,12 @@ def noise_section(calibration: Calibrated) -> Section:
             *((Items(further),) if further else ()),
         ),
     )
+
+
+def meaning_sections(calibration: Calibrated) -> tuple[Section, ...]:
+    """Return what each output of a channel tells; nothing for noise that is added."""
+    found = calibration.certificate.channel
+    return () if found is None else (found.section,)
 
 
 def _parts(calibration: Calibrated) -> Iterable[Block]:
@@ -194,16 +202,13 @@ def trust_section(source: str | None, assumptions: Iterable[str], certificate: C
     )
 
 
-def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals) -> Section:
+def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals, limit: Limit) -> Section:
     """Return what every mechanism would do, the one with the least expected error first, and which ones cannot."""
-    return Section(
-        title="The mechanisms compared",
-        id="plan",
-        blocks=(*((comparison_table(calibrations),) if calibrations else ()), *refused(refusals)),
-    )
+    compared = (comparison_table(calibrations, limit), Paragraph(limit.text)) if calibrations else ()
+    return Section(title="The mechanisms compared", id="plan", blocks=(*compared, *refused(refusals)))
 
 
-def comparison_table(calibrations: Sequence[Calibrated]) -> Table:
+def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
     """Return one row per mechanism, with its error drawn against the range of the answer, to one scale."""
     drawn = narrowest(calibrations[0]) is not None and any(calibration.scale for calibration in calibrations)
     bars = "; bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
@@ -212,16 +217,21 @@ def comparison_table(calibrations: Sequence[Calibrated]) -> Table:
     order = "mean error, as a share of the range of each part," if by_share else "expected error"
     return Table(
         caption=f"Every mechanism that gives this guarantee, the least {order} first{bars}",
-        header=("mechanism", "noise", "scale", "mean error", "answer", "19 of 20 releases err by at most"),
-        rows=[_compared(calibration) for calibration in calibrations],
-        numbers=(2, 3),
+        header=(
+            *("mechanism", "noise", "scale", "mean error"),
+            *(("times the least",) if limit.least else ()),
+            *("answer", "19 of 20 releases err by at most"),
+        ),
+        rows=[_compared(calibration, limit) for calibration in calibrations],
+        numbers=(2, 3, 4) if limit.least else (2, 3),
     )
 
 
-def _compared(calibration: Calibrated) -> tuple[Text | Cell, ...]:
+def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
     note = "a baseline" if calibration.guarantee.baseline_text else calibration.certificate.caution
     error: Cell | str = errors_text(calibration, MOST_IN_CELL)
+    over = limit.over(calibration.expected_error)
     if reach and found is not None:
         length = found[1] - found[0]
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
@@ -231,6 +241,7 @@ def _compared(calibration: Calibrated) -> tuple[Text | Cell, ...]:
         noise_name(calibration.noise) if calibration.scale else "none",
         scales_text(calibration, MOST_IN_CELL),
         _mean_error(calibration),
+        *(() if over is None or not limit.least else (upper_text(over),)),
         (verdict_badge(calibration),),
         error,
     )

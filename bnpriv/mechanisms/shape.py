@@ -14,9 +14,11 @@ from typing import Literal, cast, final
 from bnpriv.errors import Refusal, RefusedError, SizeError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import DivisibleNoise, Laplace, Noise
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
+from bnpriv.noise.intervals import is_none
 from bnpriv.noise.weights import power_of_two
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import answer_range, sensitivity_of_numbers
@@ -206,7 +208,7 @@ def shaped(
         if len(set(weights)) > 1:
             noise = cast(DivisibleNoise, noise).divided(_of_numbers(parts, weights))
         made[weights] = noise, certificate, spent
-        if noise.accounted_noise() is None:  # no weights can do better
+        if is_none(noise):  # no weights can do better
             break
     if not made:
         raise refused[0]
@@ -237,7 +239,7 @@ def mean_sizes(noise: Noise) -> tuple[float, ...]:
     """Return the mean absolute error of each number of the answer."""
     if isinstance(noise, DiscreteLaplace):
         return tuple(float(DiscreteLaplace(scale).error(1)) for scale in noise.scales)
-    factor = 1.0 if isinstance(noise, (Laplace, DirectionalLaplace)) else math.sqrt(2 / math.pi)
+    factor = 1.0 if isinstance(noise, (Laplace, DirectionalLaplace, Channel)) else math.sqrt(2 / math.pi)
     return tuple(factor * scale for scale in noise.scales)
 
 

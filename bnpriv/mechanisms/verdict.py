@@ -14,6 +14,8 @@ from bnpriv.mechanisms.noise_words import (
     scales_text,
 )
 from bnpriv.mechanisms.usefulness import LEVEL, UsefulnessWord
+from bnpriv.noise.channel import Channel
+from bnpriv.noise.intervals import is_none
 from bnpriv.noise.words import sized_noise
 from bnpriv.render.document import Tone
 from bnpriv.render.text import (
@@ -56,11 +58,12 @@ def verdict_text(calibration: Calibrated) -> str:
 
 def noise_text(calibration: Calibrated) -> str:
     """Return the noise in a sentence."""
-    if calibration.scale == 0 and calibration.noise.accounted_noise() is None:
+    if is_none(calibration.noise):
         return "No noise is added."
     noise = sized_noise(calibration.noise, named_scales_text(calibration))
     many = " to the parts" if parts_differ(calibration) and len(calibration.useful.parts) > MOST_SAID_PARTS else ""
-    errors = f"{noise} is added{many}: 19 releases of 20 err by at most {errors_text(calibration)}"
+    done = "takes the place of the exact answer" if isinstance(calibration.noise, Channel) else f"is added{many}"
+    errors = f"{noise} {done}: 19 releases of 20 err by at most {errors_text(calibration)}"
     if parts_differ(calibration):
         return f"{errors}."
     return f"{errors}, and the mean error is {number_text(calibration.expected_error)}."
@@ -111,7 +114,7 @@ def reason_text(calibration: Calibrated) -> str:
 
 def brief_text(calibration: Calibrated) -> str:
     """Return the noise and its reason in one short sentence."""
-    if calibration.scale == 0 and calibration.noise.accounted_noise() is None:
+    if is_none(calibration.noise):
         return f"None. {reason_text(calibration)}"
     noise = sized_noise(calibration.noise, scales_text(calibration))
     worst = next(iter(calibration.certificate.decisions), None)

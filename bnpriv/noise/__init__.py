@@ -1,8 +1,18 @@
 """Noise: laws, and where its random numbers come from."""
 
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
 
-__all__ = ["CorrelatedGaussian", "DirectionalLaplace", "DiscreteLaplace", "Gaussian", "Laplace", "NoNoise", "Noise"]
+__all__ = [
+    "Channel",
+    "CorrelatedGaussian",
+    "DirectionalLaplace",
+    "DiscreteLaplace",
+    "Gaussian",
+    "Laplace",
+    "NoNoise",
+    "Noise",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast, final
@@ -31,11 +32,15 @@ class Sampler(Protocol):
         """Return whole `values` plus whole-number noise of probability proportional to ``exp(-|k| / scale)``."""
         ...
 
+    def below(self, limit: int) -> int:
+        """Return a whole number from 0 to ``limit - 1``, each with the same probability."""
+        ...
+
 
 @final
 @dataclass(frozen=True)
 class SecureSampler:
-    """Exact discrete Laplace and Gaussian noise (OpenDP) with randomness of the operating system.
+    """Exact discrete Laplace and Gaussian noise (OpenDP), and whole numbers, with randomness of the operating system.
 
     There is no seed. The noise is drawn exactly on the whole multiples of 2^-1074, added without rounding, and only
     the sum is rounded to the nearest double, so that the set of possible outputs is the same for every true value.
@@ -114,6 +119,30 @@ class SecureSampler:
             If a value is not whole or the scale is not finite and above 0.
         """
         return _noisy("discrete_laplace", values, scale)
+
+    def below(self, limit: int) -> int:
+        """Return a whole number from 0 to ``limit - 1``, each with exactly the same probability.
+
+        Parameters
+        ----------
+        limit : int
+            At least 1.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ParameterError
+            If the limit is not a whole number of at least 1.
+
+        Notes
+        -----
+        `secrets.randbelow` draws as many random bits of the operating system as the limit has, and draws again where
+        they make a number that is too large.
+        """
+        return secrets.randbelow(checks.whole("the limit of a random number", limit))
 
 
 def _noisy(law: NoiseLaw, values: Sequence[float], scale: float) -> tuple[float, ...]:

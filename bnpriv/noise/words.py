@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Gaussian, Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
@@ -19,6 +20,8 @@ def noise_name(noise: Noise) -> str:
     """
     if isinstance(noise, CorrelatedGaussian):
         return "correlated Gaussian"
+    if isinstance(noise, Channel):
+        return "table of outputs"
     if isinstance(noise, DiscreteLaplace):
         return "discrete Laplace"
     if isinstance(noise, DirectionalLaplace):
@@ -47,5 +50,7 @@ def sized_noise(noise: Noise, size: str) -> str:
     'Gaussian noise of standard deviation 2'
     """
     name = noise_name(noise)
+    if isinstance(noise, Channel):
+        return f"A draw from a table of {len(noise.outputs):,} outputs"
     unit = unit_name(gaussian=isinstance(noise, (Gaussian, CorrelatedGaussian)))
     return f"{name[0].upper()}{name[1:]} noise of {unit} {size}"

@@ -11,8 +11,7 @@ from typing import Any, cast
 import narwhals as nw
 import numpy as np
 
-from bnpriv.bound import FloatArray
-from bnpriv.laws.base import IntArray
+from bnpriv.bound import FloatArray, IntArray
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Leaf, Truths, holds_category, holds_number
 from bnpriv.queries.normal_form import IntegerTerm

@@ -11,10 +11,12 @@ from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.released import IntervalEnds, released
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
+from bnpriv.noise.intervals import intervals, is_none
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
@@ -115,7 +117,7 @@ class Release(Shown):
                 found=str(self.calibration.query),
                 remedy="Round the numbers that you print instead.",
             )
-        noisy = self.calibration.noise.accounted_noise() is not None
+        noisy = not is_none(self.calibration.noise)
         values = tuple(float(round(value)) if k else value for value, k in zip(self.values, whole, strict=True))
         margins = tuple(0.5 if k and noisy else margin for margin, k in zip(self.margins, whole, strict=True))
         return replace(self, values=values, margins=margins)
@@ -141,7 +143,7 @@ class Release(Shown):
     def _shown(self) -> list[ShownNumber]:
         from bnpriv.queries.sensitivity import answer_range
 
-        noisy = self.calibration.noise.accounted_noise() is not None
+        noisy = not is_none(self.calibration.noise)
         ranges = zip(*answer_range(self.calibration.query, self.calibration.framework.schema), strict=True)
         numbers = zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), ranges, strict=True)
         found: list[ShownNumber] = []
@@ -160,14 +162,7 @@ class Release(Shown):
         return visible(f"Release({shown})")
 
     def _intervals(self, level: float) -> tuple[IntervalEnds, ...]:
-        reaches = self.calibration.noise.quantiles(level)
-        halves = (reach + margin for reach, margin in zip(reaches, self.margins, strict=True))
-        return tuple(
-            (value, value)
-            if half == 0
-            else (math.nextafter(value - half, -math.inf), math.nextafter(value + half, math.inf))
-            for value, half in zip(self.values, halves, strict=True)
-        )
+        return intervals(self.calibration.noise, self.values, self.margins, level)
 
 
 def release(calibration: Calibration, data: object, *, sampler: Sampler | None = None) -> Release:
@@ -248,6 +243,7 @@ _DRAWS: dict[type[Noise], str] = {
     CorrelatedGaussian: "gaussian",
     DirectionalLaplace: "laplace",
     DiscreteLaplace: "discrete_laplace",
+    Channel: "below",
 }
 """The method of a sampler that each noise calls."""
 
@@ -280,7 +276,7 @@ def _check(calibration: Calibration) -> None:
             remedy="Calibrate this query.",
         )
     reason = calibration.certificate.zero_noise_reason
-    if noise.accounted_noise() is None and not (reason and reason.strip()):
+    if is_none(noise) and not (reason and reason.strip()):
         raise RefusedError(
             "an answer without noise needs a certificate that says why it may be released",
             found="no reason",

@@ -76,6 +76,20 @@ def upper_text(value: float, digits: int = 4) -> str:
     return nats_text(rounded_up(value, 2 if value < FEW_DIGITS_BELOW else digits), max(digits, 4))
 
 
+def lower_text(value: float, digits: int = 4) -> str:
+    """Return a number that is said to be reached at least, rounded down, so that what is printed is true.
+
+    Examples
+    --------
+    >>> lower_text(0.69319), lower_text(0.25), lower_text(1234.9), lower_text(0.0)
+    ('0.6931', '0.25', '1,234', '0')
+    """
+    if not 0 < value < 1e15:
+        return number_text(value, digits)
+    step = 1.0 if value >= 1000 else max(5e-324, 10.0 ** (math.floor(math.log10(value)) - digits + 1))
+    return number_text(math.floor(value / step * (1 + DIGITS_ROUNDING)) * step, digits)
+
+
 def upper_percent(share: float) -> str:
     """Return a share that is reached at most in percent, rounded up to two digits.
 

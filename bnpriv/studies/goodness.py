@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from bnpriv.bound import FloatArray
-from bnpriv.laws.base import IntArray
+from bnpriv.bound import FloatArray, IntArray
 
 MOST_OUTCOMES = 20_000
 """Outcomes that the exact multinomial test enumerates."""

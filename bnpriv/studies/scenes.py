@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Protocol, TypeVar, cast, final
 
 import numpy as np
@@ -37,6 +37,7 @@ from bnpriv.laws.binomial import binomial_logs
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, require_discrete
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.asked import stack
 from bnpriv.queries.normal_form import NormalForm, normal_form
@@ -147,7 +148,8 @@ class Computed:
 
     def require(self, noise: Noise) -> None:
         """Refuse noise whose density is not known."""
-        known_noise(noise)
+        if not isinstance(noise, Channel):
+            known_noise(noise)
 
     def exact(self, side: int, draws: int, random: np.random.Generator) -> FloatArray:
         """Return exact answers, of shape (draws, outputs), for parameters drawn given a secret."""
@@ -161,6 +163,8 @@ class Computed:
         self, first: FloatArray, second: FloatArray, noise: Noise, random: np.random.Generator
     ) -> tuple[float, tuple[str, ...]]:
         """Return how often the guess is right, and what of it is approximate."""
+        if isinstance(noise, Channel):
+            return self._learned.guessed(first, second, noise, random)
         guesser = Guesser(settings=self.settings, answers=self.answers, noise=known_noise(noise))
         correct, complete = guesser.correct(first, second)
         said: list[str] = []
@@ -170,6 +174,12 @@ class Computed:
         if not complete:
             said.append("The guesser knows the likeliest combinations of parameter states only: there are too many.")
         return correct, tuple(said)
+
+    @property
+    def _learned(self) -> Learned:
+        """Return the scene whose guesser learns the laws, for what is no density around an exact answer."""
+        sides = (partial(self.exact, 0), partial(self.exact, 1))
+        return Learned(protected=self.protected, pair=self.pair, model=self.model, sides=sides)
 
 
 @singledispatch

@@ -32,6 +32,7 @@ FAMILY: list[Any] = [
     mechanisms.EigenvectorMechanism,
     mechanisms.DirectionalUncertaintyMechanism,
     mechanisms.OptimalGaussianMechanism,
+    mechanisms.OptimalMechanism,
     mechanisms.GroupPrivacyMechanism,
     mechanisms.RecordPrivacyMechanism,
     bp.ColumnMechanism,

@@ -29,6 +29,7 @@ EVERY: list[bp.types.Mechanism] = [
     mechanisms.EigenvectorMechanism(),
     mechanisms.DirectionalUncertaintyMechanism(),
     mechanisms.OptimalGaussianMechanism(),
+    mechanisms.OptimalMechanism(),
 ]
 Pair = tuple[Atoms, Atoms] | tuple[Normal, Normal]
 

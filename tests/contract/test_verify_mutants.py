@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,17 +11,33 @@ import pytest
 import bnpriv as bp
 import bnpriv.divergences.laplace as laplace_module
 import bnpriv.mechanisms.column as column_module
+import bnpriv.mechanisms.law_table as table_module
+import bnpriv.mechanisms.optimal as optimal_module
+import bnpriv.mechanisms.optimal_repair as repair_module
+import bnpriv.mechanisms.optimal_supports as supports_module
+import bnpriv.mechanisms.quantization as quantization_module
+import bnpriv.mechanisms.quantization_bins as bins_module
 import bnpriv.mechanisms.quilt_search as quilt_module
 import bnpriv.mechanisms.search as search_module
 import bnpriv.mechanisms.tight as tight_module
 import bnpriv.mechanisms.wasserstein as wasserstein_module
 import bnpriv.secrets.states as secrets_module
 from bnpriv.bound import Bound
+from bnpriv.mechanisms.optimal_laws import LawTable
 from tests import replay
 
 pytestmark = pytest.mark.mutants
 
 TRIED = 400
+
+
+def channel_killed(mechanism: bp.types.Mechanism, *, tried: int = TRIED) -> bool:
+    """Return whether the checker finds a channel that does not hold."""
+    for k in range(tried):
+        calibration = replay.calibrated(20261124, k, instead=mechanism)
+        if calibration is not None and bp.verify(calibration).status == "fails":
+            return True
+    return False
 
 
 def killed(name: str, *, tried: int = TRIED) -> bool:
@@ -120,3 +137,70 @@ def test_delta_given_to_discrete_noise(monkeypatch) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sound_mechanisms_survive(name: str) -> None:
     assert not killed(name, tried=100)
+
+
+def test_bins_that_may_tell_a_tenth_more(monkeypatch) -> None:
+    real = quantization_module.best_bins
+    monkeypatch.setattr(
+        quantization_module, "best_bins", lambda a, p, f, g, epsilon, *rest: real(a, p, f, g, 1.1 * epsilon, *rest)
+    )
+    assert channel_killed(bp.mechanisms.QuantizationMechanism())
+
+
+def test_bins_alike_in_one_direction(monkeypatch) -> None:
+    def forward(first, second, epsilon: float):
+        one, other = np.logaddexp.accumulate(first, axis=1), np.logaddexp.accumulate(second, axis=1)
+        with np.errstate(invalid="ignore"):
+            return np.all(np.where(one == other, 0.0, one - other) <= epsilon, axis=0)
+
+    monkeypatch.setattr(bins_module, "_alike", forward)
+    assert channel_killed(bp.mechanisms.QuantizationMechanism())
+
+
+def test_bins_alike_under_one_model(monkeypatch) -> None:
+    real = table_module._pairs
+    monkeypatch.setattr(table_module, "_pairs", lambda evidence: list(real(evidence))[:1])
+    assert channel_killed(bp.mechanisms.QuantizationMechanism())
+
+
+OPTIMAL = bp.mechanisms.OptimalMechanism(large_delta=True)
+
+
+def test_optimal_rows_that_were_not_repaired(monkeypatch) -> None:
+    """A solver meets constraints to some 1e-9 of all mass: outputs of tiny mass then tell far too much."""
+
+    def unrepaired(constraints, rows, home):
+        return repair_module._whole(rows / rows.sum(axis=1, keepdims=True), home), np.arange(rows.shape[1])
+
+    monkeypatch.setattr(supports_module, "repaired", unrepaired)
+    assert channel_killed(OPTIMAL)
+
+
+def test_optimal_rows_alike_in_one_direction(monkeypatch) -> None:
+    real = LawTable.of
+
+    def forward(pairs):
+        table = real(pairs)
+        return replace(table, ways=table.ways[::2])
+
+    monkeypatch.setattr(LawTable, "of", forward)
+    assert channel_killed(OPTIMAL)
+
+
+def test_optimal_rows_alike_under_one_model(monkeypatch) -> None:
+    real = optimal_module.pairs_of
+    monkeypatch.setattr(optimal_module, "pairs_of", lambda evidence: real(evidence)[:1])
+    assert channel_killed(OPTIMAL)
+
+
+def test_optimal_rows_that_may_tell_a_tenth_more(monkeypatch) -> None:
+    real = OPTIMAL._calibrated
+    monkeypatch.setattr(
+        type(OPTIMAL), "_calibrated", lambda self, f, q, epsilon, delta: real(f, q, 1.1 * epsilon, delta)
+    )
+    assert channel_killed(OPTIMAL)
+
+
+@pytest.mark.parametrize("mechanism", [OPTIMAL, bp.mechanisms.QuantizationMechanism()])
+def test_sound_channels_survive(mechanism: bp.types.Mechanism) -> None:
+    assert not channel_killed(mechanism, tried=100)

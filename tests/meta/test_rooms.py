@@ -34,6 +34,7 @@ ROOMS: tuple[str, ...] = (
     "report",
     "adapters",
     "verify_files",
+    "verify_noise",
     "verify",
     "types",
     "cli",

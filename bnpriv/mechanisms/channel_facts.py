@@ -1,0 +1,148 @@
+"""What is known of a channel: how near it is to the least error that there is, and what each of its outputs tells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv.render import Json, number_text
+from bnpriv.render.document import Block, Items, Section, Table
+from bnpriv.render.text import percent_text, upper_text
+
+MOST_MEANINGS = 40
+"""Outputs of which a document says what they tell: of more, those that are likeliest."""
+
+LOSSES = {
+    "absolute": "mean absolute error",
+    "squared": "mean squared error",
+    "zero-one": "probability of another answer than the exact one",
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Meaning:
+    """What one output tells about the pair of secrets that it tells most about.
+
+    Parameters
+    ----------
+    output : float
+    chance : float
+        How often it comes out, under the prior.
+    pair : str
+        The two secrets.
+    factor : float
+        By how much it multiplies the odds of the first against the second; infinite if it rules the second out.
+    """
+
+    output: float
+    chance: float
+    pair: str
+    factor: float
+
+    @property
+    def factor_text(self) -> str:
+        """Return by how much the odds of the first secret grow, or shrink."""
+        if self.factor == 1:
+            return "unchanged"
+        if self.factor in (0.0, math.inf):
+            return f"the {'second' if self.factor else 'first'} is ruled out"
+        return f"times {number_text(self.factor)}" if self.factor > 1 else f"divided by {number_text(1 / self.factor)}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ChannelFacts:
+    """What is known of a channel.
+
+    Parameters
+    ----------
+    loss : {"absolute", "squared", "zero-one"}
+    prior : str
+        Over what the error is averaged, in words.
+    value : float
+        What the solver found, before its solution was made exact.
+    error : float
+        That of the rows that are drawn from, rounded up.
+    bound : float
+        No channel with outputs on the answers has a smaller error: proved from prices of the constraints, rounded down.
+    answers, runs : int
+        How many exact answers there are, and how many of them are told apart.
+    meanings : tuple of Meaning
+        What the likeliest outputs tell, in the order of the outputs.
+    outputs : int
+        How many outputs there are.
+    """
+
+    loss: str
+    prior: str
+    value: float
+    error: float
+    bound: float
+    answers: int
+    runs: int
+    meanings: tuple[Meaning, ...]
+    outputs: int
+
+    @property
+    def gap(self) -> float:
+        """Return by which share of itself the error may be above the least one."""
+        return 0.0 if self.error <= self.bound else (self.error - self.bound) / self.error
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return how good the channel is, and what it leans on, in sentences."""
+        least = (
+            f"The {LOSSES[self.loss]}, {self.prior}, is {upper_text(self.error)}; no mechanism that sees the data only "
+            f"through this answer, with outputs among its values, can have less than {number_text(self.bound)} "
+            f"({percent_text(self.gap)} less). The program's own value was {number_text(self.value)}."
+        )
+        merged = (
+            f"Of {self.answers:,} possible answers {self.runs:,} runs are told apart: the program is too large for all."
+        )
+        leans = (
+            "The guarantee rests on the declared laws more than that of added noise does: if they are wrong, nothing "
+            "blurs the answer beyond the rows of the table."
+        )
+        return (least, *((merged,) if self.runs < self.answers else ()), leans)
+
+    @property
+    def section(self) -> Section:
+        """Return what each output tells: the likeliest ones, in their order."""
+        rows = [
+            (number_text(each.output), percent_text(each.chance), each.pair, each.factor_text) for each in self.meanings
+        ]
+        left = self.outputs - len(rows)
+        more = f"{left:,} more outputs, each of them rarer." if left > 0 else ""
+        table = Table(
+            caption="What an answer means: the pair of secrets that it tells most about",
+            header=("answer", "how often", "secrets", "odds of the first against the second"),
+            rows=rows,
+            numbers=(0, 1),
+            more=more,
+        )
+        blocks: tuple[Block, ...] = (table, Items(self.notes))
+        return Section(title="What an answer means, and how near it is to the limit", id="meaning", blocks=blocks)
+
+    def to_json(self) -> Json:
+        """Return the facts as plain values."""
+        return {
+            "loss": self.loss,
+            "prior": self.prior,
+            "value": self.value,
+            "error": self.error,
+            "bound": self.bound,
+            "answers": self.answers,
+            "runs": self.runs,
+            "outputs": self.outputs,
+            "meanings": [
+                {
+                    "output": each.output,
+                    "chance": each.chance,
+                    "pair": each.pair,
+                    "factor": each.factor if math.isfinite(each.factor) else None,
+                }
+                for each in self.meanings
+            ],
+        }

@@ -1,0 +1,273 @@
+"""The channel with the least expected error that any mechanism on an answer can have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast, final
+
+import numpy as np
+
+from bnpriv import checks
+from bnpriv.bound import Bound
+from bnpriv.errors import ParameterError, Refusal
+from bnpriv.evidence import LawPair, Laws, laws
+from bnpriv.frameworks import Framework
+from bnpriv.laws import Atoms
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.channel_facts import MOST_MEANINGS, ChannelFacts, Meaning
+from bnpriv.mechanisms.from_draws import sampling_of
+from bnpriv.mechanisms.optimal_laws import LawTable, Loss
+from bnpriv.mechanisms.optimal_repair import Constraints
+from bnpriv.mechanisms.optimal_supports import Optimum, Question, optimum
+from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.noise.channel import Channel
+from bnpriv.noise.continuous import Noise, NoNoise
+from bnpriv.queries.base import Query
+
+AnswerPrior = tuple[tuple[float, float], ...]
+
+MOST_ANSWERS = 4_000
+"""Exact answers over which a channel is sought."""
+
+MOST_CELLS = 2**21
+"""Pairs of laws times answers."""
+
+MOST_LAW_ERROR = 1e-3
+"""Laws whose masses may be off by more than this share of themselves are refused."""
+
+THEOREM = "The channel with the least expected error, its constraints checked in whole numbers"
+
+
+def checked_prior(name: str, given: object) -> AnswerPrior:
+    """Return a prior as pairs of an answer and its probability; raise ParameterError if it is none."""
+    pairs = [checks.listed(each) for each in checks.listed(given) or ()]
+    if not pairs or any(pair is None or len(pair) != 2 for pair in pairs):
+        raise _no_prior("another thing")
+    found = tuple(
+        (checks.number("an answer of a prior", answer), checks.not_negative("a probability of a prior", chance))
+        for answer, chance in cast("list[tuple[object, object]]", pairs)
+    )
+    total = math.fsum(chance for _, chance in found)
+    if len({answer for answer, _ in found}) < len(found) or not abs(total - 1) <= 1e-9:
+        raise _no_prior(f"a sum of {total:.12g}, or an answer twice")
+    return found
+
+
+def _no_prior(found: str) -> ParameterError:
+    return ParameterError(
+        "a prior is a list of pairs of an answer and its probability, with a sum of 1",
+        found=found,
+        remedy="Leave it out: errors are then averaged over the laws of the answer.",
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OptimalMechanism(Mechanism):
+    """The table of output probabilities with the least expected error, for the declared laws of one number.
+
+    Parameters
+    ----------
+    error : {"absolute", "squared", "zero-one"}
+        What is least: the expected absolute error, its square, or the probability of another answer than the exact one.
+    prior : sequence of (float, float), optional
+        Answers and their probabilities, over which the error is averaged; the mean of all laws by default. It decides
+        how good the answer is, never how private.
+    worst_case : bool
+        Make the largest of the expected errors under any one secret least, instead of their average.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+    weights : sequence of float, optional
+        Not taken: there is one number.
+
+    Raises
+    ------
+    ParameterError
+        If an option is none of these.
+
+    Notes
+    -----
+    docs/claims/optimal.md. The answer is not changed by adding noise: rare answers are merged into likely ones, so that
+    every output is about as likely under either secret. It leans on the declared laws more than added noise does.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> from bnpriv.laws import Atoms
+    >>> pair = (Atoms([0, 1, 2], [0.2, 0.5, 0.3]), Atoms([0, 1, 2], [0.5, 0.5, 0.0]))
+    >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
+    >>> calibration = bp.mechanisms.OptimalMechanism().calibrate(framework, epsilon=0.5)
+    >>> calibration.noise, round(calibration.expected_error, 3)
+    (Channel(inputs=3, outputs=2), 0.202)
+    """
+
+    error: Loss = "absolute"
+    prior: Sequence[Sequence[float]] | None = None
+    worst_case: bool = False
+    large_delta: bool = False
+    claim: ClassVar[str] = "optimal.md"
+    fixed_shape: ClassVar[bool] = True
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"error": ("absolute", "squared", "zero-one")}
+    checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"prior": checked_prior}
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        evidence = laws(framework, query)
+        if isinstance(evidence, Refusal):
+            return evidence
+        refusal = noise_refusal("laplace", framework, delta, large_delta=self.large_delta)
+        return refusal or laws_refusal(evidence)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        evidence = laws(framework, query)
+        if isinstance(evidence, Refusal):
+            raise evidence.error()
+        pairs = pairs_of(evidence)
+        table = LawTable.of(pairs)
+        free = all(pair.free for pair in pairs)
+        if free and (spent := _unchanged(table, epsilon, delta)) is not None:
+            reason = "The laws of the answer are alike as they are, at every single value."
+            return NoNoise(1), self._certificate(framework, query, evidence, table, zero_noise_reason=reason), spent
+        prior = cast("AnswerPrior | None", self.prior)
+        priors = table.masses if self.worst_case else table.prior(prior)[np.newaxis]
+        found = optimum(Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta))
+        spends = _spends(found.channel, table, epsilon, delta)
+        meanings = meanings_of(found.channel, table, pairs, math.inf if spends else epsilon)
+        facts = self._facts(found, table, meanings)
+        certificate = self._certificate(framework, query, evidence, table, channel=facts, notes=facts.notes)
+        return found.channel, certificate, delta if spends else 0.0
+
+    def _certificate(
+        self,
+        framework: Framework,
+        query: Query,
+        evidence: Laws,
+        table: LawTable,
+        *,
+        channel: ChannelFacts | None = None,
+        notes: tuple[str, ...] = (),
+        zero_noise_reason: str | None = None,
+    ) -> Certificate:
+        return Certificate(
+            theorem=THEOREM,
+            claim=self.claim,
+            decisions=(),
+            sensitivity=Bound(0.0, 0.0, table.kind),
+            source=framework.source,
+            assumptions=(*evidence.assumptions, *query.assumptions),
+            dropped=evidence.dropped,
+            notes=notes,
+            zero_noise_reason=zero_noise_reason,
+            channel=channel,
+        )
+
+    def _facts(self, found: Optimum, table: LawTable, meanings: Sequence[Meaning]) -> ChannelFacts:
+        by = "averaged over the given prior" if self.prior is not None else "averaged over the laws of all secrets"
+        likely = sorted(sorted(meanings, key=lambda each: -each.chance)[:MOST_MEANINGS], key=lambda each: each.output)
+        return ChannelFacts(
+            loss=self.error,
+            prior="under the secret where it is largest" if self.worst_case else by,
+            value=found.value,
+            error=found.error,
+            bound=min(found.bound, found.error),
+            answers=table.size,
+            runs=found.runs,
+            meanings=tuple(likely),
+            outputs=len(meanings),
+        )
+
+
+def pairs_of(evidence: Laws) -> list[LawPair]:
+    """Return all pairs of laws of evidence that `laws_refusal` has not refused."""
+    return [pair for each in evidence.constraints() for pair in cast("Sequence[LawPair]", each.pairs)]
+
+
+def laws_refusal(evidence: Laws) -> Refusal | None:
+    """Return why no channel is sought for the laws of an answer, or None if one is."""
+    if evidence.dimension > 1:
+        return Refusal(
+            required="a table of outputs is made for one number",
+            found=f"{evidence.dimension} numbers",
+            remedy="Ask for one number, or use WassersteinMechanism.",
+        )
+    if sampling_of(evidence) is not None:
+        return Refusal(
+            required="a table of outputs needs the laws of the answer themselves",
+            found="laws that are learned from draws",
+            remedy="Use TightMechanism or WassersteinMechanism, whose noise blurs what draws may have missed.",
+        )
+    ways, points, known = 0, 0, set[int]()
+    for each in evidence.constraints():
+        if isinstance(each.pairs, Refusal):
+            return each.pairs
+        for pair in each.pairs:
+            ways += 2
+            for law in (pair.first, pair.second):
+                if not isinstance(law, Atoms):
+                    return Refusal(
+                        required="a table of outputs needs laws with finitely many values",
+                        found="a normal law",
+                        remedy="Use TightMechanism, or declare the law on a grid: bnpriv.laws.Atoms.",
+                    )
+                if id(law) not in known:
+                    known.add(id(law))
+                    points = max(points, law.size)
+                if not 2 * law.error <= MOST_LAW_ERROR:
+                    return _inaccurate(law)
+    if points > MOST_ANSWERS or ways * points > MOST_CELLS:
+        return Refusal(
+            required=f"a table of outputs is sought over at most {MOST_ANSWERS:,} answers, and {MOST_CELLS:,} pairs "
+            "of laws times answers",
+            found=f"{points:,} answers, {ways:,} pairs",
+            remedy="Use TightMechanism, or protect fewer pairs of secrets.",
+        )
+    return None
+
+
+def _inaccurate(law: Atoms) -> Refusal:
+    return Refusal(
+        required=f"probabilities must be known to {MOST_LAW_ERROR:g} of themselves",
+        found=f"to {law.error:.3g}",
+        remedy="Use TightMechanism with delta above 0.",
+    )
+
+
+def _unchanged(table: LawTable, epsilon: float, delta: float) -> float | None:
+    """Return the delta that it takes to release every answer as it is, None if that is not allowed."""
+    if Constraints(table, epsilon, 0.0).hold_unchanged():
+        return 0.0
+    return delta if delta > 0 and Constraints(table, epsilon, delta).hold_unchanged() else None
+
+
+def _spends(channel: Channel, table: LawTable, epsilon: float, delta: float) -> bool:
+    """Return whether a channel needs delta."""
+    if delta == 0:
+        return False
+    rows = channel.numerators.astype(object)
+    return not Constraints(table, epsilon, 0.0).hold(rows, channel.denominator)
+
+
+def meanings_of(channel: Channel, table: LawTable, pairs: Sequence[LawPair], most: float) -> list[Meaning]:
+    """Return for every output the pair of secrets that it tells most about, and by how much it moves their odds.
+
+    Logs of odds move by at most `most`: what passes that is the rounding of masses below the range of doubles.
+    """
+    rows = channel.numerators / channel.denominator
+    chances = table.masses @ rows
+    named = {(table.order[id(pair.first)], table.order[id(pair.second)]): pair.pair for pair in pairs}
+    first, second = np.array(list(named)).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.nan_to_num(np.log(chances[first]) - np.log(chances[second]), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    logs = np.clip(logs, -most, most)
+    strongest = np.argmax(np.abs(logs), axis=0)
+    texts, often = list(named.values()), channel.prior @ rows
+    with np.errstate(over="ignore"):
+        factors = np.exp(logs[strongest, np.arange(len(strongest))])
+    return [
+        Meaning(output=output, chance=float(often[w]), pair=texts[int(strongest[w])], factor=float(factors[w]))
+        for w, output in enumerate(channel.outputs)
+    ]

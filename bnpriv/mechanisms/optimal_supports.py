@@ -1,0 +1,264 @@
+"""Programs over many answers: few of them are outputs first, and what that finds says where to look among all.
+
+docs/claims/optimal.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from bnpriv.bound import FloatArray, IntArray
+from bnpriv.mechanisms.optimal_bound import Multipliers, lower_bound
+from bnpriv.mechanisms.optimal_laws import LawTable, Loss
+from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, UnsolvedError, spread
+from bnpriv.mechanisms.optimal_repair import Constraints, repaired
+from bnpriv.noise.channel import Channel
+
+SMALL_WORK = 1_700_000
+"""Programs with no larger product of answers, outputs and pairs are solved with all columns and rows at once."""
+
+FEWEST = 20
+"""There are never fewer outputs than a third of this."""
+
+FEW_ROWS = 4_500
+"""Where there are no more constraints, all are in sight from the start."""
+
+OUTPUTS_A_LEVEL = 3
+"""Every level has so many times the outputs of the one before."""
+
+COARSE_GAP = 1e-3
+
+MOST_RUNS = 2_000
+"""Answers that are treated apart, at most; more are merged into runs of about the same weight."""
+
+MOST_PROGRAM_WORK = 2**28
+"""The same for pairs of laws times runs times outputs."""
+
+GAPS = ((128, 1e-6), (300, 2e-5), (700, 5e-4))
+LARGE_GAP = 8e-3
+"""Relative difference of value and bound that is good enough, for so many runs, and for more."""
+
+NEIGHBOURS = 2
+"""Outputs on either side of a likely one that are tried as well."""
+
+CANDIDATES = 16
+"""Outputs with the least reduced costs that are tried first for every answer."""
+
+TIGHTENED = 1e-7
+"""The program is solved for an epsilon that is smaller by this share, which leaves room for what solvers violate."""
+
+MOST_SOLVED_EPSILON = 14.0
+"""The program is solved for no larger epsilon: its numbers would lie too far apart for a solver."""
+
+LEAST_VALUE = 1e-300
+"""An error of 0 has no relative gap."""
+
+LEAST_DELTA = 1e-12
+"""A smaller delta is no use to a solver."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Question:
+    """What is asked of a channel.
+
+    Parameters
+    ----------
+    table : LawTable
+    error : {"absolute", "squared", "zero-one"}
+    priors : ndarray of shape (S, K)
+        The expected error is the largest of those under these.
+    epsilon, delta : float
+    """
+
+    table: LawTable
+    error: Loss
+    priors: FloatArray
+    epsilon: float
+    delta: float
+
+    @property
+    def ratio(self) -> float:
+        """Return the ratio of probabilities that a solver is to keep."""
+        room = math.expm1(min(self.epsilon, MOST_SOLVED_EPSILON)) * (1 - TIGHTENED)
+        return (1 + room) * (1 - 4 * float(np.max(self.table.errors)))
+
+    @property
+    def allowed(self) -> float:
+        """Return the delta that a solver is given."""
+        return self.delta if self.delta >= LEAST_DELTA else 0.0
+
+    def merged(self, starts: IntArray, outputs: IntArray) -> Program:
+        """Return the program for channels to some answers that treat those of a run alike; runs begin at `starts`."""
+        losses = self.table.losses(self.error, self.table.points[outputs])
+        costs = [np.add.reduceat(prior[:, np.newaxis] * losses, starts) for prior in self.priors]
+        return Program(
+            masses=np.add.reduceat(self.table.masses, starts, axis=1),
+            costs=np.array(costs),
+            ways=self.table.ways,
+            ratio=self.ratio,
+            delta=self.allowed,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Optimum:
+    """The channel with the least error that was found, and what is known of the least error there is.
+
+    Parameters
+    ----------
+    channel : Channel
+    value : float
+        The error of the program's solution, before it was made exact.
+    error : float
+        That of the channel, rounded up.
+    bound : float
+        No channel with outputs on the answers has a smaller one.
+    runs : int
+        Answers that are treated apart; fewer than there are where neighbours were merged.
+    """
+
+    channel: Channel
+    value: float
+    error: float
+    bound: float
+    runs: int
+
+
+def optimum(question: Question) -> Optimum:
+    """Return the best channel that was found, exact, and a lower bound of the error of all."""
+    table = question.table
+    found = solve(question)
+    starts, solution = _finest(question), found.solution
+    runs = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.size)))
+    outputs = table.points[found.outputs]
+    losses = table.losses(question.error, outputs)
+    home = int(np.argmin(np.max(question.priors @ losses, axis=0)))
+    constraints = Constraints(table, question.epsilon, question.delta)
+    rows, kept = repaired(constraints, solution.rows[runs], home)
+    means = question.priors @ np.sum(losses[:, kept] * (rows / 2.0**62), axis=1)
+    prior = question.priors[int(np.argmax(means))]
+    channel = Channel(table.points.tolist(), outputs[kept].tolist(), rows, 2**62, prior / float(np.sum(prior)))
+    return Optimum(
+        channel=channel,
+        value=solution.value,
+        error=float(np.max(means)) * (1 + 1e-12 + float(np.max(table.errors))),
+        bound=found.bound,
+        runs=len(starts),
+    )
+
+
+def _bound(question: Question, outputs: IntArray, solution: Solution) -> float:
+    table = question.table
+    prices = spread(solution.prices, outputs, np.arange(table.size))
+    multipliers = Multipliers.of(table, prices, solution.shares)
+    losses = table.losses(question.error, table.points)
+    return lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """A channel that a solver found, with some of the answers as outputs, and a lower bound for channels to all.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (M,)
+        The answers that are outputs.
+    solution : Solution
+    bound : float
+    """
+
+    outputs: IntArray
+    solution: Solution
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """Return the relative difference of value and lower bound."""
+        return (self.solution.value - self.bound) / max(self.solution.value, LEAST_VALUE)
+
+
+def solve(question: Question) -> Found:
+    """Return the best channel that was found: outputs are few at first, more where that is not good enough."""
+    starts = _finest(question)
+    levels = [starts]
+    while len(levels[-1]) * len(starts) * len(question.table.ways) > SMALL_WORK and len(levels[-1]) > FEWEST:
+        levels.append(levels[-1][::OUTPUTS_A_LEVEL])
+    wanted = _gap(len(starts))
+    last: Found | None = None
+    best: Found | None = None
+    for outputs in reversed(levels):
+        gap = wanted if len(outputs) == len(starts) else max(wanted / 2, COARSE_GAP)
+        try:
+            solution = _level(question.merged(starts, outputs), outputs, last, gap)
+        except UnsolvedError:
+            break
+        last = Found(outputs=outputs, solution=solution, bound=_bound(question, outputs, solution))
+        best = last if best is None else _better(best, last)
+        if best.gap <= wanted:
+            break
+    return best or _nothing_told(question.merged(starts, starts), starts)
+
+
+def _nothing_told(program: Program, outputs: IntArray) -> Found:
+    """Return the channel whose output is the same for every answer."""
+    rows = np.zeros(program.costs.shape[1:])
+    costs = np.max(np.sum(program.costs, axis=1), axis=0)
+    rows[:, int(np.argmin(costs))] = 1.0
+    prices, shares = np.zeros((len(program.ways), len(outputs))), np.full(len(program.costs), 1 / len(program.costs))
+    solution = Solution(rows=rows, prices=prices, shares=shares, value=float(np.min(costs)), bound=0.0)
+    return Found(outputs=outputs, solution=solution, bound=0.0)
+
+
+def _better(one: Found, other: Found) -> Found:
+    """Return the channel with the least value, and the largest lower bound."""
+    found = other if other.solution.value <= one.solution.value else one
+    return replace(found, bound=max(one.bound, other.bound))
+
+
+def _gap(runs: int) -> float:
+    return next((gap for most, gap in GAPS if runs <= most), LARGE_GAP)
+
+
+def _finest(question: Question) -> IntArray:
+    """Return where runs begin: at every answer, but for answers that rounding does not tell apart, or too many."""
+    table = question.table
+    apart = np.diff(table.points) > 4 * table.rounding
+    starts = np.flatnonzero(np.concatenate([[True], apart]))
+    most = min(MOST_RUNS, int(math.sqrt(MOST_PROGRAM_WORK / len(table.ways))))
+    if len(starts) <= most:
+        return starts
+    weights = np.add.reduceat(table.largest, starts)
+    reached = np.cumsum(weights / float(np.sum(weights)) + 1 / len(starts))
+    shares = np.floor(reached * most / 2)
+    return starts[np.concatenate([[True], shares[1:] > shares[:-1]])]
+
+
+def _level(program: Program, outputs: IntArray, coarse: Found | None, gap: float) -> Solution:
+    size, ways, many = len(program.scale), len(program.ways), len(outputs)
+    if coarse is None:
+        return program.solved(np.ones((size, many), dtype=np.bool_), np.ones((ways, many), dtype=np.bool_), gap)
+    shares = coarse.solution.shares
+    prices = spread(coarse.solution.prices, coarse.outputs, outputs)
+    priced = program.priced(prices, shares)
+    most = min(CANDIDATES, many - 1)
+    columns = priced <= np.partition(priced, most, axis=1)[:, most : most + 1]
+    mean = np.tensordot(shares, program.costs, 1)
+    columns[np.arange(size), np.argmin(mean, axis=1)] = True
+    columns[:, int(np.argmin(np.sum(mean, axis=0)))] = True
+    return program.solved(_widened(columns, NEIGHBOURS), _widened(prices > 0, 1) | (ways * many <= FEW_ROWS), gap)
+
+
+def _widened(chosen: BoolArray, reach: int) -> BoolArray:
+    """Return what is chosen, and its neighbours in the same row."""
+    found = chosen.copy()
+    for step in range(1, reach + 1):
+        found[:, step:] |= chosen[:, :-step]
+        found[:, :-step] |= chosen[:, step:]
+    return found

@@ -1,0 +1,316 @@
+"""The least expected error that any mechanism can have that sees the data only through the answer.
+
+It is the value of a linear program over all channels (docs/claims/limit.md). Here it is bounded from below by its dual:
+whatever the dual variables are, as long as they are at least 0, they prove a bound. Good ones come from a program in
+which neighbouring atoms are taken together, so that large laws take no longer than small ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, down, up
+from bnpriv.errors import Refusal
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.calibrated import Calibrated
+from bnpriv.mechanisms.few_pairs import few_pairs
+from bnpriv.mechanisms.law_table import law_table
+from bnpriv.mechanisms.optimal_laws import LawTable
+from bnpriv.queries.base import Query
+from bnpriv.render import Json, number_text
+from bnpriv.render.text import lower_text
+
+MOST_GROUPS = 60
+"""Groups of atoms in the program whose dual is taken."""
+
+MOST_PROGRAM_CELLS = 40_000
+"""Groups squared, times ordered pairs of laws, in that program, or atoms squared without groups: about a second."""
+
+FEWEST_GROUPS = 12
+"""With fewer groups the bound would say little: rather leave out pairs of laws."""
+
+MOST_SOLVER_STEPS = 5_000
+"""Steps of the solver after which it stops; then no bound is shown. Not a time: a plan says the same everywhere."""
+
+TINIEST_MASS = 5e-324
+"""What stands for masses below the range of doubles, where a bound needs them large."""
+
+ANSWERS_AT_ONCE = 2**14
+"""Exact answers that are looked at together."""
+
+SEES = "that sees the data only through this answer"
+NEAR_ENOUGH = 1e-4
+"""Relative gap up to which a channel reaches the limit: so many digits are shown."""
+
+REACHED = 1e-6
+"""Relative gap up to which the bound is called exact."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """The least expected absolute error of any mechanism that sees the data only through the answer.
+
+    Parameters
+    ----------
+    least : float or None
+        A proved lower bound, in the unit of the answer; None where none is known.
+    kind : {"exact", "certified"}
+        "exact": it is reached, up to rounding; "certified": no mechanism is below it, but the least may be above.
+    reason : str
+        Why no bound is shown; empty where one is.
+    secrets : str
+        The secrets under which errors are averaged, in words, if they are not all; privacy for others costs no less.
+    """
+
+    least: float | None = None
+    kind: Kind = "certified"
+    reason: str = ""
+    secrets: str = ""
+
+    def over(self, error: float) -> float | None:
+        """Return how many times the least error an expected error is at most; None where that is not known."""
+        if error == 0:
+            return 1.0
+        if not self.least:
+            return None
+        over = up(error / self.least)
+        return over if over > 1 + (NEAR_ENOUGH if self.kind == "exact" else 0.0) else 1.0
+
+    @property
+    def text(self) -> str:
+        """Return the limit in a sentence."""
+        if self.least is None:
+            return f"The least error of any mechanism is not shown: {self.reason}."
+        if self.least == 0 and self.kind == "exact":
+            return "The answer may be released as it is."
+        if self.least == 0:
+            return "The least error of any mechanism is not shown: nothing above 0 is proved."
+        averaged = f"averaged over the laws of the answer{f' under {self.secrets}' if self.secrets else ''}"
+        if self.kind == "exact":
+            return f"The best mechanism {SEES} errs by {number_text(self.least)}, {averaged}."
+        return f"No mechanism {SEES} errs by less than {lower_text(self.least)}, {averaged}."
+
+    def to_json(self, calibrations: Sequence[Calibrated]) -> Json:
+        """Return the limit, and how many times it the error of each calibration is at most, as plain values."""
+        over = [
+            {"mechanism": str(each.mechanism), "times_the_least": self.over(each.expected_error)}
+            for each in calibrations
+        ]
+        return {
+            "least_error": self.least,
+            "kind": self.kind,
+            "reason": self.reason,
+            "secrets": self.secrets,
+            "mechanisms": over,
+        }
+
+
+def reached_limit(calibration: Calibrated) -> Limit | None:
+    """Return the limit where a calibrated channel reaches it, of absolute errors averaged over all laws; else None."""
+    facts = calibration.certificate.channel
+    options = calibration.mechanism.options()
+    if facts is None or facts.loss != "absolute" or options.get("prior") is not None or options.get("worst_case"):
+        return None
+    return Limit(least=facts.bound, kind="exact") if facts.gap <= NEAR_ENOUGH else None
+
+
+def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:
+    """Return the least expected error of any mechanism, or a proved bound that takes about a second."""
+    table = law_table(framework, query)
+    if not isinstance(table, Refusal):
+        return proved_limit(table, epsilon, delta)
+    fewer = few_pairs(framework, query)
+    few = table if fewer is None else law_table(fewer.framework, query)
+    if fewer is None or isinstance(few, Refusal):
+        return Limit(reason=f"{table.required}; found {table.found}")
+    return replace(proved_limit(few, epsilon, delta), kind="certified", secrets=fewer.text)
+
+
+def proved_limit(table: LawTable, epsilon: float, delta: float = 0.0, groups: int | None = None) -> Limit:
+    """Return a proved lower bound of the mean absolute error of any mechanism, under the mean of the laws.
+
+    Parameters
+    ----------
+    table : LawTable
+        The laws that must be alike.
+    epsilon, delta : float
+        The guarantee.
+    groups : int, optional
+        Groups of atoms in the program whose dual is taken; by default as many as take about a second.
+
+    Returns
+    -------
+    Limit
+        "exact" where no atoms were taken together, and the bound is the value of the program.
+
+    Notes
+    -----
+    docs/claims/limit.md.
+    """
+    program = _Program.of(table, epsilon, delta, groups)
+    solved = program.solved()
+    if solved is None:
+        return Limit(reason="the linear program took too long")
+    value, multipliers = solved
+    least = max(0.0, down(program.bound(multipliers) - table.rounding))
+    exact = program.whole and value - least <= REACHED * value
+    return Limit(least=least, kind=table.kind if exact else "certified")
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Program:
+    """The least expected error of a channel on groups of atoms, and what its dual proves for the atoms themselves.
+
+    Parameters
+    ----------
+    atoms, prior : ndarray of shape (K,)
+    first, second : ndarray of shape (D, K)
+        Masses under the two laws of every ordered pair: the first at most `ratio` times the second, but for delta.
+    error : float
+        Relative error of a mass.
+    ratio, delta : float
+    starts : ndarray of shape (G,)
+        The first atom of every group.
+    outputs : ndarray of shape (W,)
+        The atoms that may be released, the outer ones among them.
+    whole : bool
+        Whether every atom is a group, and no pair was left out.
+    """
+
+    atoms: FloatArray
+    prior: FloatArray
+    first: FloatArray
+    second: FloatArray
+    error: float
+    ratio: float
+    delta: float
+    starts: NDArray[np.intp]
+    outputs: NDArray[np.intp]
+    whole: bool
+
+    @classmethod
+    def of(cls, table: LawTable, epsilon: float, delta: float, groups: int | None) -> _Program:
+        masses, ratio, size = table.masses, up(math.exp(epsilon)), table.size
+        ordered = table.ways[table.ways[:, 0] != table.ways[:, 1]]
+        if groups is None and size**2 * len(ordered) <= MOST_PROGRAM_CELLS:
+            groups = size
+        most = max(1, MOST_PROGRAM_CELLS // min(size, FEWEST_GROUPS) ** 2)
+        kept = ordered
+        if groups is None and len(ordered) > most:  # with fewer constraints the least error is no larger
+            excess = [float(np.sum(np.maximum(0.0, masses[a] - ratio * masses[b]))) for a, b in ordered]
+            kept = ordered[np.argsort(excess, kind="stable")[::-1][:most]]
+        if groups is None:
+            groups = min(MOST_GROUPS, math.isqrt(MOST_PROGRAM_CELLS // max(1, len(kept))))
+        starts, outputs = _grouped(_importance(table, ordered), groups)
+        return cls(
+            atoms=table.points,
+            prior=table.mean,
+            first=masses[kept[:, 0]],
+            second=np.maximum(masses[kept[:, 1]], TINIEST_MASS),
+            error=float(np.max(table.errors)) + 64 * UNIT_ROUNDOFF,
+            ratio=ratio,
+            delta=delta,
+            starts=starts,
+            outputs=outputs,
+            whole=len(kept) == len(ordered) and len(starts) == size,
+        )
+
+    def solved(self) -> tuple[float, FloatArray] | None:
+        """Return the value of the program and its dual variables, of shape (D, W); None if the solver gives up."""
+        from scipy import sparse
+        from scipy.optimize import linprog
+
+        gaps = np.add.reduceat(self.first, self.starts, axis=1) - self.ratio * np.add.reduceat(
+            self.second, self.starts, axis=1
+        )
+        size = np.max(np.abs(gaps), axis=1, keepdims=True, initial=1e-300)
+        groups, outputs, pairs = len(self.starts), len(self.outputs), len(gaps)
+        errors = (np.abs(self.atoms - place) for place in self.atoms[self.outputs])
+        costs = np.stack([np.add.reduceat(self.prior * each, self.starts) for each in errors], axis=1).ravel()
+        scipy = cast(Any, sparse)
+        alike = scipy.kron(gaps / size, scipy.identity(outputs), format="csr")
+        laws = scipy.kron(scipy.identity(groups), np.ones((1, outputs)), format="csr")
+        bounds = np.zeros(pairs * outputs)
+        if self.delta > 0:  # one more variable for the excess of every pair and output; they add up to delta
+            excess = scipy.vstack(
+                [-scipy.identity(pairs * outputs), scipy.kron(scipy.identity(pairs), np.ones((1, outputs)))]
+            )
+            alike = scipy.vstack([alike, scipy.csr_matrix((pairs, groups * outputs))])
+            alike = scipy.hstack([alike, excess], format="csr")
+            laws = scipy.hstack([laws, scipy.csr_matrix((groups, pairs * outputs))], format="csr")
+            bounds = np.concatenate([bounds, self.delta / size[:, 0]])
+            costs = np.concatenate([costs, np.zeros(pairs * outputs)])
+        found = cast(Any, linprog)(
+            costs,
+            A_ub=alike if pairs else None,
+            b_ub=bounds if pairs else None,
+            A_eq=laws,
+            b_eq=np.ones(groups),
+            method="highs-ds",
+            options={"maxiter": MOST_SOLVER_STEPS},
+        )
+        if found.status != 0:
+            return None
+        dual = -np.asarray(found.ineqlin.marginals, dtype=np.float64)[: pairs * outputs].reshape(pairs, outputs)
+        return float(found.fun), np.clip(dual, 0.0, None) / size
+
+    def bound(self, multipliers: FloatArray) -> float:
+        """Return the lower bound that dual variables of at least 0 prove, rounded down.
+
+        Between two outputs the variables are taken linear, so that outputs of any size are covered: for one exact
+        answer the term is then linear on either side of it, and least at an output or at the answer itself.
+        """
+        blocks = range(0, len(self.atoms), ANSWERS_AT_ONCE)
+        low = math.fsum(
+            x for start in blocks for x in self._least_terms(multipliers, slice(start, start + ANSWERS_AT_ONCE))
+        )
+        charged = self.delta * float(np.sum(np.max(multipliers, axis=1, initial=0.0)))
+        return down(low - up(charged, 4 + 2 * len(multipliers)))
+
+    def _least_terms(self, multipliers: FloatArray, block: slice) -> FloatArray:
+        """Return for some exact answers what they add to the bound: the least over all outputs, rounded down."""
+        places, atoms, prior = self.atoms[self.outputs], self.atoms[block], self.prior[block]
+        first, second = self.first[:, block], self.ratio * self.second[:, block]
+        slack = self.error + 4 * (len(first) + 8) * UNIT_ROUNDOFF
+        told = multipliers.T @ (first - second) - slack * (multipliers.T @ (first + second))
+        least = np.min((1 - slack) * prior * np.abs(atoms - places[:, np.newaxis]) + told, axis=0)
+        if len(places) == 1:
+            return least
+        below = np.clip(np.searchsorted(places, atoms, side="right") - 1, 0, len(places) - 2)
+        share, every = (atoms - places[below]) / (places[below + 1] - places[below]), np.arange(len(atoms))
+        one, other = told[below, every], told[below + 1, every]
+        between = one * (1 - share) + other * share - 8 * UNIT_ROUNDOFF * (np.abs(one) + np.abs(other))
+        return np.minimum(least, between)
+
+
+def _importance(table: LawTable, ordered: IntArray) -> FloatArray:
+    """Return how finely each atom should be looked at: by its mass, what tells secrets apart, and what moves far."""
+    prior, reached = table.mean, np.cumsum(table.mean)
+    middle = table.points[np.searchsorted(reached, reached[-1] / 2)]
+    apart = np.zeros(len(prior))
+    for first, second in ordered:
+        apart += np.maximum(0.0, table.masses[first] - table.masses[second])
+    parts = (prior, apart, prior * np.abs(table.points - middle))
+    return np.sum([part / max(float(np.sum(part)), 1e-300) for part in parts], axis=0)
+
+
+def _grouped(importance: FloatArray, groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first atom of each group, all of about one importance, and the outputs: their medians and the ends."""
+    size = len(importance)
+    if groups >= size:
+        return np.arange(size), np.arange(size)
+    mass = np.cumsum(importance)
+    wanted: FloatArray = mass[-1] * np.arange(groups) / groups
+    starts = np.unique(np.append(np.searchsorted(mass, wanted), [0, size - 1]))
+    before = np.concatenate([[0.0], mass])[starts]
+    after = np.concatenate([mass[starts[1:] - 1], mass[-1:]])
+    middles = np.searchsorted(mass, (before + after) / 2)
+    return starts, np.unique(np.append(np.minimum(middles, size - 1), [0, size - 1]))

@@ -1,0 +1,253 @@
+"""The channel with the least error: constraints in fractions, errors against a program that was written apart."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.evidence import laws
+from bnpriv.laws import Atoms
+from bnpriv.mechanisms import OptimalMechanism
+from bnpriv.mechanisms.limit import least_error
+from bnpriv.verify import verify
+from tests.channels import (
+    EXAMPLE,
+    Problem,
+    count_of,
+    holds,
+    least,
+    loss_of,
+    needed_delta,
+    output_law,
+    problems,
+)
+from tests.contract.test_released_doubles import CASES, loss
+
+LARGE_DELTA = OptimalMechanism(large_delta=True)
+
+
+@pytest.mark.parametrize(("epsilon", "known"), [(0.1, 6.375), (0.5, 2.549), (0.8, 0.3910)])
+def test_the_least_error_of_a_count_over_100_records(epsilon, known):
+    problem = Problem([EXAMPLE], epsilon)
+    calibration = OptimalMechanism().calibrate(problem.framework, epsilon=epsilon)
+    error = calibration.expected_error
+    facts = calibration.certificate.channel
+    assert math.isclose(error, known, rel_tol=2e-4)
+    assert math.isclose(error, least(problem), rel_tol=1e-5)
+    assert facts.bound <= facts.error
+    assert facts.gap < 1e-5
+    assert needed_delta(calibration.noise, problem.exact(), epsilon) == 0
+    assert error <= bp.TightMechanism().calibrate(problem.framework, epsilon=epsilon).expected_error
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_constraints_hold_in_fractions_whatever_the_numbers_are(seed):
+    for problem in problems(seed, 10):
+        assert holds(problem, LARGE_DELTA)
+
+
+@pytest.mark.parametrize("error", ["absolute", "squared", "zero-one"])
+@pytest.mark.parametrize("worst_case", [False, True])
+@pytest.mark.parametrize("delta", [0.0, 0.02])
+def test_the_error_is_that_of_another_program(error, worst_case, delta):
+    rng = np.random.default_rng(5)
+    mechanism = OptimalMechanism(error=error, worst_case=worst_case, large_delta=True)
+    for _ in range(4):
+        points = np.sort(rng.choice(40, size=12, replace=False))
+        drawn = [Atoms(points, rng.dirichlet(np.full(12, 0.7))) for _ in range(3)]
+        problem = Problem([(drawn[0], drawn[1]), (drawn[1], drawn[2])], float(rng.choice([0.2, 1.0])), delta)
+        calibration = mechanism.calibrate(problem.framework, epsilon=problem.epsilon, delta=delta)
+        facts, value = calibration.certificate.channel, least(problem, error, worst_case=worst_case)
+        assert math.isclose(facts.error, value, rel_tol=1e-5, abs_tol=1e-9)
+        assert facts.bound <= value * (1 + 1e-7) + 1e-9
+        assert facts.gap < 1e-4
+        assert needed_delta(calibration.noise, problem.exact(), problem.epsilon) <= Fraction(delta)
+
+
+def test_the_certificates_error_is_that_of_the_rows():
+    problem = Problem([EXAMPLE], 0.5)
+    for error in ("absolute", "squared", "zero-one"):
+        for worst_case in (False, True):
+            mechanism = OptimalMechanism(error=error, worst_case=worst_case)
+            calibration = mechanism.calibrate(problem.framework, epsilon=0.5)
+            channel, exact = calibration.noise, problem.exact()
+            loss = loss_of(error, np.array(channel.inputs), np.array(channel.outputs))
+            mean = [
+                sum(
+                    float(law[x]) * float(n) / channel.denominator * loss[k, w]
+                    for k, x in enumerate(channel.inputs)
+                    for w, n in enumerate(channel.numerators[k])
+                )
+                for law in exact[0]
+            ]
+            wanted = max(mean) if worst_case else sum(mean) / 2
+            assert math.isclose(calibration.certificate.channel.error, wanted, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("last", [40, 60])
+def test_a_given_prior_decides_the_error_and_not_the_privacy(last):
+    """Where all of the prior lies among answers that are alike nothing is lost: only others have to move."""
+    problem = Problem([EXAMPLE], 0.5)
+    places = range(30, last + 1)
+    prior = [(float(k), 1 / len(places)) for k in places]
+    calibration = OptimalMechanism(prior=prior).calibrate(problem.framework, epsilon=0.5)
+    masses = np.zeros(101)
+    masses[30 : last + 1] = 1 / len(places)
+    assert math.isclose(calibration.expected_error, least(problem, prior=masses), rel_tol=1e-5, abs_tol=1e-9)
+    assert needed_delta(calibration.noise, problem.exact(), 0.5) == 0
+    stored = bp.types.Calibration.from_json(calibration.to_json(), problem.framework)
+    assert stored.noise == calibration.noise
+
+
+@pytest.mark.parametrize(
+    "prior", [[(0.5, 1.0)], [(1.0, 0.5)], [(1.0, 0.5), (1.0, 0.5)], [], "all", [(1.0, -1.0)], [1.0]]
+)
+def test_what_is_no_prior_over_the_answers_is_refused(prior):
+    with pytest.raises(bp.errors.ParameterError):
+        OptimalMechanism(prior=prior).calibrate(Problem([EXAMPLE], 0.5).framework, epsilon=0.5)
+
+
+def test_laws_that_are_alike_are_released_as_they_are():
+    calibration = OptimalMechanism().calibrate(Problem([EXAMPLE], 1.0).framework, epsilon=1.0)
+    assert isinstance(calibration.noise, bp.noise.NoNoise)
+    assert calibration.certificate.zero_noise_reason
+
+
+def test_a_model_that_is_left_out_is_another_problem():
+    """Every pair of declared laws is a constraint of its own."""
+    other = (count_of(100, (1.0,), (0.2,)), count_of(100, (1.0,), (0.6,)))
+    both, one = Problem([EXAMPLE, other], 0.5), Problem([EXAMPLE], 0.5)
+    calibration = OptimalMechanism().calibrate(both.framework, epsilon=0.5)
+    assert needed_delta(calibration.noise, both.exact(), 0.5) == 0
+    alone = OptimalMechanism().calibrate(one.framework, epsilon=0.5)
+    assert needed_delta(alone.noise, both.exact(), 0.5) > Fraction(1, 10)
+
+
+def test_answers_that_rounding_does_not_tell_apart_share_a_row():
+    schema = bp.Schema(records=3, columns={"x": bp.Real(0, 1, steps=10)})
+    query = bp.mean("x")
+    points = [0.1, 0.1 + 1e-16, 0.1 + 0.2, 0.3, 0.7]
+    pair = (Atoms(points, [0.3, 0.2, 0.1, 0.2, 0.2]), Atoms(points, [0.1, 0.1, 0.3, 0.4, 0.1]))
+    framework = bp.DistributionPrivacy([pair], query=query, schema=schema, source="invented")
+    channel = OptimalMechanism().calibrate(framework, epsilon=0.3).noise
+    near = [(k, j) for k in range(5) for j in range(k) if abs(channel.inputs[k] - channel.inputs[j]) < 1e-15]
+    assert near
+    assert all(np.array_equal(channel.numerators[k], channel.numerators[j]) for k, j in near)
+
+
+def test_least_error_is_a_bound_of_the_program():
+    problem = Problem([EXAMPLE], 0.5)
+    found = least_error(laws(problem.framework, None), 0.5)
+    assert found.lower <= least(problem) * (1 + 1e-8)
+    assert found.upper - found.lower < 1e-5 * found.upper
+    normal = bp.DistributionPrivacy([(bp.laws.Normal(0, 1), bp.laws.Normal(1, 1))], source="invented")
+    assert isinstance(least_error(laws(normal, None), 0.5), bp.errors.Refusal)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_is_learned_from_draws_or_has_several_numbers_is_refused(number):
+    if number == 1:
+        framework = bp.DistributionPrivacy([(bp.laws.Normal(0, 1), bp.laws.Normal(1, 1))], source="invented")
+    else:
+        points = [[0, 0], [1, 1]]
+        framework = bp.DistributionPrivacy([(Atoms(points, [0.5, 0.5]), Atoms(points, [0.4, 0.6]))], source="invented")
+    assert OptimalMechanism().supports(framework, epsilon=1.0) is not None
+
+
+def test_a_released_answer_is_one_of_the_outputs_and_its_interval_holds_the_exact_one():
+    network = bp.DiscreteNetwork.from_tables(
+        {"income": [0.6, 0.4], "sat": [[0.7, 0.3], [0.3, 0.7]]},
+        states={"income": ["low", "high"], "sat": ["weak", "strong"]},
+        parents={"sat": ["income"]},
+    )
+    schema = bp.Schema(records=20, columns={"sat": bp.Categorical(["fail", "pass"])})
+    framework = bp.DistributionalAttributePrivacy(
+        network, schema, "income", source="invented", laws={"sat": {"weak": 0.3, "strong": 0.5}}
+    )
+    query = bp.count(bp.col("sat") == "pass")
+    calibration = OptimalMechanism().calibrate(framework, query, epsilon=0.4)
+    channel = calibration.noise
+    import pandas as pd
+
+    table = pd.DataFrame({"sat": ["pass"] * 7 + ["fail"] * 13})
+    inside = 0
+    for _ in range(60):
+        released = bp.release(calibration, table)
+        assert released.value in channel.outputs
+        assert released.clamped().value == released.rounded().value == released.value
+        low, high = released.interval(0.9)
+        inside += low <= 7 <= high
+    assert inside >= 44  # below it with probability 4e-5
+    assert verify(calibration).status == "holds"
+    again = bp.types.Calibration.from_json(calibration.to_json(), framework, query)
+    assert again.noise == channel
+    assert again.seal == calibration.seal
+    text = calibration.text
+    assert "takes the place of the exact answer" in text
+    assert "odds of the first against the second" in text
+    assert "rests on the declared laws" in text
+    told = bp.rehearse(calibration, 400)
+    assert told.correct <= told.bound + told.margin
+    exact = [output_law(channel, law) for law in _binomials(20)]
+    apart = float(sum(abs(a - b) for a, b in zip(*exact, strict=True))) / 2
+    assert (1 + apart) / 2 <= told.bound
+
+
+def _binomials(n):
+    """Return the laws of the answer under the two secrets, by Bayes' rule and plain sums."""
+    found = []
+    for weak in (Fraction(7, 10), Fraction(3, 10)):
+        law = {}
+        for k in range(n + 1):
+            parts = [
+                weight * math.comb(n, k) * p**k * (1 - p) ** (n - k)
+                for weight, p in ((weak, Fraction(3, 10)), (1 - weak, Fraction(1, 2)))
+            ]
+            law[float(k)] = sum(parts, Fraction(0))
+        found.append(law)
+    return found
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_no_released_answer_gives_a_secret_away(kind):
+    """Row 8: the exact laws of the released doubles, of models with hostile numbers, and of tables with offsets."""
+    rng = np.random.default_rng(31)
+    served = drawn = 0
+    for _ in range(30):
+        case = CASES[kind](rng)
+        if case is None or OptimalMechanism().supports(case.framework, case.query, epsilon=1.0) is not None:
+            continue
+        epsilon = float(rng.uniform(0.2, 3))
+        channel = OptimalMechanism().calibrate(case.framework, case.query, epsilon=epsilon).noise
+        pairs = [tuple(divided_law(law) for law in pair) for pair in case.pairs]
+        served += 1
+        if isinstance(channel, bp.noise.NoNoise):
+            assert max(loss(f, g, 0.0) for f, g in case.pairs) <= epsilon * (1 + 1e-9)
+            continue
+        drawn += 1
+        assert all(x in channel.inputs for pair in pairs for law in pair for x in law)
+        assert needed_delta(channel, pairs, epsilon) == 0
+    assert served >= 15
+    assert drawn >= 5
+
+
+def divided_law(law):
+    total = sum(law.values(), Fraction(0))
+    return {x: mass / total for x, mass in law.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_large_supports(epsilon):
+    rng = np.random.default_rng(11)
+    chances = np.sort(rng.uniform(0.1, 0.9, size=(20, 3)), axis=1)
+    wide = [tuple(count_of(199, rng.dirichlet([3] * 3), each) for _ in range(2)) for each in chances.tolist()]
+    calibration = OptimalMechanism().calibrate(Problem(wide, epsilon).framework, epsilon=epsilon)
+    assert isinstance(calibration.noise, bp.noise.NoNoise) or calibration.certificate.channel.gap < 1e-3
+    long = [tuple(count_of(1999, rng.dirichlet([3] * 3), chances[0]) for _ in range(2))]
+    calibration = OptimalMechanism().calibrate(Problem(long, epsilon).framework, epsilon=epsilon)
+    assert isinstance(calibration.noise, bp.noise.NoNoise) or calibration.certificate.channel.gap < 1e-2
