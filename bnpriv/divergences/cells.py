@@ -151,8 +151,9 @@ class LossCells:
 
     @property
     def largest_size(self) -> float:
-        """Return the largest size of a loss."""
-        return max(float(np.max(self.most)), -float(np.min(self.least)))
+        """Return the largest size of a loss, but for tails."""
+        kept = self.bounded if self.tails else np.ones(self.first.shape, dtype=bool)
+        return max(float(np.max(self.most[kept])), -float(np.min(self.least[kept])))
 
     @property
     def rounding(self) -> float:

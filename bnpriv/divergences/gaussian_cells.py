@@ -22,7 +22,7 @@ from bnpriv.laws.base import log_sum_exp
 LOSS_REACH = 12.0
 """Standard deviations beyond the outer atoms; tails lie further out."""
 
-FINEST_STEPS, COARSEST_STEPS = 512, 8
+FINEST_STEPS, COARSEST_STEPS = 256, 8
 """Steps per standard deviation: as many as the number of atoms allows."""
 
 MOST_LOSS_TERMS = 2**20

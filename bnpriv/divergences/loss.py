@@ -6,27 +6,34 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from bnpriv import checks
 from bnpriv.bound import Bound, FloatArray, Kind, weakest
 from bnpriv.divergences import views
+from bnpriv.divergences.arguments import level_of, number_of, share_of
 from bnpriv.divergences.cells import LossCells
 from bnpriv.divergences.information import information, largest_information
 from bnpriv.divergences.orders import least_deviation, least_rho
-from bnpriv.divergences.tails import beyond_orders, moments_beyond, near_zero, without_largest
+from bnpriv.divergences.shown_views import loss_document, plot_steps, steps_of
+from bnpriv.divergences.tails import beyond_orders, moments_beyond, near_zero, with_error, without_largest
 from bnpriv.divergences.with_noise import laplace_cells, line_pair, loss_cells
-from bnpriv.errors import ParameterError
 from bnpriv.laws import Atoms
 from bnpriv.noise import Gaussian, Laplace, NoNoise
+from bnpriv.render import Document, Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ORDER_PRECISION, GRID_PRECISION = 1e-6, 1e-3
 """Relative gap of the two ends of a largest value over orders: for single outputs, and for sets of them."""
 
 TAIL_POWERS = np.array([0.01, 0.1, 1.0])
 """Powers z for which the mean of the loss on a tail is at most the mean of exp(z loss) / z."""
+
+PARTS_SET_ASIDE = (1.0, 0.5, 0.25)
+"""Parts of what may be set aside that are tried: with less of it, what is left is less likely to be told apart."""
 
 LEAST_POWER = 1e-3
 """Power that stands for 0 on tails."""
@@ -42,8 +49,8 @@ class MeanConcentrated(NamedTuple):
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class PrivacyLoss:
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivacyLoss(Shown):
     """The privacy loss L = log(p / q) of two laws of an answer with noise, random under the first of them.
 
     Parameters
@@ -93,27 +100,33 @@ class PrivacyLoss:
     @property
     def epsilon(self) -> Bound:
         """Return the largest loss; at least 0."""
-        cells = self._cut()
-        inside = views.losses(*cells.inner)
-        low = max(float(np.max(inside - 2 * cells.error)), float(np.max(cells.least)), 0.0)
-        return self._exactly(low, max(float(np.max(cells.most)), low))
+        if isinstance(self.noise, Laplace):  # the largest loss is that at an atom
+            losses, error = line_pair(self.first, self.second).losses(self.noise.scales[0])
+            low, high = float(np.max(losses)) - error, float(np.max(losses)) + error
+        else:
+            cells = self.cells
+            inside = views.losses(*cells.inner) - 2 * cells.error
+            low, high = max(float(np.max(inside)), float(np.max(cells.least))), float(np.max(cells.most))
+        return self._exactly(max(low, 0.0), max(low, high, 0.0))
 
     def delta(self, epsilon: float) -> Bound:
         """Return the least delta for which the first law is at most exp(epsilon) times the second, plus delta."""
-        level = _level(epsilon)
+        level = level_of(epsilon)
+        if level >= self.epsilon.upper:
+            return self._exactly(0.0, 0.0)
         low, high = self._ends(lambda p, q: views.hockey_stick(p, q, level), self._cut(level))
         return self._exactly(low, min(high, 1.0))
 
     def epsilon_at(self, delta: float) -> Bound:
         """Return the least epsilon of at least 0 that holds with a delta."""
-        share = _share(delta)
+        share = share_of(delta)
         if share in (0, 1):
             return self.epsilon if share == 0 else self._exactly(0.0, 0.0)
         return self._bound(*self._ends(lambda p, q: views.least_epsilon(p, q, share), self.cells))
 
     def exceeds(self, epsilon: float) -> Bound:
         """Return the probability of a loss above epsilon: the delta of probabilistic privacy."""
-        level = _level(epsilon)
+        level = level_of(epsilon)
         cells = self._cut(level)
         masses = np.exp(cells.first)
         surely, perhaps = (float(np.sum(masses[ends > level])) for ends in (cells.least, cells.most))
@@ -130,7 +143,7 @@ class PrivacyLoss:
 
     def probable_epsilon(self, delta: float) -> Bound:
         """Return the least epsilon of at least 0 that the loss exceeds with probability at most delta."""
-        share, cells = _share(delta), self.cells
+        share, cells = share_of(delta), self.cells
         ends = ((cells.least, share * (1 + cells.rounding)), (cells.most, share * (1 - cells.rounding)))
         low, high = (float(views.least_exceeded(loss, np.exp(cells.first), rest)) for loss, rest in ends)
         return self._bound(low, max(low, high))
@@ -144,8 +157,8 @@ class PrivacyLoss:
         set_aside : float
             Largest probability of the event under the first law.
         """
-        share, whole = _share(set_aside), self.delta(epsilon)
-        cells = self._cut(_level(epsilon))
+        share, whole = share_of(set_aside), self.delta(epsilon)
+        cells = self._cut(level_of(epsilon))
         order = np.argsort(-cells.most, kind="stable")
         masses, most = np.exp(cells.first[order]) * (1 + cells.rounding), cells.most[order]
         with np.errstate(over="ignore"):
@@ -179,13 +192,13 @@ class PrivacyLoss:
 
     def renyi(self, order: float) -> Bound:
         """Return the Renyi divergence of an order above 0; the mean loss at 1, the largest loss at infinity."""
-        order = _number("order", order, above=0.0)
+        order = number_of("order", order, above=0.0)
         if order == 1:
             return self.kullback_leibler
         if math.isinf(order):
             return self.epsilon
         powers = np.array([order - 1])
-        low, high = (float(self._moments(powers, up=up)[0]) / (order - 1) for up in (False, True))
+        low, high = (float(with_error(self.cells, powers, up=up)[0]) / (order - 1) for up in (False, True))
         low, high = (low, high) if order > 1 else (high, low)
         return self._bound(max(0.0, low), max(0.0, high))
 
@@ -196,7 +209,7 @@ class PrivacyLoss:
 
     def chi(self, order: float) -> Bound:
         """Return the mean under the second law of the absolute value of p / q - 1 to a power of at least 1."""
-        order, cells = _number("order", order, above=1.0, equal=True), self.cells
+        order, cells = number_of("order", order, above=1.0, equal=True), self.cells
         low, high = (float(views.chi(*pair, order)) for pair in (cells.inner, cells.parted))
         for tail in cells.tails:
             high += math.exp(min(700.0, float(tail.log_moment(np.array([max(order - 1, LEAST_POWER)]), up=True)[0])))
@@ -234,7 +247,7 @@ class PrivacyLoss:
             low = float(largest_information(*self.cells.inner)[0])
             high = float(largest_information(*self.cells.outer)[1])
         else:
-            weight = _share(prior)
+            weight = share_of(prior)
             low, high = (float(information(*pair, weight)) for pair in (self.cells.inner, self.cells.outer))
         slack = self._slack(high)
         return self._bound(max(0.0, low - slack), min(LOG_TWO * (1 + 2.0**-50), high + slack))
@@ -255,46 +268,33 @@ class PrivacyLoss:
             Probability of the outputs that need not count, under either law (approximately zero-concentrated). Then
             the outputs with the largest losses are left out, and the upper end alone says something.
         """
-        xi = _number("xi", xi, above=0.0, equal=True)
-        largest_order = _number("the largest order", largest_order, above=1.0)
-        precision = ORDER_PRECISION if self.cells.points else GRID_PRECISION
-        share = _share(set_aside)
+        xi = number_of("xi", xi, above=0.0, equal=True)
+        largest_order = number_of("the largest order", largest_order, above=1.0)
+        share, cells = share_of(set_aside), self.cells
         if share > 0:
-            return self._approximately(xi, largest_order, share)
-        low, high = least_rho(
-            lambda powers: self._moments(powers, up=False),
-            lambda powers: self._moments(powers, up=True),
-            xi,
-            largest_order,
-            lambda order: beyond_orders(self.cells, (self.first, self.second), self._deviation, order),
-            precision,
-        )
+            kept = [without_largest(cells, part * share) for part in PARTS_SET_ASIDE]
+            most = min(self._least_rho(each, xi, largest_order)[1] for each in (cells, *kept))
+            return Bound(0.0, most, weakest(("certified", self.kind)))
+        low, high = self._least_rho(cells, xi, largest_order)
         return self._bound(low, max(low, high))
 
     def capped(self, xi: float) -> Bound:
         """Return the least rho with Renyi divergences of at most xi, and of at most rho times the order."""
-        if self.epsilon.lower > _number("xi", xi, above=0.0, equal=True):
+        if self.epsilon.lower > number_of("xi", xi, above=0.0, equal=True):
             return self._bound(math.inf, math.inf)
         rho = self.zero_concentrated()
         return rho if self.epsilon.upper <= xi else Bound(rho.lower, math.inf, rho.kind)
 
-    def _approximately(self, xi: float, largest_order: float, share: float) -> Bound:
-        cells = without_largest(self.cells, share)
-        x = cells.rounding
-
-        def moments(powers: FloatArray) -> FloatArray:
-            return cells.moments(powers, up=True) + x * (1 + 2 * powers)
-
-        laws = (self.first, self.second)
-        found = least_rho(
-            moments,
-            moments,
+    def _least_rho(self, cells: LossCells, xi: float, largest_order: float) -> tuple[float, float]:
+        deviation = self._deviation if cells.tails else None
+        return least_rho(
+            lambda powers: with_error(cells, powers, up=False),
+            lambda powers: with_error(cells, powers, up=True),
             xi,
             largest_order,
-            lambda order: beyond_orders(cells, laws, None, order),
-            GRID_PRECISION,
+            lambda order: beyond_orders(cells, (self.first, self.second), deviation, xi, order),
+            ORDER_PRECISION if cells.points else GRID_PRECISION,
         )
-        return Bound(0.0, found[1], weakest(("certified", self.kind)))
 
     @property
     def mean_concentrated(self) -> MeanConcentrated:
@@ -303,8 +303,8 @@ class PrivacyLoss:
         if not math.isfinite(mean.upper):
             return MeanConcentrated(mean, self._bound(math.inf, math.inf))
         low, high = least_deviation(
-            lambda powers: self._moments(powers, up=False),
-            lambda powers: self._moments(powers, up=True),
+            lambda powers: with_error(self.cells, powers, up=False),
+            lambda powers: with_error(self.cells, powers, up=True),
             (mean.lower, mean.upper),
             near_zero(self.cells, mean),
             lambda power: moments_beyond(self.cells, (self.first, self.second), self._deviation, power),
@@ -315,20 +315,47 @@ class PrivacyLoss:
     # --- arithmetic -------------------------------------------------------------------------------------------------
 
     @property
+    def steps(self) -> list[tuple[float, float]]:
+        """Return the corners of the distribution function that is drawn: each set of outputs at its largest loss."""
+        cells = self.cells
+        return steps_of(cells.most, np.exp(cells.first), joined=not cells.points)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the distribution function of the loss.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return plot_steps(ax, self.steps)
+
+    @property
+    def document(self) -> Document:
+        """Return the drawing of the distribution function, and the best known views."""
+        return loss_document(self, self.steps)
+
+    @property
     def _deviation(self) -> float | None:
         """Return the standard deviation of Gaussian noise, None for other noise."""
         return self.noise.scales[0] if isinstance(self.noise, Gaussian) else None
 
-    def _cut(self, level: float | None = None) -> LossCells:
+    def _cut(self, level: float) -> LossCells:
         """Return the cells; with Laplace noise cut where the loss passes a level, which then is no source of error."""
         if not isinstance(self.noise, Laplace):
             return self.cells
         pair, scale = line_pair(self.first, self.second), self.noise.scales[0]
-        bare = laplace_cells(pair, scale, ())
-        if level is None or not math.isfinite(level):
-            return bare
-        room = 4 * bare.error
-        return laplace_cells(pair, scale, (level - room, level + room))
+        room = 4 * pair.losses(scale)[1]
+        return laplace_cells(pair, scale, (level - room, level + room) if math.isfinite(level) else ())
 
     def _ends(self, view: Callable[[FloatArray, FloatArray], FloatArray], cells: LossCells) -> tuple[float, float]:
         """Return both ends of a view that grows with the first masses and falls with the second."""
@@ -336,13 +363,6 @@ class PrivacyLoss:
         (p, q), (u, v) = cells.inner, cells.outer
         low, high = float(view(p - x, q + x)), float(view(u + x, v - x))
         return low, max(low, high)
-
-    def _moments(self, powers: FloatArray, *, up: bool) -> FloatArray:
-        """Return bounds of log moments, with the error of masses: little of the moment where that is near 0."""
-        cells, sign = self.cells, 1.0 if up else -1.0
-        sizes, x = np.abs(powers), cells.rounding
-        error = x * np.minimum(1 + 2 * sizes, 6 * sizes * (1 + sizes) * cells.largest_size) + 4 * x * x * sizes
-        return cells.moments(powers, up=up) + sign * error
 
     def _slack(self, value: float) -> float:
         """Return what errors of masses can change a mean of logs by."""
@@ -359,24 +379,5 @@ class PrivacyLoss:
         exact = isinstance(self.noise, Laplace)
         return Bound(low, high, self.kind) if exact else self._bound(low, high)
 
-
-def _level(epsilon: float) -> float:
-    return _number("epsilon", epsilon, above=-math.inf)
-
-
-def _share(value: float) -> float:
-    found = _number("a probability", value, above=0.0, equal=True)
-    if not found <= 1:
-        raise ParameterError("a probability is at most 1", found=f"{found:g}", remedy="Pass a number from 0 to 1.")
-    return found
-
-
-def _number(what: str, value: float, *, above: float, equal: bool = False) -> float:
-    """Return a number that may be infinite; raise ParameterError for one out of range."""
-    required = f"{what} must be a number {'of at least' if equal else 'above'} {above:g}"
-    remedy = "Pass a number in that range."
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
-        raise ParameterError(required, found=checks.type_text(value), remedy=remedy)
-    if not (value > above or (equal and value == above)):
-        raise ParameterError(required, found=f"{value:g}", remedy=remedy)
-    return float(value)
+    def __repr__(self) -> str:
+        return f"PrivacyLoss({self.first}, {self.second}, {self.noise})"

@@ -10,7 +10,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 
-Moments = Callable[[FloatArray], FloatArray]
+LogMoments = Callable[[FloatArray], FloatArray]
 """Log E exp(power times the loss) for many powers at once."""
 
 
@@ -29,7 +29,12 @@ MOST_CUTS, ORDERS_AT_START, MOST_POWERS = 24, 241, 20_000
 
 
 def least_rho(
-    low: Moments, high: Moments, xi: float, largest_order: float, beyond: Callable[[float], float], precision: float
+    low: LogMoments,
+    high: LogMoments,
+    xi: float,
+    largest_order: float,
+    beyond: Callable[[float], float],
+    precision: float,
 ) -> tuple[float, float]:
     """Return bounds of the least rho with Renyi(a) <= xi + rho a for all orders a above 1, up to a largest one.
 
@@ -73,8 +78,8 @@ def least_rho(
 
 
 def least_deviation(
-    low: Moments,
-    high: Moments,
+    low: LogMoments,
+    high: LogMoments,
     mean: tuple[float, float],
     near: tuple[float, float],
     beyond: Callable[[float], float],
@@ -108,12 +113,12 @@ def least_deviation(
     return math.sqrt(least), math.sqrt(most)
 
 
-def _signed(moments: Moments, sign: float) -> Moments:
+def _signed(moments: LogMoments, sign: float) -> LogMoments:
     return lambda powers: moments(sign * powers)
 
 
 def _steepest(
-    low: Moments, high: Moments, centre: tuple[float, float], powers: FloatArray, precision: float
+    low: LogMoments, high: LogMoments, centre: tuple[float, float], powers: FloatArray, precision: float
 ) -> tuple[float, float]:
     """Return the largest 2 (moment - power * centre) / power^2 over powers."""
 
@@ -135,7 +140,7 @@ def _steepest(
 def _largest(
     value: Value,
     above: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray],
-    moments: tuple[Moments, Moments],
+    moments: tuple[LogMoments, LogMoments],
     powers: FloatArray,
     precision: float,
 ) -> tuple[float, float]:

@@ -16,8 +16,8 @@ LEAST_NEAR = 1e-5
 """Least power times spread of the loss below which its variance bounds."""
 
 
-def beyond_orders(cells: LossCells, laws: tuple[Atoms, Atoms], scale: float | None, order: float) -> float:
-    """Return what Renyi divergences of at least an order, divided by theirs, are at most.
+def beyond_orders(cells: LossCells, laws: tuple[Atoms, Atoms], scale: float | None, xi: float, order: float) -> float:
+    """Return what Renyi divergences of at least an order, less xi and divided by theirs, are at most.
 
     Parameters
     ----------
@@ -25,12 +25,14 @@ def beyond_orders(cells: LossCells, laws: tuple[Atoms, Atoms], scale: float | No
     laws : (Atoms, Atoms)
     scale : float or None
         Standard deviation of Gaussian noise; None where the loss is bounded.
+    xi : float
+        At least 0.
     order : float
         Above 1.
     """
     if scale is not None:
         return farthest_order(*laws, scale, order)
-    return max(0.0, float(np.max(cells.most))) / order
+    return max(0.0, float(np.max(cells.most)) - xi) / order
 
 
 def moments_beyond(cells: LossCells, laws: tuple[Atoms, Atoms], scale: float | None, power: float) -> float:
@@ -85,6 +87,22 @@ def near_zero(cells: LossCells, mean: Bound) -> tuple[float, float]:
     return power, variance * math.exp(2 * power * spread) * (1 + 4 * cells.rounding)
 
 
+def with_error(cells: LossCells, powers: FloatArray, *, up: bool) -> FloatArray:
+    """Return bounds of log moments by power, with the error of masses: little of the moment where that is near 0.
+
+    Parameters
+    ----------
+    cells : LossCells
+    powers : ndarray of shape (m,)
+    up : bool
+        Whether the bounds are upper ones.
+    """
+    sizes, x = np.abs(powers), cells.rounding
+    with np.errstate(invalid="ignore"):
+        error = x * np.minimum(1 + 2 * sizes, 6 * sizes * (1 + sizes) * cells.largest_size) + 4 * x * x * sizes
+    return cells.moments(powers, up=up) + (error if up else -error)
+
+
 def without_largest(cells: LossCells, share: float) -> LossCells:
     """Return two laws given an event: all but outputs with the largest losses, of some probability under the first law.
 
@@ -102,7 +120,7 @@ def without_largest(cells: LossCells, share: float) -> LossCells:
     masses = np.exp(first)
     before = np.cumsum(masses) - masses
     room = share * (1 - cells.rounding) - before
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gone = np.where(masses > 0, np.clip(room / masses, 0.0, 1.0), 1.0)
         gone = np.where(loss > 0, gone, 0.0)
         kept: list[FloatArray] = [logs + np.log1p(-gone) for logs in (first, second)]

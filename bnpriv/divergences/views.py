@@ -162,7 +162,7 @@ def ternary_chi(first: FloatArray, second: FloatArray, third: FloatArray, order:
     >>> ternary_chi(np.log([0.6, 0.4]), np.log([0.4, 0.6]), half, 1.0).round(6).tolist()
     0.4
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         high, gap = np.maximum(first, second), np.abs(losses(first, second))
         apart = np.where(np.isneginf(high), -np.inf, high + np.log(-np.expm1(-gap)))
         logs = np.where(np.isneginf(apart), -np.inf, order * apart - (order - 1) * third if order != 1 else apart)
@@ -181,7 +181,9 @@ def f_divergence(
     """
     loss, q = losses(first, second), np.exp(second)
     seen = ~np.isneginf(second)
-    values = function(np.exp(np.where(seen, loss, 0.0)))
+    with np.errstate(over="ignore"):
+        ratio = np.exp(np.where(seen, loss, 0.0))
+    values = function(ratio)
     beyond = np.where(seen, 0.0, np.exp(first))
     lost = np.sum(beyond, axis=-1)
     return np.sum(np.where(seen, q * values, 0.0), axis=-1) + np.where(lost > 0, slope * np.where(lost > 0, lost, 1), 0)
