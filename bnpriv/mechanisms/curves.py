@@ -31,6 +31,8 @@ MOST_DRAWN_PAIRS = 8
 ANSWER_RULE = "the laws of the answer"
 """Names decisions that compare the laws of the answer themselves."""
 
+OTHER_PAIRS = "Others may tell more in other views: calibration.curve() takes all pairs."
+
 NO_CURVE = Refusal(
     required="a privacy curve needs the laws of one number, with independent noise",
     found="laws of another kind, or noise with a shape of its own",
@@ -94,7 +96,7 @@ def curve_sections(calibration: Calibrated) -> Iterator[Section]:
     yield Section(
         title="How much the answer can tell, and how often",
         id="loss",
-        blocks=(Paragraph(f"What is released, under {told}, in both directions{guess}."), figure, table),
+        blocks=(Paragraph(f"What is released, under {told}, in both directions{guess}. {OTHER_PAIRS}"), figure, table),
         folded=True,
     )
 
