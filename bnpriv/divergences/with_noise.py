@@ -15,7 +15,7 @@ from bnpriv.divergences.laplace import LaplacePair, from_left, from_right, smoot
 from bnpriv.divergences.product import common_logs
 from bnpriv.errors import LawError, Refusal, SizeError
 from bnpriv.laws import Atoms
-from bnpriv.laws.base import log_sum_exp
+from bnpriv.laws.base import log_sum_exp, magnitude
 from bnpriv.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
 
 FEWEST_LOSS_CELLS, MOST_LOSS_CELLS = 2**11, 2**17
@@ -38,14 +38,8 @@ OTHER_NOISE = Refusal(
 class Rows(Protocol):
     """A channel: for every input a law on the outputs, as whole numbers over a common denominator."""
 
-    @property
-    def inputs(self) -> FloatArray:
-        """Return the inputs, shape (K,), increasing; other answers take the row of the nearest one."""
-        ...
-
-    @property
-    def outputs(self) -> FloatArray:
-        """Return the outputs, shape (M,)."""
+    def place(self, value: float) -> int:
+        """Return which row an exact answer takes."""
         ...
 
     @property
@@ -242,22 +236,15 @@ def _log_difference(one: FloatArray, other: FloatArray) -> FloatArray:
 def channel_cells(channel: Rows, first: Atoms, second: Atoms) -> LossCells:
     """Return the outputs of a channel, with the mass of each under the two laws of the exact answer."""
     line_pair(first, second)
-    inputs = np.asarray(channel.inputs, dtype=np.float64)
-    whole = np.asarray(channel.numerators, dtype=object)
-    rows = np.array([[_log_ratio(int(number), channel.denominator) for number in row] for row in whole.tolist()])
+    with np.errstate(divide="ignore"):
+        rows = np.log(np.asarray(channel.numerators, dtype=np.float64)) - math.log(channel.denominator)
     laws: list[FloatArray] = []
     for law in (first, second):
-        # half way between two inputs the lower one is the nearest
-        place = np.searchsorted((inputs[:-1] + inputs[1:]) / 2, law.support, side="left")
-        laws.append(log_sum_exp(rows[place] + law.logs[:, None], 0))
-    error = max(first.error, second.error) + UNIT_ROUNDOFF * (4 * max(first.size, second.size) + 64)
-    return LossCells.of_masses(
-        laws[0], laws[1], error + 8 * UNIT_ROUNDOFF * float(np.abs(rows[np.isfinite(rows)]).max())
-    )
-
-
-def _log_ratio(number: int, denominator: int) -> float:
-    return math.log(number) - math.log(denominator) if number else -math.inf
+        places = [channel.place(value) for value in law.support.tolist()]
+        laws.append(log_sum_exp(rows[places] + law.logs[:, None], 0))
+    size = magnitude(rows) + max(magnitude(law.logs) for law in (first, second))
+    rounding = UNIT_ROUNDOFF * (4 * max(first.size, second.size) + 8 * size + 64)
+    return LossCells.of_masses(laws[0], laws[1], max(first.error, second.error) + rounding)
 
 
 def _too_many(found: float, most: int) -> SizeError:

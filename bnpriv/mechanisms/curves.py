@@ -10,6 +10,7 @@ from typing import cast
 from bnpriv.divergences.curve import PrivacyCurve
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.divergences.shown_views import curve_figure, views_table
+from bnpriv.divergences.with_noise import Rows
 from bnpriv.errors import LawError, Refusal, RefusedError, SizeError
 from bnpriv.evidence import LawPair, laws
 from bnpriv.evidence.constraints import AnswerLaw, Constraint
@@ -131,7 +132,7 @@ def _losses(first: AnswerLaw, second: AnswerLaw, noise: Noise) -> tuple[PrivacyL
     """Return the losses of both orders; none where the laws are of several numbers or the noise has a shape."""
     if isinstance(first, Normal) and isinstance(second, Normal):
         return _normal_losses(first, second, noise)
-    known = isinstance(noise, (NoNoise, Laplace, Gaussian, DiscreteLaplace))
+    known = isinstance(noise, (NoNoise, Laplace, Gaussian, DiscreteLaplace, Rows))
     if not known or first.dimension > 1:
         return ()
     loss = PrivacyLoss(cast(Atoms, first), cast(Atoms, second), noise)

@@ -151,6 +151,10 @@ class Table:
     numerators: tuple[tuple[int, ...], ...]
     denominator: int
 
+    def place(self, value: float) -> int:
+        """The nearest input, the lower one of two."""
+        return min(range(len(self.inputs)), key=lambda k: abs(self.inputs[k] - value))
+
 
 def test_channel_in_fractions() -> None:
     table = Table((0.0, 1.0, 3.0), (0.0, 1.0), ((7, 3), (5, 5), (0, 10)), 10)
