@@ -145,9 +145,12 @@ class LossCells:
         ).outer
 
     @property
-    def beyond(self) -> float:
-        """Return the mass under the second law of the sets that `parted` leaves out."""
-        return float(np.sum(np.exp(self.second[~self.bounded]))) if self.tails else 0.0
+    def beyond(self) -> tuple[float, float]:
+        """Return the masses under both laws of the sets that `parted` leaves out."""
+        if not self.tails:
+            return 0.0, 0.0
+        first, second = (float(np.sum(np.exp(logs[~self.bounded]))) for logs in self.inner)
+        return first, second
 
     @property
     def largest_size(self) -> float:

@@ -18,7 +18,7 @@ from bnpriv.divergences.information import information, largest_information
 from bnpriv.divergences.orders import least_deviation, least_rho
 from bnpriv.divergences.shown_views import loss_document, plot_steps, steps_of
 from bnpriv.divergences.tails import beyond_orders, moments_beyond, near_zero, with_error, without_largest
-from bnpriv.divergences.with_noise import laplace_cells, line_pair, loss_cells
+from bnpriv.divergences.with_noise import laplace_cells, laplace_error, line_pair, loss_cells
 from bnpriv.laws import Atoms
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.render import Document, Shown
@@ -34,9 +34,6 @@ TAIL_POWERS = np.array([0.01, 0.1, 1.0])
 
 PARTS_SET_ASIDE = (1.0, 0.5, 0.25)
 """Parts of what may be set aside that are tried: with less of it, what is left is less likely to be told apart."""
-
-LEAST_POWER = 1e-3
-"""Power that stands for 0 on tails."""
 
 LOG_TWO = math.log(2)
 
@@ -186,7 +183,7 @@ class PrivacyLoss(Shown):
         low, high = (float(views.kullback_leibler(*pair)) for pair in (cells.inner, cells.parted))
         for tail in cells.tails:
             high += float(np.min(np.exp(tail.log_moment(TAIL_POWERS, up=True)) / TAIL_POWERS))
-        high += cells.beyond
+        high += cells.beyond[1]
         slack = self._slack(high)
         return self._bound(max(0.0, low - slack), high + slack)
 
@@ -211,9 +208,10 @@ class PrivacyLoss(Shown):
         """Return the mean under the second law of the absolute value of p / q - 1 to a power of at least 1."""
         order, cells = number_of("order", order, above=1.0, equal=True), self.cells
         low, high = (float(views.chi(*pair, order)) for pair in (cells.inner, cells.parted))
-        for tail in cells.tails:
-            high += math.exp(min(700.0, float(tail.log_moment(np.array([max(order - 1, LEAST_POWER)]), up=True)[0])))
-        high += cells.beyond
+        # on tails a power of the size of r - 1 is at most 1 + that power of r
+        for tail in cells.tails if order > 1 else ():
+            high += math.exp(min(700.0, float(tail.log_moment(np.array([order - 1]), up=True)[0])))
+        high += sum(cells.beyond) if order == 1 else cells.beyond[1]
         # the root is a norm of p / q - 1, so that errors of masses add to it
         x = 4 * cells.rounding
         low, high = max(0.0, low ** (1 / order) * (1 - x) - x), high ** (1 / order) * (1 + x) + x
@@ -354,7 +352,7 @@ class PrivacyLoss(Shown):
         if not isinstance(self.noise, Laplace):
             return self.cells
         pair, scale = line_pair(self.first, self.second), self.noise.scales[0]
-        room = 4 * pair.losses(scale)[1]
+        room = 4 * laplace_error(pair, scale)
         return laplace_cells(pair, scale, (level - room, level + room) if math.isfinite(level) else ())
 
     def _ends(self, view: Callable[[FloatArray, FloatArray], FloatArray], cells: LossCells) -> tuple[float, float]:

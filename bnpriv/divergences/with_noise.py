@@ -163,8 +163,7 @@ def laplace_cells(pair: LaplacePair, scale: float, levels: tuple[float, ...] | N
         *((from_left(atoms, logs, scale), from_right(atoms, logs, scale)) for logs in (pair.first, pair.second)),
         strict=True,
     )
-    losses, lost = pair.losses(scale)
-    error = lost + UNIT_ROUNDOFF * 64
+    losses, error = pair.losses(scale)[0], laplace_error(pair, scale)
     where, at = _cuts(losses, left, right, gaps, levels)
     # the two ends of every set, in scales from the atom on its left
     begin, last = at, np.diff(where, append=-1) != 0
@@ -190,6 +189,12 @@ def laplace_cells(pair: LaplacePair, scale: float, levels: tuple[float, ...] | N
         second=masses[1][kept],
         error=error,
     )
+
+
+def laplace_error(pair: LaplacePair, scale: float) -> float:
+    """Return a bound on the relative error of masses of sets with Laplace noise, and of half of that of losses."""
+    farthest = float(np.max(np.diff(pair.atoms), initial=0.0)) / scale
+    return pair.losses(scale)[1] + UNIT_ROUNDOFF * (64 + 8 * farthest)
 
 
 def _cuts(

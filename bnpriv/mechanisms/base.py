@@ -453,7 +453,7 @@ class Calibration(Shown):
         >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
         >>> curve = bp.TightMechanism().calibrate(framework, epsilon=0.5).curve()
         >>> round(float(curve.epsilon), 6), round(float(curve.delta(0.25)), 4)
-        (0.5, 0.0741)
+        (0.5, 0.0799)
         """
         return curve_of(self)
 
