@@ -126,7 +126,9 @@ def curve_figure(views: Views, *, asked: tuple[float, float] | None, title: str)
     """
     points = curve_points(views, 0.0 if asked is None else asked[0])
     end, start = points[-1][0], points[0][1]
-    words = f"delta falls from {upper_chance(start)} at epsilon 0 to {upper_chance(points[-1][1])} at {end:g}"
+    gone = points[-1][1] == 0
+    last = f"0 at {upper_text(views.epsilon.upper)}" if gone else f"{upper_chance(points[-1][1])} at {end:g}"
+    words = f"delta falls from {upper_chance(start)} at epsilon 0 to {last}" if start else "delta is 0 at every epsilon"
     chart = line_chart(
         points,
         across="epsilon (nats)",
