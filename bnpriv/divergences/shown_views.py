@@ -27,6 +27,9 @@ MOST_CORNERS = 200
 LEAST_DRAWN = 1e-9
 """The curve of an unbounded loss is drawn down to this delta."""
 
+NO_LOSS = 1e-9
+"""A smaller loss is what rounding leaves of none."""
+
 FARTHEST_DRAWN = 100.0
 """Largest epsilon that is drawn."""
 
@@ -104,7 +107,7 @@ def curve_points(views: Views, epsilon: float = 0.0) -> list[tuple[float, float]
     largest = views.epsilon.upper
     if math.isinf(largest):
         largest = min(FARTHEST_DRAWN, views.epsilon_at(LEAST_DRAWN).upper)
-    end = _round(min(FARTHEST_DRAWN, max(largest, 1.2 * epsilon)) or 1.0)
+    end = _round(min(FARTHEST_DRAWN, max(largest, 1.2 * epsilon)) if largest >= NO_LOSS else 1.0)
     return [(end * k / CURVE_STEPS, views.delta(end * k / CURVE_STEPS).upper) for k in range(CURVE_STEPS + 1)]
 
 
@@ -126,9 +129,9 @@ def curve_figure(views: Views, *, asked: tuple[float, float] | None, title: str)
     """
     points = curve_points(views, 0.0 if asked is None else asked[0])
     end, start = points[-1][0], points[0][1]
-    gone = points[-1][1] == 0
+    told, gone = views.epsilon.upper >= NO_LOSS, points[-1][1] == 0
     last = f"0 at {upper_text(views.epsilon.upper)}" if gone else f"{upper_chance(points[-1][1])} at {end:g}"
-    words = f"delta falls from {upper_chance(start)} at epsilon 0 to {last}" if start else "delta is 0 at every epsilon"
+    words = f"delta falls from {upper_chance(start)} at epsilon 0 to {last}" if told else "delta is 0 at every epsilon"
     chart = line_chart(
         points,
         across="epsilon (nats)",
@@ -222,6 +225,7 @@ def _finite(bound: Bound) -> float | str:
 
 def loss_text(loss: float) -> str:
     """Return in words how large a privacy loss may be."""
-    return (
-        "The privacy loss has no bound" if math.isinf(loss) else f"The privacy loss is at most {upper_text(loss)} nats"
-    )
+    if loss < NO_LOSS:
+        return "The privacy loss is 0, to within rounding"
+    most = "has no bound" if math.isinf(loss) else f"is at most {upper_text(loss)} nats"
+    return f"The privacy loss {most}"

@@ -480,6 +480,10 @@ def test_what_is_shown() -> None:
     certain = PrivacyLoss(Atoms([0], [1.0]), Atoms([9], [1.0]))
     assert "has no bound" in certain.text
     assert '"epsilon": "inf"' in certain.to_json()
+    for noise in NOISES[:2]:
+        equal = PrivacyCurve.of([(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.5, 0.5]))], noise)
+        assert "is 0, to within rounding" in equal.text
+        assert "delta is 0 at every epsilon" in equal.text
 
 
 def test_plot_draws_the_distribution_function() -> None:
