@@ -2,6 +2,7 @@
 
 from bnpriv.attacks import Attack
 from bnpriv.bound import Bound
+from bnpriv.divergences import PrivacyCurve, PrivacyLoss
 from bnpriv.frameworks import Framework, Guarantee
 from bnpriv.influence.base import Influence
 from bnpriv.influence.matrix import InfluenceMatrix
@@ -53,6 +54,8 @@ __all__ = [
     "Plan",
     "Posterior",
     "Predicate",
+    "PrivacyCurve",
+    "PrivacyLoss",
     "Query",
     "Rehearsal",
     "Release",

@@ -1,5 +1,6 @@
-"""Privacy curves in closed form."""
+"""Privacy curves, and the privacy loss of two laws in every view."""
 
+from bnpriv.divergences.curve import PrivacyCurve
 from bnpriv.divergences.gaussian import (
     CONSTANTS,
     GaussianConstant,
@@ -9,13 +10,20 @@ from bnpriv.divergences.gaussian import (
     gaussian_mu,
     gaussian_ratio,
 )
+from bnpriv.divergences.information import capacity
+from bnpriv.divergences.loss import PrivacyLoss
+from bnpriv.divergences.views import ternary_chi
 
 __all__ = [
     "CONSTANTS",
     "GaussianConstant",
+    "PrivacyCurve",
+    "PrivacyLoss",
+    "capacity",
     "constant_refusal",
     "delta_of_constant",
     "gaussian_delta",
     "gaussian_mu",
     "gaussian_ratio",
+    "ternary_chi",
 ]

@@ -62,13 +62,23 @@ class LaplacePair:
         float
             In nats; infinite without noise where one law alone has an atom.
         """
+        losses, error = self.losses(scale)
+        return float(np.max(np.abs(losses))) + error
+
+    def losses(self, scale: float) -> tuple[FloatArray, float]:
+        """Return the log ratio of the first output density to the second at every atom, and a bound on its error.
+
+        Parameters
+        ----------
+        scale : float
+            Scale of the Laplace noise; 0 for none.
+        """
         if scale == 0:
             with np.errstate(invalid="ignore"):
-                gaps = np.abs(self.first - self.second)
-            return float(np.max(gaps)) + 2 * self.error + UNIT_ROUNDOFF * _size(self.first, self.second)
+                return self.first - self.second, 2 * self.error + UNIT_ROUNDOFF * _size(self.first, self.second)
         p, lost_p = _smoothed(self.atoms, self.first, scale)
         q, lost_q = _smoothed(self.atoms, self.second, scale)
-        return float(np.max(np.abs(p - q))) + 2 * self.error + lost_p + lost_q
+        return p - q, 2 * self.error + lost_p + lost_q
 
     def delta(self, scale: float, epsilon: float) -> float:
         """Return the larger hockey-stick divergence of the two directions at `epsilon`, rounded up.
@@ -96,17 +106,37 @@ class LaplacePair:
 
 def _smoothed(atoms: FloatArray, logs: FloatArray, scale: float) -> tuple[FloatArray, float]:
     """Return log sum_j exp(logs_j - |w - x_j| / scale) at every atom w, and a bound on the error."""
-    left = _from_left(atoms, logs, scale)
-    right = _from_left(-atoms[::-1], logs[::-1], scale)[::-1]
+    left, right = from_left(atoms, logs, scale), from_right(atoms, logs, scale)
     beyond = np.append(right[1:] - np.diff(atoms) / scale, -np.inf)
-    total = np.logaddexp(left, beyond)
-    # Each step rounds a number of this size once, and a partial sum keeps at most the error of the sums before it.
+    return np.logaddexp(left, beyond), smoothing_error(atoms, logs, scale)
+
+
+def smoothing_error(atoms: FloatArray, logs: FloatArray, scale: float) -> float:
+    """Return a bound on the error of `from_left` and `from_right`.
+
+    Each step rounds a number of a known size once, and a partial sum keeps at most the error of the sums before it.
+    """
     steps = min(atoms.size, _most_in_a_block(atoms, scale)) + 3.0 * _blocks(atoms, scale)
-    return total, UNIT_ROUNDOFF * (steps + 8) * (_size(logs) + SPAN + 8)
+    return UNIT_ROUNDOFF * (steps + 8) * (_size(logs) + SPAN + 8)
 
 
-def _from_left(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
-    """Return log sum over x_j <= w of exp(logs_j - (w - x_j) / scale) at every atom w."""
+def from_right(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
+    """Return log sum over x_j >= w of exp(logs_j - (x_j - w) / scale) at every atom w."""
+    return from_left(-atoms[::-1], logs[::-1], scale)[::-1]
+
+
+def from_left(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
+    """Return log sum over x_j <= w of exp(logs_j - (w - x_j) / scale) at every atom w.
+
+    Parameters
+    ----------
+    atoms : ndarray of shape (K,)
+        Strictly increasing.
+    logs : ndarray of shape (K,)
+        Log masses.
+    scale : float
+        Above 0.
+    """
     result = np.empty_like(logs)
     carried, at = -math.inf, atoms[0]
     for start, end in _stretches(atoms, scale):

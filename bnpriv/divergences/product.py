@@ -7,6 +7,7 @@ largest one is reached on the grid of the atoms' coordinates.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -47,8 +48,8 @@ def product_laplace_epsilon(f: Atoms, g: Atoms, scale: float) -> float:
     >>> 0 < product_laplace_epsilon(f, g, 2.0) < product_laplace_epsilon(f, g, 1.0) < math.log(0.5 / 0.4)
     True
     """
-    points = np.unique(np.concatenate([f.points, g.points]), axis=0)
-    logs = np.stack([_logs_on(points, f), _logs_on(points, g)])
+    points, found = common_logs([f, g])
+    logs = np.stack(found)
     if _is_simplex(points):
         ratio = _largest_on_simplex(points, logs, scale)
     else:
@@ -57,12 +58,24 @@ def product_laplace_epsilon(f: Atoms, g: Atoms, scale: float) -> float:
     return ratio + 2 * max(f.error, g.error) + UNIT_ROUNDOFF * (8 * size + 8 * len(points) + 64)
 
 
-def _logs_on(points: FloatArray, law: Atoms) -> FloatArray:
-    """Return the log masses of a law on points that hold its atoms; -inf elsewhere."""
-    places = {tuple(point): k for k, point in enumerate(points.tolist())}
-    logs = np.full(len(points), -np.inf)
-    logs[[places[tuple(atom)] for atom in law.points.tolist()]] = law.logs
-    return logs
+def common_logs(laws: Sequence[Atoms]) -> tuple[FloatArray, list[FloatArray]]:
+    """Return all atoms of laws of one dimension, shape (K, d), and the log masses of each law on them.
+
+    Examples
+    --------
+    >>> atoms, logs = common_logs([Atoms([0, 1], [0.5, 0.5]), Atoms([1, 2], [0.5, 0.5])])
+    >>> atoms[:, 0].tolist(), [bool(value > -math.inf) for value in logs[0]]
+    ([0.0, 1.0, 2.0], [True, True, False])
+    """
+    atoms, places = np.unique(np.concatenate([law.points for law in laws]), axis=0, return_inverse=True)
+    found: list[FloatArray] = []
+    start = 0
+    for law in laws:
+        logs = np.full(len(atoms), -math.inf)
+        logs[places.ravel()[start : start + law.size]] = law.logs
+        found.append(logs)
+        start += law.size
+    return atoms, found
 
 
 def _is_simplex(points: FloatArray) -> bool:

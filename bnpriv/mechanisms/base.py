@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
 from bnpriv.bound import Bound
+from bnpriv.divergences.curve import PrivacyCurve
 from bnpriv.errors import CertificateError, ParameterError, QueryError, Refusal
 from bnpriv.evidence import impossibility
 from bnpriv.frameworks import (
@@ -21,6 +22,7 @@ from bnpriv.frameworks import (
 from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.curves import curve_of
 from bnpriv.mechanisms.misspecified import Misspecified, misspecified
 from bnpriv.mechanisms.posterior_draws import models_text, posterior_of, with_draws
 from bnpriv.mechanisms.record import CALIBRATION_FORMAT, calibration_record
@@ -427,6 +429,33 @@ class Calibration(Shown):
         1120.0
         """
         return released(self, data, sampler)
+
+    def curve(self) -> PrivacyCurve:
+        """Return the privacy curve of what is released, over all pairs of secrets and models.
+
+        Returns
+        -------
+        PrivacyCurve
+            Largest loss, delta at every epsilon and all other views of the privacy loss; print it.
+
+        Raises
+        ------
+        RefusedError
+            If the laws of the answer are not known, or are of several numbers.
+        SizeError
+            If they have too many atoms.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> from bnpriv.laws import Atoms
+        >>> pair = (Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.2, 0.8]))
+        >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
+        >>> curve = bp.TightMechanism().calibrate(framework, epsilon=0.5).curve()
+        >>> round(float(curve.epsilon), 6), round(float(curve.delta(0.25)), 4)
+        (0.5, 0.0799)
+        """
+        return curve_of(self)
 
     @property
     def document(self) -> Document:

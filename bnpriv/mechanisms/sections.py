@@ -19,6 +19,7 @@ from bnpriv.mechanisms.answer import (
 )
 from bnpriv.mechanisms.calibrated import Calibrated, Method
 from bnpriv.mechanisms.certificate import MOST_REASONS, Certificate, Decision
+from bnpriv.mechanisms.curves import curve_sections
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.mechanisms.noise_words import scales_text, together
@@ -82,6 +83,7 @@ def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
     return (
         noise_section(calibration),
         *meaning_sections(calibration),
+        *curve_sections(calibration),
         guarantee_section(calibration.guarantee),
         belief_section(calibration.guarantee),
         trust_section(calibration.certificate.source, calibration.certificate.assumptions, calibration.certificate),

@@ -1,4 +1,4 @@
-"""A line chart with a logarithmic vertical axis, as inline SVG."""
+"""Line charts with a logarithmic vertical axis, or with shares on it, as inline SVG."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element
 from bnpriv.render.svg import FIGURE_WIDTH
+from bnpriv.render.text import number_text
 
 HIGH, LEFT, BELOW, RIGHT, ABOVE = 300.0, 64.0, 44.0, 16.0, 12.0
 
@@ -16,7 +17,14 @@ MOST_DECADES = 12
 
 
 def line_chart(
-    points: Sequence[svg.Point], *, across: str, up: str, title: str, desc: str, marks: Sequence[float]
+    points: Sequence[svg.Point],
+    *,
+    across: str,
+    up: str,
+    title: str,
+    desc: str,
+    marks: Sequence[float],
+    marked: tuple[float, str] | None = None,
 ) -> Html:
     """Return a curve over a linear horizontal and a logarithmic vertical axis.
 
@@ -30,6 +38,8 @@ def line_chart(
         What it is, and what it shows in words.
     marks : sequence of float
         Where the horizontal axis is labelled; the first and the last are its ends.
+    marked : (float, str), optional
+        A place on the horizontal axis that is marked by an upright line, and what it is.
     """
     drawn = [(x, math.log10(y)) for x, y in points if y > 0]
     top = math.ceil(max((y for _, y in drawn), default=0.0))
@@ -54,8 +64,47 @@ def line_chart(
     inside = [(x, y) for x, y in drawn if y >= bottom]
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in inside))
     parts.append(element("path", d=path, class_="curve"))
+    if marked is not None and start <= marked[0] <= end:
+        x = place(marked[0], bottom)[0]
+        parts.append(svg.line((x, ABOVE), (x, HIGH - BELOW), "mark"))
+        left = x > FIGURE_WIDTH / 2
+        parts.append(svg.text((x + (-8 if left else 8), ABOVE + 14), marked[1], f"panel{' left' if left else ''}"))
     parts.append(svg.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
     parts.append(svg.text((LEFT + 60, ABOVE + 2), up, "axis"))
+    return svg.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")
+
+
+def share_chart(points: Sequence[svg.Point], *, across: str, up: str, title: str, desc: str) -> Html:
+    """Return a curve of shares from 0 to 1 over a linear horizontal axis, which it spans.
+
+    Parameters
+    ----------
+    points : sequence of (float, float)
+        From left to right; places that are not all equal.
+    across, up : str
+        What the axes are.
+    title, desc : str
+        What it is, and what it shows in words.
+    """
+    start, end = points[0][0], points[-1][0]
+
+    def place(x: float, y: float) -> svg.Point:
+        along = (x - start) / (end - start)
+        return LEFT + along * (FIGURE_WIDTH - LEFT - RIGHT - 24), ABOVE + (1 - y) * (HIGH - ABOVE - BELOW)
+
+    parts: list[Html] = []
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        left, y = place(start, share)
+        parts.append(svg.line((left, y), (FIGURE_WIDTH - RIGHT, y), "grid"))
+        parts.append(svg.text((LEFT / 2 + 8, y + 4), f"{share:g}", "tick"))
+    for k in range(5):
+        mark = start + (end - start) * k / 4
+        x, y = place(mark, 0.0)
+        parts.append(svg.text((x, y + 18), number_text(mark, 3), "tick"))
+    path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in points))
+    parts.append(element("path", d=path, class_="curve"))
+    parts.append(svg.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
+    parts.append(svg.text((LEFT + 12, ABOVE + 14), up, "panel"))
     return svg.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")
 
 

@@ -18,6 +18,7 @@ from bnpriv.influence.further import further_tables
 from bnpriv.influence.kinds import assumptions_of
 from bnpriv.mechanisms import WassersteinMechanism
 from bnpriv.mechanisms.answer import noise_figure, verdict_badge
+from bnpriv.mechanisms.curves import curve_sections
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.mechanisms.sections import comparison_section, guarantee_section, noise_section, trust_section
@@ -115,6 +116,7 @@ class InfluenceReport(Analysis):
         yield network_section(self)
         if self.best is not None:
             yield noise_section(self.best)
+            yield from curve_sections(self.best)
             yield Section(title="What another epsilon would do", blocks=(Paragraph(SLIDER_NOTE, soft=True),), id=SLIDER)
         if self.plan is not None:
             yield comparison_section(self.plan.calibrations, self.plan.refusals, self.plan.limit)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import bnpriv as bp
+from bnpriv.laws import Atoms
 from bnpriv.networks import DiscreteNetwork
 from tests.kinds import networks
 
@@ -68,6 +69,7 @@ def shown() -> dict[str, list[Any]]:
         parents={"w": ["v"]},
     )
     calibration = bp.plan(student, TALL, 0.1).best
+    curve = bp.types.PrivacyCurve.of([(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))], bp.noise.Laplace(1.0))
     weights = bp.linear({"height": 1.0, "sat": 1.0})
     return {
         "plan": [bp.plan(student, TALL, 1.0)],
@@ -77,6 +79,8 @@ def shown() -> dict[str, list[Any]]:
         "rehearsal": [bp.rehearse(calibration, 100)],
         "model check": [bp.check_model(coin, pd.DataFrame({"coin": ["head"] * 30 + ["tail", None]}))],
         "misspecified model": [bp.MarkovQuiltMechanism().calibrate(student, TALL, epsilon=1.0).misspecified(1.1)],
+        "privacy curve": [curve],
+        "privacy loss": [curve.losses[0], bp.types.PrivacyLoss(Atoms([0], [1.0]), Atoms([1], [1.0]))],
         "influence matrix": [bp.types.InfluenceMatrix.of(certain)],
     }
 
@@ -89,6 +93,8 @@ KINDS = (
     "rehearsal",
     "model check",
     "misspecified model",
+    "privacy curve",
+    "privacy loss",
     "influence matrix",
 )
 
