@@ -107,7 +107,7 @@ def planned(name: str, reading: Reading) -> Planned:
     model = case.build()
     if reading != "prior":
         posterior(name, model)
-    started = time.process_time()
+    started = time.perf_counter()
     best, refused = None, ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -119,7 +119,7 @@ def planned(name: str, reading: Reading) -> Planned:
                 refused = next((str(why) for each, why in plan.refusals if isinstance(each, bp.TightMechanism)), "")
         except BnprivError as error:
             refused = str(error)
-    seconds = time.process_time() - started
+    seconds = time.perf_counter() - started
     told = [each.message.seconds for each in caught if isinstance(each.message, LongDrawingWarning)]
     return Planned(best=best, refused=refused, seconds=seconds, told=sum(told) if told else None)
 
@@ -197,9 +197,8 @@ learn in which of two intervals a parameter lies. What the readings mean is in [
 
 *Scale* is that of the best mechanism of the plan, *of range* its share of the distance between the ends of the column's
 bounds. *Kind*: an estimate was learned from draws and carries no confidence ([claims/draws.md](claims/draws.md)).
-*Seconds* are the processor's for `from_pymc`, the framework and `plan`, PyMC's import and the sampling of the posterior
-apart, without the compiler that PyTensor starts; the machine was busy, and the clock showed more. What was to take over
-20 s by the clock was told first, with the seconds after "told".
+*Seconds* are those of the clock, on two cores, for `from_pymc`, the framework and `plan`, without PyMC's import and the
+sampling of the posterior. What was to take over 20 s was told first, with the seconds after "told".
 
 """
 

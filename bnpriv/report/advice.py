@@ -73,8 +73,12 @@ def advice(report: Analysis) -> tuple[Text, ...]:
 
 def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> Iterator[Text]:
     best = made.best
-    mendable = tuple(_mendable(made))
-    yield from mendable or (_enough(report, made, best),)
+    mendable, enough = tuple(_mendable(made)), _enough(report, made, best)
+    yield from mendable
+    if enough <= MOST_EPSILON:
+        yield f"It would be useful from epsilon {number_text(enough, 2)} on."
+    elif not mendable:
+        yield "No epsilon below 20 makes this answer useful: ask something else, such as a query of fewer columns."
     if best.delta == 0 and best.guarantee.kind != "estimate":
         delta = min(TINY, 0.1 / framework.schema.records)
         yield from _gain(made, framework, query, f"With delta {nats_text(delta)},", delta=delta)
@@ -101,15 +105,11 @@ def _mendable(made: Plan) -> Iterator[str]:
             yield f"{mechanism} was not possible: {why.required}; found {why.found}. {why.remedy}"
 
 
-def _enough(report: Analysis, made: Plan, best: Calibration) -> str:
+def _enough(report: Analysis, made: Plan, best: Calibration) -> float:
     """Return from which epsilon on the answer would be useful."""
     if report.curves is not None and made.calibrations and not any(map(is_weighted, made.calibrations)):
-        enough = useful_from(made, report.curves, best.scale * LIMIT / best.useful.share)
-    else:
-        enough = _first_useful(made, best.epsilon)
-    if enough > MOST_EPSILON:
-        return "No epsilon below 20 makes this answer useful: ask something else, such as a query of fewer columns."
-    return f"It would be useful from epsilon {number_text(enough, 2)} on."
+        return useful_from(made, report.curves, best.scale * LIMIT / best.useful.share)
+    return _first_useful(made, best.epsilon)
 
 
 def useful_from(made: Plan, curves: Iterable[ScaleCurve], scale: float) -> float:

@@ -483,7 +483,8 @@ def test_exact_laws_speak_of_no_draws() -> None:
     assert TIGHT.supports(exact, epsilon=90.0) is None
     found = TIGHT.calibrate(exact, epsilon=0.5)
     assert found.certificate.confidence is None
-    assert "draws" not in found.explain()
+    assert "without draws" in found.explain()
+    assert "learned" not in found.explain()
     assert found.certificate.known == "exact"
 
 
