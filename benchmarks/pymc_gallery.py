@@ -31,7 +31,14 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "pymc-gallery.md"
 FOLDER = Path(tempfile.gettempdir()) / "bnpriv-gallery"
 SEED, CHAINS, STEPS, TUNED = 7, 2, 1000, 800
 EPSILON, DELTA = 1.0, 0.001
-LONGER = {"admissions": 4, "coal": 4, "coal_with_missing_years": 4, "coal_switch": 4}
+LONGER = {
+    "admissions": 4,
+    "cafes_with_lkj": 2,
+    "coal": 4,
+    "coal_with_missing_years": 4,
+    "coal_switch": 4,
+    "stochastic_volatility": 6,
+}
 """How many times as many steps are needed where chains move slowly."""
 
 MOST_SECONDS = 20.0
