@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import cast, final
 
 import numpy as np
-from scipy.special import ndtr
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up
 from bnpriv.errors import Refusal
@@ -213,6 +212,8 @@ class NormalColumnLaws:
 
     def _clamped(self, secret: NormalSecret, law: Translation, below: _Below, model: int) -> float:
         """Return the largest probability, under a secret, that any record is clamped in any queried column."""
+        from scipy.special import ndtr
+
         total, records = 0.0, self.form.schema.records
         for k, name in enumerate(self.linear.columns):
             bounds, column, place = numeric(name, self.form.schema), below.columns[k], below.places[k]

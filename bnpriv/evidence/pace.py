@@ -21,8 +21,8 @@ TRIAL_TABLES = 32
 LONGEST_TRIAL, MORE = 1.0, 8
 """Seconds that a trial may take, and by how much more tables are tried where a few foretell a long time."""
 
-LONG_SECONDS = 20.0
-"""What takes longer is told before it begins, and shown on the way."""
+LONG_SECONDS = 10.0
+"""What takes longer is told before it begins, and shown on the way; calibration takes its own time after it."""
 
 
 @final

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtri
 
 from bnpriv.laws.base import FloatArray
 
@@ -42,6 +41,7 @@ def effective_size(chains: FloatArray) -> float:
     >>> effective_size(np.repeat(steps, 20, axis=1)) < 5000
     True
     """
+    from scipy.special import ndtri
     from scipy.stats import rankdata
 
     half = chains.shape[1] // 2
