@@ -148,7 +148,7 @@ def gathered_again(laws: Gathered, draws: int, most: int) -> Gathered:
     >>> fine = gathered(Draws([0, 1, 8, 9], seed=0), Draws([0, 2, 8, 8], seed=1), 3)
     >>> coarse = gathered_again(fine, 4, 1)
     >>> len(fine.first.support), coarse.first.support, round(coarse.moved, 6), round(coarse.variance, 6)
-    (4, array([4.5]), 9.0, 16.25)
+    (3, array([4.5]), 10.0, 16.25)
     """
     if max(len(law.points) for law in (laws.first, laws.second)) <= most:
         return laws
