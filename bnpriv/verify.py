@@ -41,7 +41,7 @@ from bnpriv.verify_files import (
     shown,
     summed,
 )
-from bnpriv.verify_noise import Rows, laplace_excess, recursions, smoothed, weights_of
+from bnpriv.verify_noise import StoredRows, laplace_excess, recursions, smoothed, weights_of
 
 Status = Literal["holds", "fails", "too large", "not covered"]
 
@@ -150,7 +150,7 @@ class _Check:
         require(0 < self.epsilon < 10**6 and 0 <= self.delta < 1, "a guarantee out of range")
         if record["epsilon"] != record["guarantee"]["epsilon"]:
             raise StopError("fails", "the guarantee has another epsilon than the calibration")
-        self.channel = Rows(record["noise"]["channel"]) if self.noise == "Channel" else None
+        self.channel = StoredRows(record["noise"]["channel"]) if self.noise == "Channel" else None
         self.scale = ZERO if self.channel else number(record["noise"]["exact_scale"])
         if not self.channel and record["noise"]["scale"] != float(self.scale):
             raise StopError("fails", "the scale is not the exact scale beside it")
@@ -462,7 +462,7 @@ class _Check:
         inner = sum(max(ZERO, a + b) for a, b in zip(left, right, strict=True))
         return (inner + ends * q / (1 - q)) * (1 - q) / (1 + q)
 
-    def by_channel(self, channel: Rows) -> str:
+    def by_channel(self, channel: StoredRows) -> str:
         """Replay the rows of a channel on the laws of the answer: no bound serves in their stead."""
         require(self.mechanism in CHANNELS and len(self.weights) == 1, f"{self.mechanism!r:.40} with a channel")
         for label, first, second in self.families():

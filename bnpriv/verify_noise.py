@@ -48,7 +48,7 @@ def weights_of(noise: Any) -> list[Fraction]:
     return found
 
 
-class Rows:
+class StoredRows:
     """A channel: for every input a law on the outputs, in whole numbers over one denominator."""
 
     def __init__(self, facts: Any) -> None:

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from typing import ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
@@ -30,7 +31,7 @@ from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.sections import calibration_document
 from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
 from bnpriv.mechanisms.steps import STEPS_NOTE, with_steps_covered
-from bnpriv.mechanisms.stored import differences, field_of, read_record, stored_mechanism
+from bnpriv.mechanisms.stored import Record, differences, field_of, read_record, stored_mechanism
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.sampling import Sampler
@@ -39,6 +40,9 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Document, Json, Shown
+
+Search = Callable[[Framework, Query, float, float], "tuple[Noise, Certificate, float]"]
+"""Finds noise, its certificate and the delta that it needs for a framework, a query, epsilon and delta."""
 
 
 class Promise(NamedTuple):
@@ -193,12 +197,18 @@ class Mechanism(ABC):
         QueryError, SchemaError
             If the query does not fit the schema.
         """
+        return self._completed(framework, query, epsilon, delta, self._calibrated)
+
+    def _completed(
+        self, framework: Framework, query: Query | str | None, epsilon: object, delta: object, calibrated: Search
+    ) -> Calibration:
+        """Return the calibration with the noise that `calibrated` finds, with its guarantee."""
         asked, epsilon, delta = _question(self, framework, query, epsilon, delta)
         refusal = self.supports(framework, asked, epsilon, delta)
         if refusal is not None or asked is None:
             raise cast(Refusal, refusal).error()
         found, shape = shaped(
-            lambda query: self._calibrated(framework, query, epsilon, delta),
+            lambda query: calibrated(framework, query, epsilon, delta),
             framework,
             asked,
             self.weights,
@@ -247,6 +257,34 @@ class Mechanism(ABC):
         self, framework: Framework, query: Query, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
         """Return the noise, the certificate and the delta that the guarantee needs; the query may be weighted."""
+
+    def restored(self, record: Record, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration:
+        """Return what a stored record should say: found again, or checked where a search may end elsewhere.
+
+        Parameters
+        ----------
+        record : dict
+            What `Calibration.to_dict` returned.
+        framework : Framework
+        query : Query
+        epsilon, delta : float
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        CertificateError
+            If what was found by a search does not keep the promise, or does not have the numbers that are stored.
+        """
+        return self._completed(framework, query, epsilon, delta, partial(self._restored, record=record))
+
+    def _restored(
+        self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
+    ) -> tuple[Noise, Certificate, float]:
+        """Return what `_calibrated` does; mechanisms that search by a solver check what is stored instead."""
+        return self._calibrated(framework, query, epsilon, delta)
 
     def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
         """Return what holds for the secrets; `delta` is what the guarantee needs, the query is the weighted one."""
@@ -478,6 +516,9 @@ class Calibration(Shown):
     def from_json(text: str, framework: Framework, query: Query | None = None) -> Calibration:
         """Recompute a stored calibration from its framework and refuse any difference.
 
+        A channel that a solver found is not sought again: its rows must keep the laws of the framework alike, and all
+        numbers that are stored must be those of its rows.
+
         Parameters
         ----------
         text : str
@@ -508,7 +549,7 @@ class Calibration(Shown):
                     "the stored query must be readable", found=repr(asked[:200]), remedy="Pass the custom query itself."
                 ) from error
         epsilon, delta = field_of(stored, "epsilon", float), field_of(stored, "delta", float)
-        fresh = mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta)
+        fresh = mechanism.restored(stored, framework, query, epsilon, delta)
         different = differences(stored, json.loads(fresh.to_json()))
         if different:
             raise CertificateError(

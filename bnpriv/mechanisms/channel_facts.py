@@ -62,7 +62,7 @@ class ChannelFacts:
     prior : str
         Over what the error is averaged, in words.
     value : float
-        What the solver found, before its solution was made exact.
+        What the solver found, before its solution was made exact; never outside `bound` and `error`.
     error : float
         That of the rows that are drawn from, rounded up.
     bound : float
@@ -73,6 +73,8 @@ class ChannelFacts:
         What the likeliest outputs tell, in the order of the outputs.
     outputs : int
         How many outputs there are.
+    prices : dict
+        What proves the bound, as it is stored.
     """
 
     loss: str
@@ -84,6 +86,7 @@ class ChannelFacts:
     runs: int
     meanings: tuple[Meaning, ...]
     outputs: int
+    prices: Json
 
     @property
     def gap(self) -> float:
@@ -145,4 +148,5 @@ class ChannelFacts:
                 }
                 for each in self.meanings
             ],
+            "prices": self.prices,
         }

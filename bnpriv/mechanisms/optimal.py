@@ -21,7 +21,9 @@ from bnpriv.mechanisms.channel_facts import MOST_MEANINGS, ChannelFacts, Meaning
 from bnpriv.mechanisms.from_draws import sampling_of
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.optimal_repair import Constraints
+from bnpriv.mechanisms.optimal_stored import stored_optimum
 from bnpriv.mechanisms.optimal_supports import Optimum, Question, optimum
+from bnpriv.mechanisms.stored import Record, field_of, inner
 from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise, NoNoise
@@ -37,6 +39,10 @@ MOST_CELLS = 2**21
 
 MOST_LAW_ERROR = 1e-3
 """Laws whose masses may be off by more than this share of themselves are refused."""
+
+CHANCE_DIGITS = 9
+SAME_LOG = 1e-9
+"""Chances, and logs of odds, that differ by less count as equal: their last digits depend on the machine."""
 
 THEOREM = "The channel with the least expected error, its constraints checked in whole numbers"
 
@@ -123,18 +129,39 @@ class OptimalMechanism(Mechanism):
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
-        evidence = laws(framework, query)
-        if isinstance(evidence, Refusal):
-            raise evidence.error()
-        pairs = pairs_of(evidence)
-        table = LawTable.of(pairs)
+        evidence, pairs, table = self._declared(framework, query)
         free = all(pair.free for pair in pairs)
         if free and (spent := _unchanged(table, epsilon, delta)) is not None:
             reason = "The laws of the answer are alike as they are, at every single value."
             return NoNoise(1), self._certificate(framework, query, evidence, table, zero_noise_reason=reason), spent
-        prior = cast("AnswerPrior | None", self.prior)
-        priors = table.masses if self.worst_case else table.prior(prior)[np.newaxis]
-        found = optimum(Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta))
+        return self._described(framework, query, optimum(self._question(table, epsilon, delta)), epsilon, delta)
+
+    def _restored(
+        self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
+    ) -> tuple[Noise, Certificate, float]:
+        if field_of(inner(record, "noise"), "law", str) != Channel.__name__:
+            return self._calibrated(framework, query, epsilon, delta)
+        _, _, table = self._declared(framework, query)
+        found = stored_optimum(self._question(table, epsilon, delta), record)
+        return self._described(framework, query, found, epsilon, delta)
+
+    def _declared(self, framework: Framework, query: Query) -> tuple[Laws, list[LawPair], LawTable]:
+        """Return the laws of the answer, which `_refusal` has not refused."""
+        evidence = laws(framework, query)
+        if isinstance(evidence, Refusal):
+            raise evidence.error()
+        pairs = pairs_of(evidence)
+        return evidence, pairs, LawTable.of(pairs)
+
+    def _question(self, table: LawTable, epsilon: float, delta: float) -> Question:
+        priors = table.masses if self.worst_case else table.prior(cast("AnswerPrior | None", self.prior))[np.newaxis]
+        return Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta)
+
+    def _described(
+        self, framework: Framework, query: Query, found: Optimum, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        """Return a channel with all that its rows say, and the delta that it needs."""
+        evidence, pairs, table = self._declared(framework, query)
         spends = _spends(found.channel, table, epsilon, delta)
         meanings = meanings_of(found.channel, table, pairs, math.inf if spends else epsilon)
         facts = self._facts(found, table, meanings)
@@ -167,17 +194,18 @@ class OptimalMechanism(Mechanism):
 
     def _facts(self, found: Optimum, table: LawTable, meanings: Sequence[Meaning]) -> ChannelFacts:
         by = "averaged over the given prior" if self.prior is not None else "averaged over the laws of all secrets"
-        likely = sorted(sorted(meanings, key=lambda each: -each.chance)[:MOST_MEANINGS], key=lambda each: each.output)
+        likely = sorted(meanings, key=lambda each: (-round(each.chance, CHANCE_DIGITS), each.output))[:MOST_MEANINGS]
         return ChannelFacts(
             loss=self.error,
             prior="under the secret where it is largest" if self.worst_case else by,
             value=found.value,
             error=found.error,
-            bound=min(found.bound, found.error),
+            bound=found.bound,
             answers=table.size,
             runs=found.runs,
-            meanings=tuple(likely),
+            meanings=tuple(sorted(likely, key=lambda each: each.output)),
             outputs=len(meanings),
+            prices=found.prices.to_json(),
         )
 
 
@@ -263,7 +291,9 @@ def meanings_of(channel: Channel, table: LawTable, pairs: Sequence[LawPair], mos
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.nan_to_num(np.log(chances[first]) - np.log(chances[second]), nan=0.0, posinf=np.inf, neginf=-np.inf)
     logs = np.clip(logs, -most, most)
-    strongest = np.argmax(np.abs(logs), axis=0)
+    # of pairs that tell alike the first one, however the sums were rounded
+    told = np.abs(logs)
+    strongest = np.argmax(told >= np.max(told, axis=0) - SAME_LOG, axis=0)
     texts, often = list(named.values()), channel.prior @ rows
     with np.errstate(over="ignore"):
         factors = np.exp(logs[strongest, np.arange(len(strongest))])

@@ -17,6 +17,9 @@ from bnpriv.mechanisms.optimal_laws import LawTable
 OUTPUTS_AT_ONCE = 256
 """Outputs that are looked at together."""
 
+USUAL_MARGIN = 2.0
+"""Twice the rounding of the sums is taken off: that much is proved on every other machine too, once being enough."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +61,13 @@ class Multipliers:
 
 
 def lower_bound(
-    table: LawTable, losses: FloatArray, priors: FloatArray, epsilon: float, delta: float, prices: Multipliers
+    table: LawTable,
+    losses: FloatArray,
+    priors: FloatArray,
+    epsilon: float,
+    delta: float,
+    prices: Multipliers,
+    margin: float = USUAL_MARGIN,
 ) -> float:
     """Return an error that no channel with these outputs is below, for any laws within the errors of the table.
 
@@ -71,6 +80,8 @@ def lower_bound(
         The error is the largest of the means under these.
     epsilon, delta : float
     prices : Multipliers
+    margin : float
+        How many times the rounding of the sums is taken off, at least 1.
 
     Returns
     -------
@@ -90,6 +101,6 @@ def lower_bound(
         off = table.masses.T @ (errors * prices.above[:, block])
         off += ratio * (table.masses.T @ (errors * prices.below[:, block]))
         off += rounding * (cost + above + below) + float(np.max(table.errors)) * cost
-        least = np.minimum(least, np.min(cost + above - below - 2 * off, axis=1))
+        least = np.minimum(least, np.min(cost + above - below - margin * off, axis=1))
     found = math.fsum(least.tolist()) - delta * prices.excess * (1 + 4 * UNIT_ROUNDOFF)
     return max(0.0, down(found - 4 * UNIT_ROUNDOFF * math.fsum(np.abs(least).tolist())))

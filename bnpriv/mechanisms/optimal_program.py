@@ -157,7 +157,7 @@ class Program:
         way, output = np.nonzero(rows)
         priors, many, kept = len(self.costs), len(x), len(way)
         slacks, free = kept if self.delta > 0 else 0, int(priors > 1)
-        scaled = self.costs[:, x, w] / (self.scale[x] * self.longest)
+        scaled = self.costs[:, x, w] / self.scale[x] / self.longest  # their product may be below all doubles
         cost = np.concatenate([np.zeros(many) if free else scaled[0], np.zeros(slacks), np.ones(free)])
         above, limits = self._rows(rows, w, x, scaled, len(cost))
         bounds = np.zeros((len(cost), 2))
@@ -189,7 +189,7 @@ class Program:
         value = float(np.max(np.sum(self.costs * channel, axis=(1, 2))))
         found = Solution(rows=channel, prices=prices, shares=shares, value=value, bound=bound)
         reduced = np.minimum(own, priced) - held
-        return found, reduced / (self.scale[:, np.newaxis] * self.longest)
+        return found, reduced / self.scale[:, np.newaxis] / self.longest
 
     def _between(self, best: Solution, new: Solution) -> Solution:
         """Return the one of two solutions with the larger bound, or prices between theirs where these prove more.
@@ -213,7 +213,7 @@ class Program:
         """Return reduced costs at the best prices, scaled: against what the outputs that are used cost at them."""
         priced = self.priced(best.prices, best.shares)
         held = np.min(np.where(new.rows > 0, priced, np.inf), axis=1, keepdims=True)
-        return (priced - held) / (self.scale[:, np.newaxis] * self.longest)
+        return (priced - held) / self.scale[:, np.newaxis] / self.longest
 
     def priced(self, prices: FloatArray, shares: FloatArray) -> FloatArray:
         """Return what each output costs for each answer, its part in the constraints included, of shape (K, M)."""

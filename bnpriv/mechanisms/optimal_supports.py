@@ -12,11 +12,12 @@ from typing import final
 import numpy as np
 
 from bnpriv.bound import FloatArray, IntArray
-from bnpriv.mechanisms.optimal_bound import Multipliers, lower_bound
+from bnpriv.mechanisms.optimal_bound import USUAL_MARGIN, Multipliers, lower_bound
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, UnsolvedError, spread
-from bnpriv.mechanisms.optimal_repair import Constraints, repaired
+from bnpriv.mechanisms.optimal_repair import DENOMINATOR, Constraints, repaired
 from bnpriv.noise.channel import Channel
+from bnpriv.render import Json
 
 SMALL_WORK = 1_700_000
 """Programs with no larger product of answers, outputs and pairs are solved with all columns and rows at once."""
@@ -92,6 +93,18 @@ class Question:
         """Return the delta that a solver is given."""
         return self.delta if self.delta >= LEAST_DELTA else 0.0
 
+    def means(self, outputs: FloatArray, rows: FloatArray) -> FloatArray:
+        """Return the expected error under each prior of rows of probabilities of some outputs."""
+        return self.priors @ np.sum(self.table.losses(self.error, outputs) * rows, axis=1)
+
+    def rounded_up(self, error: float) -> float:
+        """Return an expected error with all that sums and laws may be off by added to it."""
+        return error * (1 + 1e-12 + float(np.max(self.table.errors)))
+
+    def normalized(self, place: int) -> FloatArray:
+        """Return one of the priors, with a sum of 1."""
+        return self.priors[place] / float(np.sum(self.priors[place]))
+
     def merged(self, starts: IntArray, outputs: IntArray) -> Program:
         """Return the program for channels to some answers that treat those of a run alike; runs begin at `starts`."""
         losses = self.table.losses(self.error, self.table.points[outputs])
@@ -103,6 +116,39 @@ class Question:
             ratio=self.ratio,
             delta=self.allowed,
         )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prices:
+    """Prices of the constraints at some outputs, which prove a lower bound of the error whatever they are.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (M,)
+        The places of these outputs among the answers, increasing.
+    prices : ndarray of shape (W, M)
+        At least 0, one for every ordered pair of laws; at other outputs they are on straight lines between these.
+    shares : ndarray of shape (S,)
+        Weights of the priors, at least 0.
+    """
+
+    outputs: IntArray
+    prices: FloatArray
+    shares: FloatArray
+
+    def to_json(self) -> Json:
+        """Return the prices as plain values: those above 0, each with its pair of laws and the index of its output."""
+        listed = [[int(way), int(k), float(self.prices[way, k]).hex()] for way, k in np.argwhere(self.prices > 0)]
+        shares = [float(share).hex() for share in self.shares]
+        return {"outputs": self.outputs.tolist(), "prices": listed, "shares": shares}
+
+    def bound(self, question: Question, margin: float = USUAL_MARGIN) -> float:
+        """Return the error that these prices prove every channel to have, rounded down."""
+        table = question.table
+        multipliers = Multipliers.of(table, spread(self.prices, self.outputs, np.arange(table.size)), self.shares)
+        losses = table.losses(question.error, table.points)
+        return lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers, margin)
 
 
 @final
@@ -119,6 +165,8 @@ class Optimum:
         That of the channel, rounded up.
     bound : float
         No channel with outputs on the answers has a smaller one.
+    prices : Prices
+        What proves the bound.
     runs : int
         Answers that are treated apart; fewer than there are where neighbours were merged.
     """
@@ -127,6 +175,7 @@ class Optimum:
     value: float
     error: float
     bound: float
+    prices: Prices
     runs: int
 
 
@@ -134,31 +183,24 @@ def optimum(question: Question) -> Optimum:
     """Return the best channel that was found, exact, and a lower bound of the error of all."""
     table = question.table
     found = solve(question)
-    starts, solution = _finest(question), found.solution
-    runs = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.size)))
+    starts, solution = finest(question), found.solution
     outputs = table.points[found.outputs]
     losses = table.losses(question.error, outputs)
     home = int(np.argmin(np.max(question.priors @ losses, axis=0)))
     constraints = Constraints(table, question.epsilon, question.delta)
-    rows, kept = repaired(constraints, solution.rows[runs], home)
-    means = question.priors @ np.sum(losses[:, kept] * (rows / 2.0**62), axis=1)
-    prior = question.priors[int(np.argmax(means))]
-    channel = Channel(table.points.tolist(), outputs[kept].tolist(), rows, 2**62, prior / float(np.sum(prior)))
+    rows, kept = repaired(constraints, solution.rows[run_of(starts, table.size)], home)
+    means = question.means(outputs[kept], rows / DENOMINATOR)
+    prior = question.normalized(int(np.argmax(means)))
+    error = question.rounded_up(float(np.max(means)))
+    bound = min(found.bound, error)
     return Optimum(
-        channel=channel,
-        value=solution.value,
-        error=float(np.max(means)) * (1 + 1e-12 + float(np.max(table.errors))),
-        bound=found.bound,
+        channel=Channel(table.points.tolist(), outputs[kept].tolist(), rows, DENOMINATOR, prior),
+        value=min(max(solution.value, bound), error),
+        error=error,
+        bound=bound,
+        prices=found.prices,
         runs=len(starts),
     )
-
-
-def _bound(question: Question, outputs: IntArray, solution: Solution) -> float:
-    table = question.table
-    prices = spread(solution.prices, outputs, np.arange(table.size))
-    multipliers = Multipliers.of(table, prices, solution.shares)
-    losses = table.losses(question.error, table.points)
-    return lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers)
 
 
 @final
@@ -171,11 +213,15 @@ class Found:
     outputs : ndarray of shape (M,)
         The answers that are outputs.
     solution : Solution
+    prices : Prices
+        Those that prove most.
     bound : float
+        What they prove.
     """
 
     outputs: IntArray
     solution: Solution
+    prices: Prices
     bound: float
 
     @property
@@ -186,7 +232,7 @@ class Found:
 
 def solve(question: Question) -> Found:
     """Return the best channel that was found: outputs are few at first, more where that is not good enough."""
-    starts = _finest(question)
+    starts = finest(question)
     levels = [starts]
     while len(levels[-1]) * len(starts) * len(question.table.ways) > SMALL_WORK and len(levels[-1]) > FEWEST:
         levels.append(levels[-1][::OUTPUTS_A_LEVEL])
@@ -199,7 +245,8 @@ def solve(question: Question) -> Found:
             solution = _level(question.merged(starts, outputs), outputs, last, gap)
         except UnsolvedError:
             break
-        last = Found(outputs=outputs, solution=solution, bound=_bound(question, outputs, solution))
+        prices = Prices(outputs=outputs, prices=solution.prices, shares=solution.shares)
+        last = Found(outputs=outputs, solution=solution, prices=prices, bound=prices.bound(question))
         best = last if best is None else _better(best, last)
         if best.gap <= wanted:
             break
@@ -213,20 +260,27 @@ def _nothing_told(program: Program, outputs: IntArray) -> Found:
     rows[:, int(np.argmin(costs))] = 1.0
     prices, shares = np.zeros((len(program.ways), len(outputs))), np.full(len(program.costs), 1 / len(program.costs))
     solution = Solution(rows=rows, prices=prices, shares=shares, value=float(np.min(costs)), bound=0.0)
-    return Found(outputs=outputs, solution=solution, bound=0.0)
+    nothing = Prices(outputs=outputs, prices=prices, shares=shares)
+    return Found(outputs=outputs, solution=solution, prices=nothing, bound=0.0)
 
 
 def _better(one: Found, other: Found) -> Found:
     """Return the channel with the least value, and the largest lower bound."""
     found = other if other.solution.value <= one.solution.value else one
-    return replace(found, bound=max(one.bound, other.bound))
+    proved = one if one.bound > other.bound else other
+    return replace(found, prices=proved.prices, bound=proved.bound)
 
 
 def _gap(runs: int) -> float:
     return next((gap for most, gap in GAPS if runs <= most), LARGE_GAP)
 
 
-def _finest(question: Question) -> IntArray:
+def run_of(starts: IntArray, size: int) -> IntArray:
+    """Return the run of every answer, from where runs begin."""
+    return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, size)))
+
+
+def finest(question: Question) -> IntArray:
     """Return where runs begin: at every answer, but for answers that rounding does not tell apart, or too many."""
     table = question.table
     apart = np.diff(table.points) > 4 * table.rounding

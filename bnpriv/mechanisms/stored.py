@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 from bnpriv import checks
-from bnpriv.errors import CertificateError
+from bnpriv.errors import CertificateError, ParameterError
 
 Record = dict[str, Any]
 T = TypeVar("T")
@@ -71,6 +71,17 @@ def field_of(record: Record, name: str, kind: type[T]) -> T:
     return value
 
 
+def inner(record: Record, name: str) -> Record:
+    """Return a field of a record that is a record itself.
+
+    Raises
+    ------
+    CertificateError
+        If it is missing or of another type.
+    """
+    return cast(Record, field_of(record, name, dict))
+
+
 def differences(stored: object, fresh: object, place: str = "") -> list[str]:
     """Return where two JSON values differ; numbers may differ by rounding."""
     if isinstance(stored, dict) and isinstance(fresh, dict):
@@ -99,8 +110,8 @@ def stored_mechanism(record: Record, known: Mapping[str, Callable[..., M]]) -> M
     CertificateError
         If it is none of them, or its options are not.
     """
-    declared = cast(Record, field_of(record, "mechanism", dict))
-    name, options = field_of(declared, "name", str), cast(Record, field_of(declared, "options", dict))
+    declared = inner(record, "mechanism")
+    name, options = field_of(declared, "name", str), inner(declared, "options")
     if name not in known:
         raise CertificateError(
             f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
@@ -115,7 +126,10 @@ def stored_mechanism(record: Record, known: Mapping[str, Callable[..., M]]) -> M
             found=checks.listing(sorted(map(repr, options))),
             remedy="Store it again.",
         )
-    return known[name](**options)
+    try:
+        return known[name](**options)
+    except ParameterError as error:
+        raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error
 
 
 def _alike(value: object, usual: object) -> bool:

@@ -209,11 +209,13 @@ class Channel:
         try:
             inputs, outputs, prior = (list(map(float.fromhex, written[k])) for k in ("inputs", "outputs", "prior"))
             rows = np.zeros((len(inputs), len(outputs)), dtype=np.int64)
-            for x, row in enumerate(written["numerators"]):
-                for w, numerator in row:
-                    rows[x, checks.whole("the index of an output", w, least=0)] = int(numerator)
-            denominator = int(written["denominator"])
-        except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            for row, listed in zip(rows, written["numerators"], strict=True):
+                places = [checks.whole("the index of an output", w, least=0) for w, _ in listed]
+                if any(not a < b for a, b in pairwise(places)):
+                    raise ValueError("an output twice")
+                row[places] = [_digits(numerator) for _, numerator in listed]
+            denominator = _digits(written["denominator"])
+        except (LookupError, TypeError, ValueError, OverflowError, AttributeError, MemoryError) as error:
             raise _malformed("a stored channel has inputs, outputs, rows and a prior", "something else") from error
         return cls(inputs, outputs, rows, denominator, prior)
 
@@ -239,12 +241,19 @@ class Channel:
         return f"Channel(inputs={len(self.inputs)}, outputs={len(self.outputs)})"
 
 
+def _digits(written: object) -> int:
+    """Return a whole number that is written in decimal digits, and in no other way."""
+    if not isinstance(written, str) or not written.isdecimal() or not written.isascii():
+        raise ValueError("no decimal digits")
+    return int(written)
+
+
 def _malformed(required: str, found: str) -> ParameterError:
     return ParameterError(required, found=found, remedy=TAKE_IT_WHOLE)
 
 
 def _increasing(what: str, values: Sequence[float]) -> tuple[float, ...]:
-    found = tuple(checks.number(f"one of the {what}", value, remedy=TAKE_IT_WHOLE) for value in values)
+    found = tuple(0.0 + checks.number(f"one of the {what}", value, remedy=TAKE_IT_WHOLE) for value in values)
     if not found or any(not a < b for a, b in pairwise(found)):
         raise _malformed(f"the {what} of a channel must increase", "none" if not found else "others")
     return found

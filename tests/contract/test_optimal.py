@@ -148,6 +148,15 @@ def test_least_error_is_a_bound_of_the_program():
     assert isinstance(least_error(laws(normal, None), 0.5), bp.errors.Refusal)
 
 
+@pytest.mark.parametrize("worst_case", [False, True])
+def test_answers_as_small_as_doubles_can_be(worst_case):
+    """Rows 8, 42: products of a loss of 5e-324 with a mass are 0, and nothing may be divided by them."""
+    points = np.arange(3) * 5e-324
+    pair = (Atoms.from_logs(points, [-584.0, -645.0, 0.0]), Atoms.from_logs(points[:2], [0.0, -187.0]))
+    problem = Problem([pair], 1.0)
+    assert holds(problem, OptimalMechanism(worst_case=worst_case))
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_what_is_learned_from_draws_or_has_several_numbers_is_refused(number):
     if number == 1:
