@@ -8,19 +8,35 @@ from __future__ import annotations
 import math
 
 from bnpriv.bound import up
+from bnpriv.divergences.arguments import number_of, share_of
+from bnpriv.errors import ParameterError
 
 ROUNDING_STEPS = 64
+
+LARGEST_WRITTEN_POWER = 300.0
+"""From here on powers of e are not written out."""
 
 
 def epsilon_of_renyi(order: float, divergence: float, delta: float) -> float:
     """Return an epsilon that holds with `delta`, from a Renyi divergence of an order above 1.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range, here and below.
 
     Examples
     --------
     >>> round(epsilon_of_renyi(2.0, 0.5, 1e-3), 4)
     6.0215
     """
-    return _above(divergence + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1))
+    order, divergence, delta = _order(order), _size("a divergence", divergence), _rare(delta)
+    if math.isinf(order):
+        return divergence
+    # near 1 the order less 1 has all its digits, and one less one over it has not
+    lost = math.log(order - 1) - math.log(order) if order < 2 else math.log1p(-1 / order)
+    gained, spread = -math.log(delta) / (order - 1), math.log(order) / (order - 1)
+    return _above(divergence + lost + gained - spread, divergence - lost + gained + spread)
 
 
 def probable_epsilon_of_renyi(order: float, divergence: float, delta: float) -> float:
@@ -31,6 +47,7 @@ def probable_epsilon_of_renyi(order: float, divergence: float, delta: float) -> 
     >>> round(probable_epsilon_of_renyi(2.0, 0.5, 1e-3), 4)
     7.4078
     """
+    order, divergence, delta = _order(order), _size("a divergence", divergence), _rare(delta)
     return _above(divergence - math.log(delta) / (order - 1))
 
 
@@ -44,9 +61,9 @@ def epsilon_of_zero_concentrated(
     xi, rho : float
         Renyi divergences are at most ``xi + rho * order``.
     delta : float
-        Above `set_aside` and below 1.
+        Above `set_aside` and at most 1.
     largest_order : float
-        Up to which order that holds.
+        Above 1: up to which order that holds.
     set_aside : float
         The probability that approximately zero-concentrated laws set aside.
 
@@ -57,12 +74,17 @@ def epsilon_of_zero_concentrated(
     >>> round(epsilon_of_zero_concentrated(0.0, 0.1, 1e-3, largest_order=2.0), 4)
     7.1078
     """
-    rare = -math.log((delta - set_aside) / (1 - set_aside))
-    best = 1 + math.sqrt(rare / rho) if rho > 0 else math.inf
-    order = min(best, largest_order)
-    if math.isinf(order):
-        return _above(xi)
-    return _above(xi + rho * order + rare / (order - 1))
+    xi, rho = number_of("xi", xi, above=-math.inf), _size("rho", rho)
+    largest_order, set_aside = _order(largest_order), share_of(set_aside)
+    delta = _rare(delta, set_aside)
+    # of what is not set aside; the quotient rounds
+    rare = -math.log(delta) if set_aside == 0 else -math.log((delta - set_aside) / (1 - set_aside)) + 2.0**-50
+    root = math.sqrt(rho) * math.sqrt(rare) if rho > 0 and rare > 0 else 0.0
+    # the best order is 1 + sqrt(rare / rho)
+    if math.isinf(largest_order) or rare == 0 or 0 < root <= rho * (largest_order - 1):
+        return _above(xi + rho + 2 * root, abs(xi) + rho + 2 * root)
+    spread = rho * largest_order + rare / (largest_order - 1)
+    return _above(xi + spread, abs(xi) + spread)
 
 
 def zero_concentrated_of_epsilon(epsilon: float) -> float:
@@ -73,7 +95,7 @@ def zero_concentrated_of_epsilon(epsilon: float) -> float:
     >>> round(zero_concentrated_of_epsilon(1.0), 9)
     0.5
     """
-    return _above(epsilon * epsilon / 2)
+    return _product(_size("epsilon", epsilon), epsilon / 2)
 
 
 def zero_concentrated_of_mean_concentrated(mean: float, deviation: float) -> tuple[float, float]:
@@ -84,9 +106,12 @@ def zero_concentrated_of_mean_concentrated(mean: float, deviation: float) -> tup
     >>> [round(value, 9) for value in zero_concentrated_of_mean_concentrated(0.5, 1.0)]
     [0.0, 0.5]
     """
+    mean, deviation = _size("the mean loss", mean), _size("the deviation", deviation)
     half = deviation * deviation / 2
+    if math.isinf(mean) or math.isinf(half):
+        return math.inf, math.inf
     # what is lost in rounding goes to the first
-    return _above(mean) - half + abs(half) * 2.0**-50, _above(half)
+    return _above(mean) - half + half * 2.0**-50, _product(deviation, deviation / 2)
 
 
 def renyi_of_epsilon(order: float, epsilon: float) -> float:
@@ -97,9 +122,15 @@ def renyi_of_epsilon(order: float, epsilon: float) -> float:
     >>> round(renyi_of_epsilon(2.0, 1.0), 4)
     0.7353
     """
-    near, far = order * epsilon, (1 - order) * epsilon
-    both = near + math.log1p(math.exp(far - near))
-    return _above((both - _soft(epsilon)) / (order - 1))
+    order, epsilon = _order(order), _size("epsilon", epsilon)
+    if epsilon == 0 or math.isinf(order) or math.isinf(epsilon):
+        return epsilon
+    if order * epsilon > LARGEST_WRITTEN_POWER:
+        gap = math.log1p(math.exp((1 - 2 * order) * epsilon)) - math.log1p(math.exp(-epsilon))
+        return min(epsilon, _above(epsilon + gap / (order - 1), epsilon))
+    # (exp(a e) + exp((1 - a) e)) / (1 + exp(e)) = cosh((a - 1/2) e) / cosh(e/2), and that less 1 is a product
+    more = 2 * math.sinh((order - 1) * epsilon / 2) / math.cosh(epsilon / 2)
+    return min(epsilon, _product(math.log1p(more * math.sinh(order * epsilon / 2)), 1 / (order - 1)))
 
 
 def kullback_leibler_of_epsilon(epsilon: float) -> float:
@@ -110,7 +141,7 @@ def kullback_leibler_of_epsilon(epsilon: float) -> float:
     >>> round(kullback_leibler_of_epsilon(1.0), 6)
     0.462117
     """
-    return _above(epsilon * math.tanh(epsilon / 2))
+    return _product(_size("epsilon", epsilon), math.tanh(epsilon / 2))
 
 
 def total_variation_of_epsilon(epsilon: float, delta: float = 0.0) -> float:
@@ -121,7 +152,8 @@ def total_variation_of_epsilon(epsilon: float, delta: float = 0.0) -> float:
     >>> round(total_variation_of_epsilon(1.0), 6), round(total_variation_of_epsilon(0.0, 0.25), 6)
     (0.462117, 0.25)
     """
-    return min(1.0, _above(math.tanh(epsilon / 2) + 2 * delta * math.exp(-_soft(epsilon))))
+    epsilon, delta = _size("epsilon", epsilon), share_of(delta)
+    return min(1.0, _above(math.tanh(epsilon / 2) + 2 * delta / (1 + math.exp(min(epsilon, 700.0)))))
 
 
 def total_variation_of_kullback_leibler(divergence: float) -> float:
@@ -132,7 +164,7 @@ def total_variation_of_kullback_leibler(divergence: float) -> float:
     >>> round(total_variation_of_kullback_leibler(0.02), 6)
     0.1
     """
-    return min(1.0, _above(math.sqrt(divergence / 2)))
+    return min(1.0, _above(math.sqrt(_size("a divergence", divergence)) * math.sqrt(0.5)))
 
 
 def total_variation_of_information(information: float) -> float:
@@ -143,7 +175,7 @@ def total_variation_of_information(information: float) -> float:
     >>> round(total_variation_of_information(0.02), 6)
     0.2
     """
-    return min(1.0, _above(math.sqrt(2 * information)))
+    return min(1.0, _above(math.sqrt(2 * _size("information", information))))
 
 
 def information_of_total_variation(distance: float) -> float:
@@ -154,7 +186,7 @@ def information_of_total_variation(distance: float) -> float:
     >>> round(information_of_total_variation(1.0), 6)
     0.693147
     """
-    return _above(distance * math.log(2))
+    return _product(share_of(distance), math.log(2))
 
 
 def probable_delta(delta: float, more: float) -> float:
@@ -168,13 +200,30 @@ def probable_delta(delta: float, more: float) -> float:
     >>> round(probable_delta(1e-6, 1.0), 9)
     1.582e-06
     """
-    return min(1.0, _above(delta / -math.expm1(-more)))
+    return min(1.0, _above(share_of(delta) / -math.expm1(-number_of("more", more, above=0.0))))
 
 
-def _soft(epsilon: float) -> float:
-    """Return log(1 + exp(epsilon))."""
-    return max(epsilon, 0.0) + math.log1p(math.exp(-abs(epsilon)))
+def _order(value: float) -> float:
+    return number_of("the order", value, above=1.0)
 
 
-def _above(value: float) -> float:
-    return up(value, ROUNDING_STEPS)
+def _size(what: str, value: float) -> float:
+    return number_of(what, value, above=0.0, equal=True)
+
+
+def _rare(value: float, least: float = 0.0) -> float:
+    found = share_of(value)
+    if found <= least:
+        raise ParameterError(f"delta must be above {least:g}", found=f"{found:g}", remedy="Pass a larger delta.")
+    return found
+
+
+def _above(value: float, terms: float = 0.0) -> float:
+    """Return more than a value that is known up to a few roundings of itself, and of the terms that cancelled in it."""
+    return up(value + terms * 2.0**-48, ROUNDING_STEPS)
+
+
+def _product(first: float, second: float) -> float:
+    """Return a product rounded up, which is above 0 if both factors are."""
+    found = first * second
+    return _above(found) if found > 0 or 0 in (first, second) else math.ulp(0.0) * ROUNDING_STEPS

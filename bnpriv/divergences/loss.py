@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from bnpriv.bound import Bound, FloatArray, Kind, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, Kind, weakest
 from bnpriv.divergences import views
 from bnpriv.divergences.arguments import level_of, number_of, share_of
 from bnpriv.divergences.cells import LossCells
@@ -20,6 +21,7 @@ from bnpriv.divergences.shown_views import loss_document, plot_steps, steps_of
 from bnpriv.divergences.tails import beyond_orders, moments_beyond, near_zero, with_error, without_largest
 from bnpriv.divergences.with_noise import laplace_cells, laplace_error, line_pair, loss_cells
 from bnpriv.laws import Atoms
+from bnpriv.laws.base import magnitude
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.render import Document, Shown
 
@@ -119,7 +121,11 @@ class PrivacyLoss(Shown):
         share = share_of(delta)
         if share in (0, 1):
             return self.epsilon if share == 0 else self._exactly(0.0, 0.0)
-        return self._bound(*self._ends(lambda p, q: views.least_epsilon(p, q, share), self.cells))
+        cells = self.cells
+        # logs of sums that grow output by output round by their size at every one of them
+        size = max(-math.log(share), *(magnitude(logs) for logs in cells.inner))
+        cells = replace(cells, error=cells.error + UNIT_ROUNDOFF * cells.first.size * size)
+        return self._bound(*self._ends(lambda p, q: views.least_epsilon(p, q, share), cells))
 
     def exceeds(self, epsilon: float) -> Bound:
         """Return the probability of a loss above epsilon: the delta of probabilistic privacy."""
@@ -208,6 +214,8 @@ class PrivacyLoss(Shown):
         """Return the mean under the second law of the absolute value of p / q - 1 to a power of at least 1."""
         order, cells = number_of("order", order, above=1.0, equal=True), self.cells
         low, high = (float(views.chi(*pair, order)) for pair in (cells.inner, cells.parted))
+        if not np.isposinf(views.losses(*cells.inner)).any():
+            low = min(low, sys.float_info.max)
         # on tails a power of the size of r - 1 is at most 1 + that power of r
         for tail in cells.tails if order > 1 else ():
             high += math.exp(min(700.0, float(tail.log_moment(np.array([order - 1]), up=True)[0])))

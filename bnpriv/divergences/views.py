@@ -111,19 +111,21 @@ def log_moment(first: FloatArray, second: FloatArray, power: float | FloatArray)
     0.287682
     """
     loss, power = losses(first, second), np.asarray(power, dtype=np.float64)[..., None]
-    seen = ~np.isneginf(first)
-    size = np.max(np.abs(np.where(seen, loss, 0.0)), axis=-1)
-    near = np.maximum(size, size * np.abs(power[..., 0])) < 1
+    seen, ruled_out = ~np.isneginf(first), np.isposinf(loss)
+    size = np.max(np.where(seen & ~ruled_out, np.abs(loss), 0.0), axis=-1)
+    near = (size * np.abs(power[..., 0]) < 1) & ((power[..., 0] < 0) | ~np.any(ruled_out, axis=-1))
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = np.where(seen & (power != 0), power * loss, 0.0)
         found = np.zeros(scaled.shape[:-1])
-        if not np.all(near):
-            found = log_sum_exp(np.where(seen, first + scaled, -np.inf), -1)
         if np.any(near):
-            # the sum less 1, in terms that are nearly 0 each where the laws are nearly equal
-            excess = np.exp(first) * (np.expm1(scaled) + power * np.expm1(np.where(seen, -loss, 0.0)))
-            excess = np.sum(np.where(seen, excess, power * np.exp(second)), axis=-1)
-            found = np.where(near, np.log1p(excess), found)
+            # the sum less 1, in terms of one sign that are nearly 0 each: each with power times q - p, of sum 0, added
+            p, q = np.exp(first), np.exp(second)
+            gained = np.where(np.abs(loss) < 1, p * np.expm1(np.where(seen, -loss, 0.0)), q - p)
+            excess = np.sum(np.where(seen, p * np.expm1(scaled), 0.0) + power * gained, axis=-1)
+            near &= excess > -0.5
+            found = np.where(near, np.log1p(np.where(near, excess, 0.0)), found)
+        if not np.all(near):
+            found = np.where(near, found, log_sum_exp(np.where(seen, first + scaled, -np.inf), -1))
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from bnpriv.divergences.product import common_logs
 from bnpriv.errors import LawError, Refusal, SizeError
 from bnpriv.laws import Atoms
 from bnpriv.laws.base import log_sum_exp, magnitude
-from bnpriv.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.noise import Channel, DiscreteLaplace, Gaussian, Laplace, NoNoise
 
 FEWEST_LOSS_CELLS, MOST_LOSS_CELLS = 2**11, 2**17
 """Sets of outputs that Laplace noise is cut into."""
@@ -32,25 +31,6 @@ OTHER_NOISE = Refusal(
     found="noise with a shape of its own",
     remedy="Ask for the curve of a calibration of TightMechanism or WassersteinMechanism.",
 )
-
-
-@runtime_checkable
-class Rows(Protocol):
-    """A channel: for every input a law on the outputs, as whole numbers over a common denominator."""
-
-    def place(self, value: float) -> int:
-        """Return which row an exact answer takes."""
-        ...
-
-    @property
-    def numerators(self) -> object:
-        """Return whole numbers, shape (K, M); every row sums to the denominator."""
-        ...
-
-    @property
-    def denominator(self) -> int:
-        """Return what the numerators are divided by."""
-        ...
 
 
 @singledispatch
@@ -86,8 +66,6 @@ def loss_cells(noise: object, first: Atoms, second: Atoms) -> LossCells:
     >>> round(float(cells.high.max()), 6), round(float(cells.low.min()), 6)
     (1.0, -1.0)
     """
-    if isinstance(noise, Rows):
-        return channel_cells(noise, first, second)
     raise OTHER_NOISE.error()
 
 
@@ -134,6 +112,21 @@ def _(noise: Laplace, first: Atoms, second: Atoms) -> LossCells:
 def _(noise: Gaussian, first: Atoms, second: Atoms) -> LossCells:
     line_pair(first, second)
     return gaussian_cells(first, second, noise.scales[0])
+
+
+@loss_cells.register
+def _(noise: Channel, first: Atoms, second: Atoms) -> LossCells:
+    """Return the outputs of a channel, with the mass of each under the two laws of the exact answer."""
+    line_pair(first, second)
+    with np.errstate(divide="ignore"):
+        rows = np.log(noise.numerators.astype(np.float64)) - math.log(noise.denominator)
+    laws: list[FloatArray] = []
+    for law in (first, second):
+        places = [noise.place(value) for value in law.support.tolist()]
+        laws.append(log_sum_exp(rows[places] + law.logs[:, None], 0))
+    size = magnitude(rows) + max(magnitude(law.logs) for law in (first, second))
+    rounding = UNIT_ROUNDOFF * (4 * max(first.size, second.size) + 8 * size + 64)
+    return LossCells.of_masses(laws[0], laws[1], max(first.error, second.error) + rounding)
 
 
 def line_pair(first: Atoms, second: Atoms) -> LaplacePair:
@@ -236,20 +229,6 @@ def _log_difference(one: FloatArray, other: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         high = np.maximum(one, other)
         return np.where(np.isneginf(high), -np.inf, high + np.log(-np.expm1(-np.abs(one - other))))
-
-
-def channel_cells(channel: Rows, first: Atoms, second: Atoms) -> LossCells:
-    """Return the outputs of a channel, with the mass of each under the two laws of the exact answer."""
-    line_pair(first, second)
-    with np.errstate(divide="ignore"):
-        rows = np.log(np.asarray(channel.numerators, dtype=np.float64)) - math.log(channel.denominator)
-    laws: list[FloatArray] = []
-    for law in (first, second):
-        places = [channel.place(value) for value in law.support.tolist()]
-        laws.append(log_sum_exp(rows[places] + law.logs[:, None], 0))
-    size = magnitude(rows) + max(magnitude(law.logs) for law in (first, second))
-    rounding = UNIT_ROUNDOFF * (4 * max(first.size, second.size) + 8 * size + 64)
-    return LossCells.of_masses(laws[0], laws[1], max(first.error, second.error) + rounding)
 
 
 def _too_many(found: float, most: int) -> SizeError:

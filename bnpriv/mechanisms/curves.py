@@ -10,7 +10,6 @@ from typing import cast
 from bnpriv.divergences.curve import PrivacyCurve
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.divergences.shown_views import curve_figure, views_table
-from bnpriv.divergences.with_noise import Rows
 from bnpriv.errors import LawError, Refusal, RefusedError, SizeError
 from bnpriv.evidence import LawPair, laws
 from bnpriv.evidence.constraints import AnswerLaw, Constraint
@@ -20,7 +19,7 @@ from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.k_fold import SUMS_RULE, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.mechanisms.normal_laws import mahalanobis
-from bnpriv.noise import CorrelatedGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise import Channel, CorrelatedGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.render.document import Paragraph, Section
 
 MOST_DRAWN_ATOMS = 2**14
@@ -31,6 +30,9 @@ MOST_DRAWN_PAIRS = 8
 
 ANSWER_RULE = "the laws of the answer"
 """Names decisions that compare the laws of the answer themselves."""
+
+MOST_CHANNEL_CELLS = 2**22
+"""Exact answers times outputs times pairs of laws up to which a document has the curve of a channel."""
 
 OTHER_PAIRS = "Others may tell more in other views: calibration.curve() takes all pairs."
 
@@ -59,12 +61,23 @@ def curve_of(calibration: Calibrated) -> PrivacyCurve:
     SizeError
         If they have too many atoms.
     """
-    query = calibration.weighted_query
-    evidence = laws(calibration.framework, query)
+    known = list(_known(calibration))
+    losses = [loss for found, _ in known for loss in found]
+    names = [name for found, name in known for _ in found]
+    return PrivacyCurve(losses, names, (calibration.epsilon, calibration.guarantee.delta))
+
+
+def _known(calibration: Calibrated) -> Iterator[tuple[tuple[PrivacyLoss, ...], str]]:
+    """Yield for every pair of laws of the answer the losses of both orders, and what it is in words.
+
+    Raises
+    ------
+    RefusedError
+        If the laws are not known, or nothing is known of such laws with such noise.
+    """
+    evidence = laws(calibration.framework, calibration.weighted_query)
     if isinstance(evidence, Refusal):
         raise evidence.error()
-    losses: list[PrivacyLoss] = []
-    names: list[str] = []
     for constraint in evidence.constraints():
         for pair in _pairs(constraint, evidence.rounding):
             # normal laws that stand for clamped records are not those of the answer
@@ -72,15 +85,15 @@ def curve_of(calibration: Calibrated) -> PrivacyCurve:
             if not found:
                 raise NO_CURVE.error()
             kind = "estimate" if pair.sampled is not None else pair.kind
-            losses += [replace(loss, kind=kind) for loss in found]
-            names += [f"{constraint.protected} ({pair.pair}{model_text(constraint.model, 2)})"] * len(found)
-    return PrivacyCurve(losses, names, (calibration.epsilon, calibration.guarantee.delta))
+            name = f"{constraint.protected} ({pair.pair}{model_text(constraint.model, 2)})"
+            yield tuple(replace(loss, kind=kind) for loss in found), name
 
 
 def curve_sections(calibration: Calibrated) -> Iterator[Section]:
-    """Yield the curve of the pairs that decided the noise, where it is known and quickly drawn."""
+    """Yield the curve of the pairs that decided the noise, or tell most, where it is known and quickly drawn."""
     try:
-        losses = list(_deciding(calibration))
+        channel = calibration.noise if isinstance(calibration.noise, Channel) else None
+        losses = list(_deciding(calibration) if channel is None else _told_most(calibration, channel))
         if not losses:
             return
         curve = PrivacyCurve(losses)
@@ -92,7 +105,8 @@ def curve_sections(calibration: Calibrated) -> Iterator[Section]:
         table = views_table(curve, "The privacy loss in every view")
     except (SizeError, LawError, RefusedError):
         return
-    told = "the pairs of laws that decided the noise" if len(losses) > 2 else "the two laws that decided the noise"
+    told = "the pairs of laws" if len(losses) > 2 else "the two laws"
+    told += " that decided the noise" if channel is None else " of which it tells most"
     guess = ", an estimate" if curve.epsilon.kind == "estimate" else ""
     yield Section(
         title="How much the answer can tell, and how often",
@@ -100,6 +114,15 @@ def curve_sections(calibration: Calibrated) -> Iterator[Section]:
         blocks=(Paragraph(f"What is released, under {told}, in both directions{guess}. {OTHER_PAIRS}"), figure, table),
         folded=True,
     )
+
+
+def _told_most(calibration: Calibrated, channel: Channel) -> list[PrivacyLoss]:
+    """Return the losses of the pairs of laws of which a channel tells most; none where there are many."""
+    known = [losses for losses, _ in _known(calibration)]
+    if channel.numerators.size * len(known) > MOST_CHANNEL_CELLS:
+        return []
+    known.sort(key=lambda losses: -max(loss.epsilon.upper for loss in losses))
+    return [loss for losses in known[:MOST_DRAWN_PAIRS] for loss in losses]
 
 
 def _deciding(calibration: Calibrated) -> Iterable[PrivacyLoss]:
@@ -132,7 +155,7 @@ def _losses(first: AnswerLaw, second: AnswerLaw, noise: Noise) -> tuple[PrivacyL
     """Return the losses of both orders; none where the laws are of several numbers or the noise has a shape."""
     if isinstance(first, Normal) and isinstance(second, Normal):
         return _normal_losses(first, second, noise)
-    known = isinstance(noise, (NoNoise, Laplace, Gaussian, DiscreteLaplace, Rows))
+    known = isinstance(noise, (NoNoise, Laplace, Gaussian, DiscreteLaplace, Channel))
     if not known or first.dimension > 1:
         return ()
     loss = PrivacyLoss(cast(Atoms, first), cast(Atoms, second), noise)

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +18,7 @@ from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.errors import LawError, ParameterError, RefusedError, SizeError
 from bnpriv.laws import Atoms
-from bnpriv.noise import CorrelatedGaussian, DiscreteLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.noise import Channel, CorrelatedGaussian, DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_json import document_dict
 from bnpriv.render.as_markdown import document_markdown
@@ -144,20 +143,8 @@ def information_of(p: np.ndarray, q: np.ndarray) -> float:
     return float((p * np.log(p / mixed) + q * np.log(q / mixed)).sum() / 2)
 
 
-@dataclass(frozen=True)
-class Table:
-    inputs: tuple[float, ...]
-    outputs: tuple[float, ...]
-    numerators: tuple[tuple[int, ...], ...]
-    denominator: int
-
-    def place(self, value: float) -> int:
-        """The nearest input, the lower one of two."""
-        return min(range(len(self.inputs)), key=lambda k: abs(self.inputs[k] - value))
-
-
 def test_channel_in_fractions() -> None:
-    table = Table((0.0, 1.0, 3.0), (0.0, 1.0), ((7, 3), (5, 5), (0, 10)), 10)
+    table = Channel([0.0, 1.0, 3.0], [0.0, 1.0], [[7, 3], [5, 5], [0, 10]], 10, [0.5, 0.25, 0.25])
     first, second = Atoms([0, 1, 3], [0.5, 0.25, 0.25]), Atoms([0, 2, 9], [0.25, 0.25, 0.5])
     # 2 lies half way between 1 and 3 and takes the row of the lower one; 9 takes that of 3
     p = [Fraction(1, 2) * 7 / 10 + Fraction(1, 4) * 5 / 10, None]
@@ -167,8 +154,8 @@ def test_channel_in_fractions() -> None:
     within(loss.epsilon, math.log(p[0] / q[0]), width=1e-12)
     within(loss.delta(0.1), float(p[0]) - math.exp(0.1) * float(q[0]), width=1e-12)
     within(loss.total_variation, float(p[0] - q[0]), width=1e-12)
-    certain = Table((0.0, 1.0), (0.0, 1.0), ((2**80, 0), (1, 2**80 - 1)), 2**80)
-    within(PrivacyLoss(Atoms([0], [1.0]), Atoms([1], [1.0]), certain).epsilon, 80 * math.log(2), width=1e-12)
+    certain = Channel([0.0, 1.0], [0.0, 1.0], [[2**62, 0], [1, 2**62 - 1]], 2**62, [0.5, 0.5])
+    within(PrivacyLoss(Atoms([0], [1.0]), Atoms([1], [1.0]), certain).epsilon, 62 * math.log(2), width=1e-12)
     assert PrivacyLoss(Atoms([1], [1.0]), Atoms([0], [1.0]), certain).epsilon.upper == math.inf
 
 

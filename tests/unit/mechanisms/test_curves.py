@@ -11,6 +11,7 @@ import bnpriv as bp
 from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.laws import Atoms, Normal
+from bnpriv.mechanisms.curves import curve_sections
 
 MECHANISMS = (
     (bp.TightMechanism(), 0.0),
@@ -113,6 +114,16 @@ def test_a_plan_and_a_page_show_the_curve() -> None:
     assert "asked: epsilon 0.5" in page
     assert "Delta at every epsilon" in plan.text
     assert "mutual information" in plan.to_markdown()
+
+
+def test_the_curve_of_a_channel_is_that_of_the_pairs_it_tells_most_of() -> None:
+    laws = [Atoms.binomial(6, p) for p in (0.3, 0.4, 0.6)]
+    framework = bp.DistributionPrivacy([(laws[0], laws[1]), (laws[0], laws[2])], source="a test")
+    for mechanism in (bp.mechanisms.OptimalMechanism(), bp.mechanisms.QuantizationMechanism()):
+        calibration = mechanism.calibrate(framework, epsilon=0.5)
+        (section,) = curve_sections(calibration)
+        assert "under the pairs of laws of which it tells most" in section.blocks[0].text
+        assert calibration.curve().epsilon.upper <= 0.5 * (1 + 1e-9)
 
 
 def test_a_curve_is_not_said_to_be_how_often_epsilon_is_exceeded() -> None:
