@@ -13,6 +13,9 @@ from bnpriv.render.text import percent_text, upper_text
 MOST_MEANINGS = 40
 """Outputs of which a document says what they tell: of more, those that are likeliest."""
 
+SMALL_GAP = 0.01
+"""A larger share of the error says little where the error itself is as small as what a solver tells apart."""
+
 LOSSES = {
     "absolute": "mean absolute error",
     "squared": "mean squared error",
@@ -94,12 +97,19 @@ class ChannelFacts:
         return 0.0 if self.error <= self.bound else (self.error - self.bound) / self.error
 
     @property
+    def _left(self) -> str:
+        """Return by how much less it may be; where that is a large share of the error, what it is of the answer too."""
+        if self.gap <= SMALL_GAP:
+            return f"{percent_text(self.gap)} less"
+        return f"{upper_text(self.error - self.bound)} less, {percent_text(self.gap)} of it"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Return how good the channel is, and what it leans on, in sentences."""
         least = (
             f"The {LOSSES[self.loss]}, {self.prior}, is {upper_text(self.error)}; no mechanism that sees the data only "
             f"through this answer, with outputs among its values, can have less than {number_text(self.bound)} "
-            f"({percent_text(self.gap)} less). The program's own value was {number_text(self.value)}."
+            f"({self._left}). The program's own value was {number_text(self.value)}."
         )
         merged = (
             f"Of {self.answers:,} possible answers {self.runs:,} runs are told apart: the program is too large for all."

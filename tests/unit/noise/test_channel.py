@@ -76,6 +76,24 @@ def test_errors_are_averaged_over_the_prior():
     assert [SMALL.quantile(p) for p in (0.3, 0.499, 0.501, 0.849, 0.851, 0.999)] == [0, 0, 1, 1, 2, 2]
 
 
+def test_the_mean_error_is_enclosed():
+    """In fractions, for rows and priors whose sums round."""
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        inputs, outputs = np.unique(rng.normal(size=7) * 10.0 ** rng.integers(-8, 8)), np.unique(rng.normal(size=5))
+        rows = rng.multinomial(2**40 + 1, rng.dirichlet(np.full(len(outputs), 0.5)), size=len(inputs))
+        prior = rng.dirichlet(np.full(len(inputs), 0.5))
+        channel = Channel(inputs, outputs, rows, 2**40 + 1, prior)
+        exact = sum(
+            Fraction(mass) * Fraction(int(n), 2**40 + 1) * abs(Fraction(x) - Fraction(w))
+            for mass, x, row in zip(prior.tolist(), inputs.tolist(), rows, strict=True)
+            for w, n in zip(outputs.tolist(), row, strict=True)
+        )
+        error = channel.error()
+        assert Fraction(error.lower) <= exact <= Fraction(error.upper)
+        assert error.upper <= error.lower * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("level", [0.5, 0.6, 0.9, 0.99])
 def test_intervals_hold_every_input_with_their_level(level):
     rng = np.random.default_rng(1)
@@ -111,6 +129,12 @@ BROKEN = [
     {**GOOD, "numerators": [[[0, "-5"], [1, "10"]], [[0, "2"], [1, "3"]], [[1, "5"]]]},
     {**GOOD, "numerators": [[[0, str(2**64 + 5)]], [[0, "2"], [1, "3"]], [[1, "5"]]]},
     {**GOOD, "numerators": [[[0, "5"]]]},
+    {**GOOD, "numerators": [[[0, "5"], [0, "5"]], [[0, "2"], [1, "3"]], [[1, "5"]]]},
+    {**GOOD, "numerators": [[[0, "5"]], [[1, "3"], [0, "2"]], [[1, "5"]]]},
+    {**GOOD, "numerators": [[[0, 5]], [[0, "2"], [1, "3"]], [[1, "5"]]]},
+    {**GOOD, "numerators": [[[0, " 5"]], [[0, "2"], [1, "3"]], [[1, "5"]]]},
+    {**GOOD, "numerators": [[[0, "5"]], [[0, "2"], [1, "3"]], [[1, "5"]], []]},
+    {**GOOD, "denominator": 5},
     {**GOOD, "inputs": ["0x0p+0", "nan", "inf"]},
     {**GOOD, "outputs": GOOD["outputs"][::-1]},
     {**GOOD, "prior": ["0x1p+0"] * 3},
@@ -129,6 +153,17 @@ def test_what_is_no_channel_is_refused(broken):
 def test_rows_are_whole_numbers_with_one_sum(rows):
     with pytest.raises(ParameterError):
         Channel([0, 1], [0], rows, 1, [0.5, 0.5])
+
+
+def test_numerators_are_at_least_0():
+    with pytest.raises(ParameterError):
+        Channel([0, 1], [0, 1], [[2, -1], [0, 1]], 1, [0.5, 0.5])
+
+
+def test_minus_zero_is_zero():
+    channel = Channel([-0.0, 1], [-0.0], [[1], [1]], 1, [0.5, 0.5])
+    assert math.copysign(1, channel.sample([1.0], SecureSampler())[0]) == 1
+    assert channel.to_json()["inputs"][0] == channel.to_json()["outputs"][0] == "0x0.0p+0"
 
 
 def test_whole_numbers_below_a_limit():
