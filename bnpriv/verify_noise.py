@@ -48,16 +48,22 @@ def weights_of(noise: Any) -> list[Fraction]:
     return found
 
 
+def _whole(digits: Any) -> int:
+    """Return a whole number that is written in digits, as a text."""
+    require(isinstance(digits, str), "a number of a channel that is no text")
+    return int(digits)
+
+
 class StoredRows:
     """A channel: for every input a law on the outputs, in whole numbers over one denominator."""
 
     def __init__(self, facts: Any) -> None:
         self.inputs, self.outputs = (list(map(float.fromhex, facts[name])) for name in ("inputs", "outputs"))
-        self.denominator = int(facts["denominator"])
+        self.denominator = _whole(facts["denominator"])
         for numbers in (self.inputs, self.outputs):
             require(numbers and all(map(math.isfinite, numbers)), "a channel without inputs or outputs")
             require(all(a < b for a, b in pairwise(numbers)), "inputs or outputs that do not increase")
-        self.rows = [[(k, int(digits)) for k, digits in row] for row in facts["numerators"]]
+        self.rows = [[(k, _whole(digits)) for k, digits in row] for row in facts["numerators"]]
         self.size = sum(map(len, self.rows))
         require(len(self.rows) == len(self.inputs) and self.denominator > 0, "a channel of another shape")
         for value, row in zip(self.inputs, self.rows, strict=True):

@@ -30,7 +30,7 @@ IDLE = 1e-6
 MOST_IDLE = 4
 """After so many rounds that lower the value by less than this share of it nothing more is expected."""
 
-MOST_NEW = 12
+MOST_NEW = 24
 """Columns that are added at once for an answer, and rows for an output."""
 
 SMALLEST_UNIT = 1e-6

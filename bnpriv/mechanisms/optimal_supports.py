@@ -19,7 +19,7 @@ from bnpriv.mechanisms.optimal_repair import DENOMINATOR, Constraints, repaired
 from bnpriv.noise.channel import Channel
 from bnpriv.render import Json
 
-SMALL_WORK = 1_700_000
+SMALL_WORK = 500_000
 """Programs with no larger product of answers, outputs and pairs are solved with all columns and rows at once."""
 
 FEWEST = 20
@@ -43,10 +43,10 @@ GAPS = ((128, 1e-6), (300, 2e-5), (700, 5e-4))
 LARGE_GAP = 8e-3
 """Relative difference of value and bound that is good enough, for so many runs, and for more."""
 
-NEIGHBOURS = 2
+NEIGHBOURS = 4
 """Outputs on either side of a likely one that are tried as well."""
 
-CANDIDATES = 16
+CANDIDATES = 32
 """Outputs with the least reduced costs that are tried first for every answer."""
 
 TIGHTENED = 1e-7

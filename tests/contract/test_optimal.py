@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,9 @@ from bnpriv.evidence import laws
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms import OptimalMechanism
 from bnpriv.mechanisms.limit import least_error
+from bnpriv.mechanisms.optimal import pairs_of
+from bnpriv.mechanisms.optimal_laws import LawTable
+from bnpriv.mechanisms.optimal_repair import RATIO_BITS, Constraints
 from bnpriv.verify import verify
 from tests.channels import (
     EXAMPLE,
@@ -116,6 +120,37 @@ def test_laws_that_are_alike_are_released_as_they_are():
     calibration = OptimalMechanism().calibrate(Problem([EXAMPLE], 1.0).framework, epsilon=1.0)
     assert isinstance(calibration.noise, bp.noise.NoNoise)
     assert calibration.certificate.zero_noise_reason
+
+
+@pytest.mark.parametrize("other", [-math.inf, -3000.0, -230.0])
+@pytest.mark.parametrize("rare", [-60.0, -145.0, -200.0, -700.0, -744.5, -2000.0])
+def test_an_answer_that_is_rare_beyond_all_digits_is_not_released_as_it_is(rare, other):
+    """Row 8: one law has it e^30 times as often as the other, or the other has it not at all."""
+    if other > rare - 30:
+        other = rare - 30
+    laws = [Atoms.from_logs([0, 1, 2], [math.log(0.5), math.log(0.5), log]) for log in (rare, other)]
+    for pair in (laws, laws[::-1]):
+        calibration = OptimalMechanism().calibrate(Problem([tuple(pair)], 1.0).framework, epsilon=1.0)
+        assert isinstance(calibration.noise, bp.noise.Channel)
+        assert needed_delta(calibration.noise, Problem([tuple(pair)], 1.0).exact(), 1.0) == 0
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 0.1, 0.5, 1.0, math.log(2), 3.0, 17.3, 100.0])
+def test_the_ratio_of_the_check_is_below_that_of_epsilon(epsilon):
+    problem = Problem([EXAMPLE], epsilon)
+    table = LawTable.of(pairs_of(laws(problem.framework, None)))
+    exact = Fraction(Context(prec=120).exp(Decimal(epsilon)))
+    assert exact * (1 - Fraction(1, 10**35)) < Fraction(Constraints(table, epsilon, 0.0).ratio, 2**RATIO_BITS) < exact
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.6, 0.9])
+def test_delta_is_for_all_outputs_together(delta):
+    """No answer alone passes by more than a quarter; all of them together tell the secrets apart for sure."""
+    pair = Atoms(range(4), [0.25] * 4), Atoms(range(4, 8), [0.25] * 4)
+    problem = Problem([pair], 0.1, delta)
+    calibration = LARGE_DELTA.calibrate(problem.framework, epsilon=0.1, delta=delta)
+    assert isinstance(calibration.noise, bp.noise.Channel)
+    assert 0 < needed_delta(calibration.noise, problem.exact(), 0.1) <= Fraction(delta)
 
 
 def test_a_model_that_is_left_out_is_another_problem():

@@ -79,6 +79,8 @@ def test_a_fault_in_the_rows_is_found(change: Callable[[Record], object]) -> Non
     [
         lambda s: s["noise"]["channel"].update(numerators=listed(ROWS[:2])),
         lambda s: s["noise"]["channel"]["numerators"][0][0].__setitem__(1, "2.0"),
+        lambda s: s["noise"]["channel"]["numerators"][0][0].__setitem__(1, 2.5),
+        lambda s: s["noise"]["channel"].update(denominator=4.5),
         lambda s: s["noise"]["channel"]["numerators"][0][0].__setitem__(0, False),
         lambda s: s["noise"]["channel"]["numerators"][0].append([0, "0"]),
         lambda s: s["noise"]["channel"]["numerators"][0].append([3, "0"]),
@@ -90,7 +92,17 @@ def test_a_fault_in_the_rows_is_found(change: Callable[[Record], object]) -> Non
         lambda s: s["noise"].update(dimension=2),
     ],
     ids=[
-        *("a row left out", "a fraction", "a boolean", "an output twice", "no output", "from the end", "inputs twice"),
+        *(
+            "a row left out",
+            "a fraction",
+            "a number",
+            "a denominator that is a number",
+            "a boolean",
+            "an output twice",
+            "no output",
+            "from the end",
+            "inputs twice",
+        ),
         *("no number", "no rows", "another mechanism", "two numbers"),
     ],
 )

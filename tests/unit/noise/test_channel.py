@@ -160,6 +160,12 @@ def test_numerators_are_at_least_0():
         Channel([0, 1], [0, 1], [[2, -1], [0, 1]], 1, [0.5, 0.5])
 
 
+def test_the_denominator_is_at_most_2_to_the_62():
+    assert Channel([0], [0], [[2**62]], 2**62, [1.0]).denominator == 2**62
+    with pytest.raises(ParameterError):
+        Channel([0], [0], [[2**62 + 1]], 2**62 + 1, [1.0])
+
+
 def test_minus_zero_is_zero():
     channel = Channel([-0.0, 1], [-0.0], [[1], [1]], 1, [0.5, 0.5])
     assert math.copysign(1, channel.sample([1.0], SecureSampler())[0]) == 1
