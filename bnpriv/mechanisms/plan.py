@@ -15,7 +15,7 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.optimal import OptimalMechanism
-from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit
+from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
@@ -69,7 +69,7 @@ class Plan(Shown):
             return Limit(reason="no mechanism supports the query")
         best = self.calibrations[0]
         if best.expected_error == 0:
-            return Limit(least=0.0, kind="exact")
+            return zero_limit(best)
         reached = (reached_limit(calibration) for calibration in self.calibrations)
         return next(filter(None, reached), None) or limit_of(best.framework, best.query, best.epsilon, best.delta)
 

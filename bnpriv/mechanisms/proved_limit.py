@@ -15,13 +15,15 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, down, up
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, down, up, weakest
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.few_pairs import few_pairs
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.optimal_laws import LawTable
+from bnpriv.mechanisms.optimal_repair import Constraints
+from bnpriv.noise.channel import Channel
 from bnpriv.queries.base import Query
 from bnpriv.render import Json, number_text
 from bnpriv.render.text import lower_text
@@ -61,18 +63,22 @@ class Limit:
     ----------
     least : float or None
         A proved lower bound, in the unit of the answer; None where none is known.
-    kind : {"exact", "certified"}
-        "exact": it is reached, up to rounding; "certified": no mechanism is below it, but the least may be above.
+    kind : {"exact", "certified", "estimate"}
+        "exact": it is reached, up to rounding; "certified": no mechanism is below it, but the least may be above;
+        "estimate": it is that of laws which are estimates, and proves nothing of the true ones.
     reason : str
         Why no bound is shown; empty where one is.
     secrets : str
         The secrets under which errors are averaged, in words, if they are not all; privacy for others costs no less.
+    unchanged : bool
+        Whether the answer may be released as it is.
     """
 
     least: float | None = None
     kind: Kind = "certified"
     reason: str = ""
     secrets: str = ""
+    unchanged: bool = False
 
     def over(self, error: float) -> float | None:
         """Return how many times the least error an expected error is at most; None where that is not known."""
@@ -88,13 +94,16 @@ class Limit:
         """Return the limit in a sentence."""
         if self.least is None:
             return f"The least error of any mechanism is not shown: {self.reason}."
-        if self.least == 0 and self.kind == "exact":
-            return "The answer may be released as it is."
+        if self.least == 0 and self.unchanged:
+            certain = "" if self.kind != "estimate" else ", as far as laws that are estimates tell"
+            return f"The answer may be released as it is{certain}."
         if self.least == 0:
             return "The least error of any mechanism is not shown: nothing above 0 is proved."
         averaged = f"averaged over the laws of the answer{f' under {self.secrets}' if self.secrets else ''}"
         if self.kind == "exact":
             return f"The best mechanism {SEES} errs by {number_text(self.least)}, {averaged}."
+        if self.kind == "estimate":
+            averaged += "; an estimate, as these laws are"
         return f"No mechanism {SEES} errs by less than {lower_text(self.least)}, {averaged}."
 
     def to_json(self, calibrations: Sequence[Calibrated]) -> Json:
@@ -118,7 +127,14 @@ def reached_limit(calibration: Calibrated) -> Limit | None:
     options = calibration.mechanism.options()
     if facts is None or facts.loss != "absolute" or options.get("prior") is not None or options.get("worst_case"):
         return None
-    return Limit(least=facts.bound, kind="exact") if facts.gap <= NEAR_ENOUGH else None
+    kind = weakest(("exact", calibration.certificate.kind))
+    return Limit(least=facts.bound, kind=kind) if facts.gap <= NEAR_ENOUGH else None
+
+
+def zero_limit(calibration: Calibrated) -> Limit:
+    """Return the limit where a calibration has no error: it releases the answer as it is, or changes what never is."""
+    unchanged = not isinstance(calibration.noise, Channel)
+    return Limit(least=0.0, kind=weakest(("exact", calibration.certificate.kind)), unchanged=unchanged)
 
 
 def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:
@@ -130,7 +146,8 @@ def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -
     few = table if fewer is None else law_table(fewer.framework, query)
     if fewer is None or isinstance(few, Refusal):
         return Limit(reason=f"{table.required}; found {table.found}")
-    return replace(proved_limit(few, epsilon, delta), kind="certified", secrets=fewer.text)
+    found = proved_limit(few, epsilon, delta)
+    return replace(found, kind=weakest(("certified", found.kind)), secrets=fewer.text)
 
 
 def proved_limit(table: LawTable, epsilon: float, delta: float = 0.0, groups: int | None = None) -> Limit:
@@ -148,7 +165,7 @@ def proved_limit(table: LawTable, epsilon: float, delta: float = 0.0, groups: in
     Returns
     -------
     Limit
-        "exact" where no atoms were taken together, and the bound is the value of the program.
+        "exact" where no atoms were taken together, and a channel that meets all constraints reaches the bound.
 
     Notes
     -----
@@ -158,10 +175,14 @@ def proved_limit(table: LawTable, epsilon: float, delta: float = 0.0, groups: in
     solved = program.solved()
     if solved is None:
         return Limit(reason="the linear program took too long")
-    value, multipliers = solved
+    reached, multipliers = solved
     least = max(0.0, down(program.bound(multipliers) - table.rounding))
-    exact = program.whole and value - least <= REACHED * value
-    return Limit(least=least, kind=table.kind if exact else "certified")
+    if least == 0:
+        # that a solver finds no error is no proof that there may be none: it overlooks what is rare
+        unchanged = program.whole and Constraints(table, epsilon, delta).hold_unchanged()
+        return Limit(least=0.0, kind=weakest((table.kind, "exact" if unchanged else "certified")), unchanged=unchanged)
+    exact = program.whole and reached - least <= REACHED * reached
+    return Limit(least=least, kind=weakest((table.kind, "exact" if exact else "certified")))
 
 
 @final
@@ -224,7 +245,7 @@ class _Program:
         )
 
     def solved(self) -> tuple[float, FloatArray] | None:
-        """Return the value of the program and its dual variables, of shape (D, W); None if the solver gives up."""
+        """Return an error that is reached and the dual variables, of shape (D, W); None if the solver gives up."""
         from scipy import sparse
         from scipy.optimize import linprog
 
@@ -260,7 +281,20 @@ class _Program:
         if found.status != 0:
             return None
         dual = -np.asarray(found.ineqlin.marginals, dtype=np.float64)[: pairs * outputs].reshape(pairs, outputs)
-        return float(found.fun), np.clip(dual, 0.0, None) / size
+        channel = np.asarray(found.x, dtype=np.float64)[: groups * outputs].reshape(groups, outputs)
+        return self._reached(np.maximum(channel, 0.0)), np.clip(dual, 0.0, None) / size
+
+    def _reached(self, channel: FloatArray) -> float:
+        """Return the error of a solver's channel on the groups, once it is mended as `OptimalMechanism` mends it."""
+        channel = channel / np.sum(channel, axis=1, keepdims=True)
+        first, second = (np.add.reduceat(laws, self.starts, axis=1) for laws in (self.first, self.second))
+        missed = np.maximum(0.0, first @ channel - self.ratio * (second @ channel))
+        total = np.sum(missed, axis=1, keepdims=True)
+        share = np.minimum(1.0, self.delta / np.where(total > 0, total, 1.0))
+        added = np.max((1 - share) * missed, axis=0, initial=0.0) / (self.ratio - 1)
+        errors = np.abs(np.subtract.outer(self.atoms, self.atoms[self.outputs]))
+        costs = np.add.reduceat(self.prior[:, np.newaxis] * errors, self.starts)
+        return float(np.sum(costs * channel) + added @ np.sum(costs, axis=0))
 
     def bound(self, multipliers: FloatArray) -> float:
         """Return the lower bound that dual variables of at least 0 prove, rounded down.
