@@ -169,7 +169,7 @@ class _Check:
     def spend(self, cost: int) -> None:
         self.work += cost
         if self.work > MOST_WORK:
-            raise StopError("too large", f"{self.work:,} products of {MOST_WORK:,}")
+            raise StopError("too large", f"more than {MOST_WORK:,} products of masses")
 
     def joint(self, *names: str, theta: int) -> Law:
         if (names, theta) not in self.joints:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from bnpriv.bound import Bound, weakest
 from bnpriv.divergences.loss import PrivacyLoss
-from bnpriv.divergences.shown_views import curve_figure, loss_text, views_data, views_table
+from bnpriv.divergences.shown_views import curve_figure, loss_text, plot_curve, views_data, views_table
 from bnpriv.errors import ParameterError
 from bnpriv.laws import Atoms
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Section
+from bnpriv.render.text import visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @final
@@ -108,6 +112,38 @@ class PrivacyCurve(Shown):
         return self.largest(lambda loss: loss.mutual_information(prior))
 
     @property
+    def worst(self) -> PrivacyLoss:
+        """Return the pair of laws, in that order, whose largest loss is the largest of all."""
+        return self.losses[self._worst]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw delta over epsilon, with a logarithmic axis for delta.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return plot_curve(ax, self, self.asked)
+
+    @property
+    def _which(self) -> str:
+        return f", most about {visible(self.names[self._worst])}" if len(self.names) == len(self.losses) > 2 else ""
+
+    @property
+    def _worst(self) -> int:
+        return max(range(len(self.losses)), key=lambda place: self.losses[place].epsilon.upper)
+
+    @property
     def document(self) -> Document:
         """Return the drawing of delta over epsilon, and the best known views."""
         title = "The privacy curve"
@@ -116,11 +152,12 @@ class PrivacyCurve(Shown):
             kicker="bnpriv privacy curve",
             title=title,
             headline=loss_text(self.epsilon.upper),
-            lead=f"Largest over {len(self.losses):,} ordered pairs of laws; the numbers are {self.epsilon.kind}.",
+            lead=f"Largest over {len(self.losses):,} ordered pairs of laws{self._which}; the numbers are "
+            f"{self.epsilon.kind}.",
             answer=(curve_figure(self, asked=self.asked, title=title),),
             sections=(Section(title="In every view", blocks=(views_table(self, "Largest over all pairs"),)),),
             data={"pairs": len(self.losses), **views_data(self)},
         )
 
     def __repr__(self) -> str:
-        return f"PrivacyCurve({len(self.losses)} losses)"
+        return f"PrivacyCurve({len(self.losses)} ordered pairs, epsilon={self.epsilon.upper:.4g})"

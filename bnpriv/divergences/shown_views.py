@@ -13,7 +13,7 @@ from bnpriv.render.chart import line_chart, share_chart
 from bnpriv.render.document import Document, Figure, Section, Table
 from bnpriv.render.html import scroller
 from bnpriv.render.plotting import axes
-from bnpriv.render.text import Json, number_text, upper_chance, upper_text
+from bnpriv.render.text import Json, number_text, of_nats, upper_chance, upper_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def views_table(views: Views, caption: str) -> Table:
         (
             "total variation (delta at epsilon 0)",
             upper_chance(views.total_variation.upper),
-            "a guess at even odds is right (1 + it) / 2 of the time",
+            "at even odds a guess is right (1 + this) / 2 of the time",
         ),
         (
             "mutual information, worst prior",
@@ -186,6 +186,23 @@ def plot_steps(ax: Axes | None, steps: Sequence[tuple[float, float]]) -> Axes:
     return drawn
 
 
+def plot_curve(ax: Axes | None, views: Views, asked: tuple[float, float] | None) -> Axes:
+    """Draw delta over epsilon."""
+    drawn = axes(ax)
+    points = curve_points(views, 0.0 if asked is None else asked[0])
+    shown = [(epsilon, delta) for epsilon, delta in points if delta > 0]
+    if shown:
+        drawn.plot(*zip(*shown, strict=True))
+        drawn.set_yscale("log")
+    if asked is not None:
+        drawn.axvline(asked[0], color="0.4", linestyle="--", label=f"asked: epsilon {asked[0]:g}")
+        drawn.legend()
+    drawn.set_xlim(0, points[-1][0])
+    drawn.set_xlabel("epsilon (nats)")
+    drawn.set_ylabel("delta")
+    return drawn
+
+
 def loss_document(views: Views, steps: Sequence[tuple[float, float]]) -> Document:
     """Return what is said of one privacy loss: its distribution function, and the best known views."""
     title = "The distribution of the privacy loss"
@@ -227,5 +244,5 @@ def loss_text(loss: float) -> str:
     """Return in words how large a privacy loss may be."""
     if loss < NO_LOSS:
         return "The privacy loss is 0, to within rounding"
-    most = "has no bound" if math.isinf(loss) else f"is at most {upper_text(loss)} nats"
+    most = "has no bound" if math.isinf(loss) else f"is at most {of_nats(upper_text(loss))}"
     return f"The privacy loss {most}"

@@ -33,6 +33,7 @@ from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
 from bnpriv.mechanisms.steps import STEPS_NOTE, with_steps_covered
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record, stored_mechanism
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.sampling import Sampler
 from bnpriv.queries import as_query
@@ -560,7 +561,8 @@ class Calibration(Shown):
         return fresh
 
     def __repr__(self) -> str:
-        return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, scale={self.scale:g})"
+        size = "error" if isinstance(self.noise, Channel) else "scale"
+        return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, {size}={self.scale:g})"
 
 
 def _sealed(calibration: Calibration, framework: str) -> str:

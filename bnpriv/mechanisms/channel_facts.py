@@ -7,14 +7,28 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.render import Json, number_text
-from bnpriv.render.document import Block, Items, Section, Table
-from bnpriv.render.text import percent_text, upper_text
+from bnpriv.render.document import Section, Table
+from bnpriv.render.text import lower_text, percent_text, upper_text
 
 MOST_MEANINGS = 40
 """Outputs of which a document says what they tell: of more, those that are likeliest."""
 
 SMALL_GAP = 0.01
 """A larger share of the error says little where the error itself is as small as what a solver tells apart."""
+
+AT_THE_LIMIT = 1e-4
+"""Relative gap up to which a channel is said to have the least error: so many digits are shown."""
+
+LEANS_ON = (
+    "The guarantee leans on the declared laws more than that of added noise does: where they are wrong, nothing blurs "
+    "the answer."
+)
+"""What is said of every channel, whatever it was made for."""
+
+OVER_ALL = "averaged over the laws of all secrets"
+"""Over what errors are averaged where nothing else was asked for."""
+
+ALONE = "The guarantee is for this one release: it cannot be added up with those of other releases."
 
 LOSSES = {
     "absolute": "mean absolute error",
@@ -105,38 +119,54 @@ class ChannelFacts:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return how good the channel is, and what it leans on, in sentences."""
-        least = (
-            f"The {LOSSES[self.loss]}, {self.prior}, is {upper_text(self.error)}; no mechanism that sees the data only "
-            f"through this answer, with outputs among its values, can have less than {number_text(self.bound)} "
-            f"({self._left}). The program's own value was {number_text(self.value)}."
+        """Return why there is a table, how good it is, and what it leans on, in sentences."""
+        why = (
+            f"It keeps the laws of what is released alike under all secrets, with the least {LOSSES[self.loss]}; it "
+            "leans on these laws more than added noise does."
         )
         merged = (
             f"Of {self.answers:,} possible answers {self.runs:,} runs are told apart: the program is too large for all."
         )
-        leans = (
-            "The guarantee rests on the declared laws more than that of added noise does: if they are wrong, nothing "
-            "blurs the answer beyond the rows of the table."
+        return (why, self._least, *((merged,) if self.runs < self.answers else ()), LEANS_ON, ALONE)
+
+    @property
+    def _least(self) -> str:
+        """Return how near the channel is to the least error that there is."""
+        any_other = "any mechanism can have that sees the data only through this answer"
+        if self.loss == "squared":  # other outputs than answers might have a smaller one
+            any_other += " and releases one of its values"
+        found = f"The {LOSSES[self.loss]}, {self.prior}, is"
+        if self.gap <= AT_THE_LIMIT:
+            return f"{found} {number_text(self.error)}: the least that {any_other}."
+        return (
+            f"{found} {upper_text(self.error)}; the least that {any_other} is at least {lower_text(self.bound)} "
+            f"({self._left})."
         )
-        return (least, *((merged,) if self.runs < self.answers else ()), leans)
 
     @property
     def section(self) -> Section:
         """Return what each output tells: the likeliest ones, in their order."""
+        pairs = list(dict.fromkeys(each.pair for each in self.meanings))
+        one = len(pairs) == 1
+        told = f"how far it moves the odds of {pairs[0]}" if one else "the two secrets whose odds it moves most"
         rows = [
-            (number_text(each.output), percent_text(each.chance), each.pair, each.factor_text) for each in self.meanings
+            (
+                number_text(each.output),
+                percent_text(each.chance),
+                *(() if one else (each.pair,)),
+                each.factor_text,
+            )
+            for each in self.meanings
         ]
         left = self.outputs - len(rows)
-        more = f"{left:,} more outputs, each of them rarer." if left > 0 else ""
         table = Table(
-            caption="What an answer means: the pair of secrets that it tells most about",
-            header=("answer", "how often", "secrets", "odds of the first against the second"),
+            caption=f"What an answer tells: {told}",
+            header=("answer", "how often", *(() if one else ("secrets",)), "odds of the first"),
             rows=rows,
             numbers=(0, 1),
-            more=more,
+            more=f"{left:,} more outputs, each of them rarer." if left > 0 else "",
         )
-        blocks: tuple[Block, ...] = (table, Items(self.notes))
-        return Section(title="What an answer means, and how near it is to the limit", id="meaning", blocks=blocks)
+        return Section(title="What an answer tells", id="meaning", blocks=(table,), folded=True)
 
     def to_json(self) -> Json:
         """Return the facts as plain values."""

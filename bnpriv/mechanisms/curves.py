@@ -18,9 +18,11 @@ from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.k_fold import SUMS_RULE, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
+from bnpriv.mechanisms.law_drawing import channel_drawing
 from bnpriv.mechanisms.normal_laws import mahalanobis
 from bnpriv.noise import Channel, CorrelatedGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
-from bnpriv.render.document import Paragraph, Section
+from bnpriv.noise.words import noise_name
+from bnpriv.render.document import Figure, Paragraph, Section
 
 MOST_DRAWN_ATOMS = 2**14
 """Laws of more atoms have no curve in a document; they have one that is asked for."""
@@ -32,15 +34,9 @@ ANSWER_RULE = "the laws of the answer"
 """Names decisions that compare the laws of the answer themselves."""
 
 MOST_CHANNEL_CELLS = 2**22
-"""Exact answers times outputs times pairs of laws up to which a document has the curve of a channel."""
+"""Exact answers times outputs times pairs of laws up to which a document draws what a channel does."""
 
 OTHER_PAIRS = "Others may tell more in other views: calibration.curve() takes all pairs."
-
-NO_CURVE = Refusal(
-    required="a privacy curve needs the laws of one number, with independent noise",
-    found="laws of another kind, or noise with a shape of its own",
-    remedy="Ask for one number, or read the guarantee, which holds as it stands.",
-)
 
 
 def curve_of(calibration: Calibrated) -> PrivacyCurve:
@@ -63,7 +59,7 @@ def curve_of(calibration: Calibrated) -> PrivacyCurve:
     """
     known = list(_known(calibration))
     losses = [loss for found, _ in known for loss in found]
-    names = [name for found, name in known for _ in found]
+    names = [which for _, name in known for which in (name, f"{name}, the other way round")]
     return PrivacyCurve(losses, names, (calibration.epsilon, calibration.guarantee.delta))
 
 
@@ -83,9 +79,9 @@ def _known(calibration: Calibrated) -> Iterator[tuple[tuple[PrivacyLoss, ...], s
             # normal laws that stand for clamped records are not those of the answer
             found = () if pair.departure is not None else _losses(pair.first, pair.second, calibration.noise)
             if not found:
-                raise NO_CURVE.error()
+                raise _no_curve(pair, calibration.noise).error()
             kind = "estimate" if pair.sampled is not None else pair.kind
-            name = f"{constraint.protected} ({pair.pair}{model_text(constraint.model, 2)})"
+            name = f"{constraint.protected}: {pair.pair}{model_text(constraint.model, calibration.framework.models)}"
             yield tuple(replace(loss, kind=kind) for loss in found), name
 
 
@@ -125,6 +121,20 @@ def _told_most(calibration: Calibrated, channel: Channel) -> list[PrivacyLoss]:
     return [loss for losses in known[:MOST_DRAWN_PAIRS] for loss in losses]
 
 
+def channel_figures(calibration: Calibrated) -> Iterator[Figure]:
+    """Yield what a channel makes of the two laws of the answer that are easiest to tell apart; nothing for noise."""
+    channel = calibration.noise
+    if not isinstance(channel, Channel):
+        return
+    known = list(_known(calibration))
+    if channel.numerators.size * len(known) > MOST_CHANNEL_CELLS:
+        return
+    apart = [PrivacyLoss(one.first, one.second).total_variation.upper for (one, *_), _ in known]
+    (exact, *_), name = known[max(range(len(apart)), key=apart.__getitem__)]
+    figure = channel_drawing(exact.first, exact.second, channel, name)
+    yield from () if figure is None else (figure,)
+
+
 def _deciding(calibration: Calibrated) -> Iterable[PrivacyLoss]:
     """Yield the losses of the laws that decided the noise, for each protected attribute and model."""
     decisions = [one for one in calibration.certificate.decisions if isinstance(one, LawDecision)]
@@ -139,6 +149,29 @@ def _deciding(calibration: Calibrated) -> Iterable[PrivacyLoss]:
             continue
         for loss in _losses(*both, calibration.noise):
             yield replace(loss, kind="estimate" if decision.draws else decision.kind)
+
+
+def _no_curve(pair: LawPair, noise: Noise) -> Refusal:
+    """Return why the privacy loss of two laws behind some noise is not known in every view."""
+    name, numbers = noise_name(noise), pair.first.dimension
+    stands = "The guarantee holds as it stands."
+    if pair.departure is not None:
+        return Refusal(
+            required="a privacy curve needs the laws of the answer itself",
+            found="normal laws that stand for tables whose records are clamped",
+            remedy=stands,
+        )
+    if isinstance(pair.first, Normal):
+        return Refusal(
+            required="the curve of normal laws is known with Gaussian noise, and where both have one covariance",
+            found=f"{name} noise" if isinstance(noise, Laplace) else f"two covariances, or {name} noise",
+            remedy=f'Calibrate with noise="gaussian" and a delta. {stands}',
+        )
+    return Refusal(
+        required="a privacy curve needs the laws of one number, and noise that does not depend on them",
+        found=f"{numbers} numbers" if numbers > 1 else f"{name} noise",
+        remedy=f"Ask for one number. {stands}" if numbers > 1 else stands,
+    )
 
 
 def _pairs(constraint: Constraint, rounding: float) -> Sequence[LawPair]:

@@ -7,6 +7,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.law_decision import LawDecision, drawable, model_text
+from bnpriv.noise.channel import Channel
 from bnpriv.render.document import Figure
 from bnpriv.render.text import number_text, visible
 from bnpriv.render.two_laws import TwoLaws, two_laws
@@ -54,6 +55,39 @@ def law_drawing(decision: LawDecision) -> Figure | None:
     learned = f", from {decision.draws:,} draws of each" if decision.draws else ""
     caption = f"{title}: {decision.pair}{which}; {decision.rule}{learned}, up to a shift; {scale}."
     return Figure(two_laws(drawn), caption)
+
+
+def channel_drawing(first: Atoms, second: Atoms, channel: Channel, name: str) -> Figure | None:
+    """Return two laws of the answer, and those of what a channel releases; None where all mass is on one number."""
+    exact = first, second
+    low, high = min(_span(law)[0] for law in exact), max(_span(law)[1] for law in exact)
+    places = np.linspace(low, high, COLUMNS + 1)
+    if not places[1] - places[0] > LEAST_STEP:
+        return None
+    rows = channel.numerators / channel.denominator
+    released = [
+        Atoms(channel.outputs, masses / np.sum(masses)) for masses in (_given(channel, law) @ rows for law in exact)
+    ]
+    before, after = ([_heights(places, _binned(law, places), thin=True) for law in laws] for laws in (exact, released))
+    title = f"The answer and what is released of it, for {visible(name)}"
+    drawn = TwoLaws(
+        start=float(places[0]),
+        end=float(places[-1]),
+        exact=(before[0], before[1]),
+        noisy=(after[0], after[1]),
+        names=("one secret", "the other"),
+        title=title,
+        desc="Above the law of the exact answer under each secret, below that of what is released: the more alike two "
+        "needles are, the less that number tells.",
+        noisy_needles=True,
+    )
+    return Figure(two_laws(drawn), f"{title}: how likely every number is under either secret.")
+
+
+def _given(channel: Channel, law: Atoms) -> FloatArray:
+    """Return the mass that takes each row of a channel, of shape (K,)."""
+    places = [channel.place(value) for value in law.support.tolist()]
+    return np.asarray(np.bincount(places, law.probabilities, len(channel.inputs)), dtype=np.float64)
 
 
 def _span(law: Atoms) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.channel_facts import MOST_MEANINGS, ChannelFacts, Meaning
+from bnpriv.mechanisms.channel_facts import LEANS_ON, MOST_MEANINGS, OVER_ALL, ChannelFacts, Meaning
 from bnpriv.mechanisms.from_draws import sampling_of
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.optimal_repair import Constraints
@@ -49,9 +49,14 @@ THEOREM = "The channel with the least expected error, its constraints checked in
 
 def checked_prior(name: str, given: object) -> AnswerPrior:
     """Return a prior as pairs of an answer and its probability; raise ParameterError if it is none."""
-    pairs = [checks.listed(each) for each in checks.listed(given) or ()]
+    listed = checks.listed(given)
+    if isinstance(given, Atoms) and given.dimension == 1:
+        listed = tuple(zip(given.support.tolist(), given.probabilities.tolist(), strict=True))
+    elif isinstance(given, Mapping):
+        listed = tuple(cast("Mapping[object, object]", given).items())
+    pairs = [checks.listed(each) for each in listed or ()]
     if not pairs or any(pair is None or len(pair) != 2 for pair in pairs):
-        raise _no_prior("another thing")
+        raise _no_prior(f"{checks.type_text(cast(object, given))}{'' if listed is None else ' of other things'}")
     found = tuple(
         (checks.number("an answer of a prior", answer), checks.not_negative("a probability of a prior", chance))
         for answer, chance in cast("list[tuple[object, object]]", pairs)
@@ -64,7 +69,8 @@ def checked_prior(name: str, given: object) -> AnswerPrior:
 
 def _no_prior(found: str) -> ParameterError:
     return ParameterError(
-        "a prior is a list of pairs of an answer and its probability, with a sum of 1",
+        "a prior gives answers their probabilities, with a sum of 1: {answer: probability, ...}, a list of pairs, or "
+        "bnpriv.laws.Atoms of one number",
         found=found,
         remedy="Leave it out: errors are then averaged over the laws of the answer.",
     )
@@ -79,7 +85,7 @@ class OptimalMechanism(Mechanism):
     ----------
     error : {"absolute", "squared", "zero-one"}
         What is least: the expected absolute error, its square, or the probability of another answer than the exact one.
-    prior : sequence of (float, float), optional
+    prior : mapping from float to float, sequence of (float, float), or Atoms, optional
         Answers and their probabilities, over which the error is averaged; the mean of all laws by default. It decides
         how good the answer is, never how private.
     worst_case : bool
@@ -111,7 +117,7 @@ class OptimalMechanism(Mechanism):
     """
 
     error: Loss = "absolute"
-    prior: Sequence[Sequence[float]] | None = None
+    prior: Mapping[float, float] | Sequence[Sequence[float]] | Atoms | None = None
     worst_case: bool = False
     large_delta: bool = False
     claim: ClassVar[str] = "optimal.md"
@@ -133,7 +139,9 @@ class OptimalMechanism(Mechanism):
         free = all(pair.free for pair in pairs)
         if free and (spent := _unchanged(table, epsilon, delta)) is not None:
             reason = "The laws of the answer are alike as they are, at every single value."
-            return NoNoise(1), self._certificate(framework, query, evidence, table, zero_noise_reason=reason), spent
+            notes = reason, LEANS_ON
+            certificate = self._certificate(framework, query, evidence, table, zero_noise_reason=reason, notes=notes)
+            return NoNoise(1), certificate, spent
         return self._described(framework, query, optimum(self._question(table, epsilon, delta)), epsilon, delta)
 
     def _restored(
@@ -193,7 +201,7 @@ class OptimalMechanism(Mechanism):
         )
 
     def _facts(self, found: Optimum, table: LawTable, meanings: Sequence[Meaning]) -> ChannelFacts:
-        by = "averaged over the given prior" if self.prior is not None else "averaged over the laws of all secrets"
+        by = "averaged over the given prior" if self.prior is not None else OVER_ALL
         likely = sorted(meanings, key=lambda each: (-round(each.chance, CHANCE_DIGITS), each.output))[:MOST_MEANINGS]
         return ChannelFacts(
             loss=self.error,

@@ -193,7 +193,7 @@ def _calibrated(
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
     for mechanism in mechanisms:
-        if isinstance(mechanism, OptimalMechanism) and (slow := _slow(framework, query)) is not None:
+        if isinstance(mechanism, OptimalMechanism) and (slow := _slow(framework, query, epsilon)) is not None:
             refusals.append((mechanism, slow))
             continue
         try:
@@ -204,13 +204,14 @@ def _calibrated(
     return calibrations, refusals
 
 
-def _slow(framework: Framework, query: Query) -> Refusal | None:
+def _slow(framework: Framework, query: Query, epsilon: float) -> Refusal | None:
     """Return why the program for a channel takes longer than a plan may; None if it does not, or there is none."""
     table = law_table(framework, query)
     if isinstance(table, Refusal) or table.size * len(table.ways) <= MOST_PLANNED_WORK:
         return None
     return Refusal(
         required=f"a plan seeks the best channel for at most {MOST_PLANNED_WORK:,} answers times ordered pairs of laws",
-        found=f"{table.size:,} answers, {len(table.ways):,} ordered pairs",
-        remedy="Calibrate it by hand: bp.mechanisms.OptimalMechanism(); for up to some thousand answers.",
+        found=f"{table.size * len(table.ways):,} ({table.size:,} answers, {len(table.ways):,} ordered pairs)",
+        remedy="Calibrate it by hand, which may take a while: bp.mechanisms.OptimalMechanism().calibrate(framework, "
+        f"query, epsilon={epsilon:g}).",
     )

@@ -19,6 +19,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, down, up, we
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.calibrated import Calibrated
+from bnpriv.mechanisms.channel_facts import AT_THE_LIMIT
 from bnpriv.mechanisms.few_pairs import few_pairs
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.optimal_laws import LawTable
@@ -47,8 +48,8 @@ ANSWERS_AT_ONCE = 2**14
 """Exact answers that are looked at together."""
 
 SEES = "that sees the data only through this answer"
-NEAR_ENOUGH = 1e-4
-"""Relative gap up to which a channel reaches the limit: so many digits are shown."""
+
+MAY_BE_LARGER = "That is a lower bound: the least error itself may be larger."
 
 REACHED = 1e-6
 """Relative gap up to which the bound is called exact."""
@@ -87,7 +88,7 @@ class Limit:
         if not self.least:
             return None
         over = up(error / self.least)
-        return over if over > 1 + (NEAR_ENOUGH if self.kind == "exact" else 0.0) else 1.0
+        return over if over > 1 + (AT_THE_LIMIT if self.kind == "exact" else 0.0) else 1.0
 
     @property
     def text(self) -> str:
@@ -104,7 +105,10 @@ class Limit:
             return f"The best mechanism {SEES} errs by {number_text(self.least)}, {averaged}."
         if self.kind == "estimate":
             averaged += "; an estimate, as these laws are"
-        return f"No mechanism {SEES} errs by less than {lower_text(self.least)}, {averaged}."
+        return f"No mechanism {SEES} errs by less than {lower_text(self.least)}, {averaged}. {MAY_BE_LARGER}"
+
+    def __str__(self) -> str:
+        return self.text
 
     def to_json(self, calibrations: Sequence[Calibrated]) -> Json:
         """Return the limit, and how many times it the error of each calibration is at most, as plain values."""
@@ -128,7 +132,7 @@ def reached_limit(calibration: Calibrated) -> Limit | None:
     if facts is None or facts.loss != "absolute" or options.get("prior") is not None or options.get("worst_case"):
         return None
     kind = weakest(("exact", calibration.certificate.kind))
-    return Limit(least=facts.bound, kind=kind) if facts.gap <= NEAR_ENOUGH else None
+    return Limit(least=facts.bound, kind=kind) if facts.gap <= AT_THE_LIMIT else None
 
 
 def zero_limit(calibration: Calibrated) -> Limit:

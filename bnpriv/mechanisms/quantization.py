@@ -15,6 +15,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.channel_facts import ALONE, LEANS_ON
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.quantization_bins import Bins, best_bins
@@ -28,8 +29,6 @@ MOST_BINNED = 4_000
 
 MOST_SAID_BINS = 8
 """Bins that are told in words."""
-
-LEANS_ON = "The laws of the answer are right; an answer without added noise leans on that more than one with it."
 
 
 @final
@@ -102,9 +101,9 @@ class QuantizationMechanism(Mechanism):
             decisions=(),
             sensitivity=Bound(0.0, 0.0, table.kind),
             source=framework.source,
-            assumptions=(*evidence.assumptions, *query.assumptions, LEANS_ON),
+            assumptions=(*evidence.assumptions, *query.assumptions),
             dropped=evidence.dropped,
-            notes=(_bins_text(table, bins),),
+            notes=(_bins_text(table, bins), LEANS_ON, ALONE),
             zero_noise_reason="Every bin of the answer is about as likely under either secret of every pair.",
         )
         return _channel(table, bins), certificate, 0.0
@@ -129,7 +128,8 @@ def _bins_text(table: LawTable, bins: Bins) -> str:
     lasts = np.append(bins.starts[1:], table.size) - 1
     ends = zip(table.points[bins.starts], table.points[lasts], table.points[bins.released], strict=True)
     if len(lasts) == 1:
-        return f"Whatever the answer is, {number_text(float(table.points[bins.released[0]]))} is released."
+        only = number_text(float(table.points[bins.released[0]]))
+        return f"Whatever the answer is, {only} is released: no finer bins are alike under all secrets."
     texts = [f"{_range_text(low, high)} as {number_text(value)}" for low, high, value in ends]
     more = f" and {len(texts) - MOST_SAID_BINS:,} more" if len(texts) > MOST_SAID_BINS else ""
     return f"The answer is released as one of {len(texts):,} bins: {', '.join(texts[:MOST_SAID_BINS])}{more}."

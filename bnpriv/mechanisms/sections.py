@@ -19,7 +19,7 @@ from bnpriv.mechanisms.answer import (
 )
 from bnpriv.mechanisms.calibrated import Calibrated, Method
 from bnpriv.mechanisms.certificate import MOST_REASONS, Certificate, Decision
-from bnpriv.mechanisms.curves import curve_sections
+from bnpriv.mechanisms.curves import channel_figures, curve_sections
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.mechanisms.noise_words import scales_text, together
@@ -33,6 +33,7 @@ from bnpriv.mechanisms.verdict import (
     reason_text,
     share_text,
 )
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.words import noise_name
 from bnpriv.render.bars import noise_bar
 from bnpriv.render.document import (
@@ -167,6 +168,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
     drawn = None if by_laws is None else law_drawing(by_laws)
     if drawn is not None:
         yield drawn
+    yield from channel_figures(calibration)
 
 
 def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline, ...] | str, ...]:
@@ -213,15 +215,16 @@ def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals, l
 def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
     """Return one row per mechanism, with its error drawn against the range of the answer, to one scale."""
     drawn = narrowest(calibrations[0]) is not None and any(calibration.scale for calibration in calibrations)
-    bars = "; bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
+    bars = "bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
     shape = calibrations[0].shape
     by_share = shape is not None and shape.by_share
     order = "mean error, as a share of the range of each part," if by_share else "expected error"
     return Table(
-        caption=f"Every mechanism that gives this guarantee, the least {order} first{bars}",
+        caption=f"Every mechanism that gives this guarantee, the least {order} first",
+        drawn=bars,
         header=(
             *("mechanism", "noise", "scale", "mean error"),
-            *(("times the least",) if limit.least else ()),
+            *((f"times the least{'' if limit.kind == 'exact' else ', at most'}",) if limit.least else ()),
             *("answer", "19 of 20 releases err by at most"),
         ),
         rows=[_compared(calibration, limit) for calibration in calibrations],
@@ -241,7 +244,7 @@ def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | Cell, ...]:
     return (
         Cell((Code(str(calibration.mechanism)),), note=note),
         noise_name(calibration.noise) if calibration.scale else "none",
-        scales_text(calibration, MOST_IN_CELL),
+        "-" if isinstance(calibration.noise, Channel) else scales_text(calibration, MOST_IN_CELL),
         _mean_error(calibration),
         *(() if over is None or not limit.least else (upper_text(over),)),
         (verdict_badge(calibration),),

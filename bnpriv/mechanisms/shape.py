@@ -141,7 +141,7 @@ def weights_refusal(
         return None
     if fixed:
         return Refusal(
-            required="noise along the gaps between the laws has a shape of its own",
+            required="this mechanism takes no weights: what it releases has a shape of its own",
             found="weights",
             remedy="Leave the weights out, or use another mechanism.",
         )

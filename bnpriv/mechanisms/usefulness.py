@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
+from bnpriv.noise.intervals import is_none
 from bnpriv.queries.weighted import AnswerPart
 from bnpriv.render.text import and_text, upper_percent
 
@@ -18,6 +20,8 @@ LIMITS: tuple[tuple[float, UsefulnessWord], ...] = ((0.02, "sharp"), (0.1, "usef
 
 LEVEL = 0.95
 """How often errors stay below those that are judged: 19 releases of 20."""
+
+WITHOUT_DATA = "what is released does not depend on the data."
 
 
 @final
@@ -47,7 +51,8 @@ class PartUse:
 class Usefulness:
     """How large the error is against the range of the answer; true when the answer still says something.
 
-    An answer is useless only if all its parts are; if some are, it is coarse at best, and they are named.
+    An answer is useless only if all its parts are; if some are, it is coarse at best, and they are named. What does not
+    depend on the data is useless, however near to the exact answer it may be.
 
     Parameters
     ----------
@@ -60,6 +65,8 @@ class Usefulness:
         The verdicts on its parts; empty if it has one.
     place : int
         Where that output is.
+    constant : bool
+        Whether what is released does not depend on the data.
     """
 
     verdict: UsefulnessWord
@@ -67,6 +74,7 @@ class Usefulness:
     outputs: int = 1
     parts: tuple[PartUse, ...] = ()
     place: int = 0
+    constant: bool = False
 
     def __bool__(self) -> bool:
         return self.verdict not in ("useless", "unknown")
@@ -84,6 +92,10 @@ class Usefulness:
             words = f"Of the answer {and_text(self.useless)} {'is' if len(self.useless) == 1 else 'are'} useless"
         if self.verdict in ("exact", "unknown"):
             return words
+        if self.constant:
+            return f"{words}: {WITHOUT_DATA}"
+        if self.share == 0:
+            return f"{words}: 19 releases of 20 are exact."
         return f"{words}: 19 releases of 20 err by at most {upper_percent(self.share)} of {self.whole_text}."
 
     @property
@@ -102,18 +114,19 @@ class Usefulness:
 def usefulness(noise: Noise, widths: Sequence[float], parts: Sequence[AnswerPart] = ()) -> Usefulness:
     """Judge noise against the widths of the ranges of the outputs, and of the outputs of each part."""
     errors, outputs = noise.quantiles(LEVEL), len(widths)
-    if not any(errors):
+    if is_none(noise):
         return Usefulness("exact", 0.0, outputs, tuple(PartUse(part.label, "exact", 0.0, 0.0) for part in parts))
     shares = [error / width if width > 0 else 0.0 for error, width in zip(errors, widths, strict=True)]
+    constant = isinstance(noise, Channel) and noise.is_constant
     known = [k for k, width in enumerate(widths) if 0 < width < math.inf]
     judged = tuple(_judged(part, shares, widths, errors) for part in parts)
     if not known:
-        return Usefulness("unknown", math.nan, outputs, judged)
+        return Usefulness("useless" if constant else "unknown", math.nan, outputs, judged, constant=constant)
     place = max(known, key=lambda k: shares[k])
-    verdict = _verdict(shares[place])
+    verdict = "useless" if constant else _verdict(shares[place])
     if verdict == "useless" and any(part.verdict != "useless" for part in judged):
         verdict = "coarse"
-    return Usefulness(verdict, shares[place], outputs, judged, place)
+    return Usefulness(verdict, shares[place], outputs, judged, place, constant)
 
 
 def _judged(part: AnswerPart, shares: Sequence[float], widths: Sequence[float], errors: Sequence[float]) -> PartUse:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
+from bnpriv.mechanisms.channel_facts import OVER_ALL
 from bnpriv.mechanisms.noise_words import (
     MOST_SAID_PARTS,
     from_to,
@@ -13,7 +14,7 @@ from bnpriv.mechanisms.noise_words import (
     parts_differ,
     scales_text,
 )
-from bnpriv.mechanisms.usefulness import LEVEL, UsefulnessWord
+from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, UsefulnessWord
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.intervals import is_none
 from bnpriv.noise.words import sized_noise
@@ -63,10 +64,19 @@ def noise_text(calibration: Calibrated) -> str:
     noise = sized_noise(calibration.noise, named_scales_text(calibration))
     many = " to the parts" if parts_differ(calibration) and len(calibration.useful.parts) > MOST_SAID_PARTS else ""
     done = "takes the place of the exact answer" if isinstance(calibration.noise, Channel) else f"is added{many}"
-    errors = f"{noise} {done}: 19 releases of 20 err by at most {errors_text(calibration)}"
+    some = f"err by at most {errors_text(calibration)}" if calibration.quantile(LEVEL) else "are exact"
+    errors = f"{noise} {done}: 19 releases of 20 {some}"
     if parts_differ(calibration):
         return f"{errors}."
-    return f"{errors}, and the mean error is {number_text(calibration.expected_error)}."
+    return f"{errors}, and the mean error is {number_text(calibration.expected_error)}{averaged_text(calibration)}."
+
+
+def averaged_text(calibration: Calibrated) -> str:
+    """Return over what a channel's errors are averaged; nothing for noise that is added, whose errors are all alike."""
+    if not isinstance(calibration.noise, Channel):
+        return ""
+    facts = calibration.certificate.channel
+    return f", {OVER_ALL if facts is None else facts.prior}"
 
 
 def is_weighted(calibration: Calibrated) -> bool:
@@ -159,12 +169,17 @@ def share_text(calibration: Calibrated) -> str:
     useful = calibration.useful
     if useful.verdict == "exact":
         return "The answer is released as it is."
+    averaged = averaged_text(calibration)
+    if useful.constant:
+        return f"{WITHOUT_DATA[0].upper()}{WITHOUT_DATA[1:]}"
+    if not calibration.quantile(LEVEL):
+        return f"19 releases of 20 are exact{averaged}."
     error = "19 releases of 20 err by at most"
     if useful.verdict == "unknown":
-        return f"{error} {errors_text(calibration)}."
+        return f"{error} {errors_text(calibration)}{averaged}."
     share = f"{upper_percent(useful.share)} of {useful.whole_text}"
     many = parts_differ(calibration) and len(useful.parts) > MOST_SAID_PARTS
-    return f"{error} {share}." if many else f"{error} {errors_text(calibration)}, {share}."
+    return f"{error} {share}." if many else f"{error} {errors_text(calibration)}, {share}{averaged}."
 
 
 def _answer(calibration: Calibrated) -> str:

@@ -91,6 +91,16 @@ class Channel:
         """Return 1: a channel is for an answer of one number."""
         return 1
 
+    @property
+    def is_constant(self) -> bool:
+        """Return whether all rows are equal, so that what is released tells nothing about the exact answer."""
+        return bool(np.all(self.numerators == self.numerators[0]))
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether every input is released as it is, with certainty."""
+        return self.inputs == self.outputs and bool(np.all(np.diag(self.numerators) == self.denominator))
+
     def place(self, value: float) -> int:
         """Return the index of the input whose row an exact answer takes; any double has one."""
         after = bisect_left(self.inputs, value)
@@ -275,8 +285,10 @@ def _rows(given: ArrayLike, shape: tuple[int, int], denominator: int) -> IntArra
 
 def _prior(given: ArrayLike, size: int) -> FloatArray:
     masses = np.array(given, dtype=np.float64)
-    if masses.shape != (size,) or not np.all(masses >= 0) or not abs(float(np.sum(masses)) - 1) <= 1e-9:
-        raise _malformed(f"a prior has {size} probabilities that add up to 1", f"shape {masses.shape}")
+    if masses.shape != (size,):
+        raise _malformed(f"a prior has {size} probabilities, one for each input", f"shape {masses.shape}")
+    if not np.all(masses >= 0) or not abs(float(np.sum(masses)) - 1) <= 1e-9:
+        raise _malformed("a prior has probabilities of at least 0 that add up to 1", "others")
     masses.flags.writeable = False
     return masses
 

@@ -51,6 +51,7 @@ def sized_noise(noise: Noise, size: str) -> str:
     """
     name = noise_name(noise)
     if isinstance(noise, Channel):
-        return f"A draw from a table of {len(noise.outputs):,} outputs"
+        count = len(noise.outputs)
+        return f"A draw from a table of {count:,} outputs" if count > 1 else "One and the same output"
     unit = unit_name(gaussian=isinstance(noise, (Gaussian, CorrelatedGaussian)))
     return f"{name[0].upper()}{name[1:]} noise of {unit} {size}"

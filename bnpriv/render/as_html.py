@@ -162,7 +162,8 @@ def _answer(row: Fact) -> Html:
 def _(made: Table, depth: int = 2) -> Html:
     rows = [[_cell(cell) for cell in row] for row in made.rows]
     header = [*map(inline, made.header)]
-    table = html.table(header, rows, visible(made.caption), numbers=made.numbers)
+    caption = "; ".join(filter(None, (visible(made.caption), visible(made.drawn))))
+    table = html.table(header, rows, caption, numbers=made.numbers)
     return join(table, _more(made.more))
 
 

@@ -10,7 +10,7 @@ from bnpriv.render.html import Html, element
 from bnpriv.render.svg import FIGURE_WIDTH
 from bnpriv.render.text import number_text
 
-HIGH, LEFT, BELOW, RIGHT, ABOVE = 300.0, 64.0, 44.0, 16.0, 12.0
+HIGH, LEFT, BELOW, RIGHT, ABOVE = 336.0, 64.0, 56.0, 16.0, 36.0
 
 MOST_DECADES = 12
 """Powers of ten that are drawn; what lies below is cut off."""
@@ -60,7 +60,7 @@ def line_chart(
         parts.append(svg.text((LEFT / 2 + 8, y + 4), _power(decade), "tick"))
     for mark in marks:
         x, y = place(mark, bottom)
-        parts.append(svg.text((x, y + 18), f"{mark:g}", "tick"))
+        parts.append(svg.text((x, y + 24), f"{mark:g}", "tick"))
     inside = [(x, y) for x, y in drawn if y >= bottom]
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in inside))
     parts.append(element("path", d=path, class_="curve"))
@@ -70,7 +70,7 @@ def line_chart(
         left = x > FIGURE_WIDTH / 2
         parts.append(svg.text((x + (-8 if left else 8), ABOVE + 14), marked[1], f"panel{' left' if left else ''}"))
     parts.append(svg.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
-    parts.append(svg.text((LEFT + 60, ABOVE + 2), up, "axis"))
+    parts.append(svg.text((8, ABOVE - 16), f"{up} (log scale)", "panel"))
     return svg.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")
 
 
@@ -100,11 +100,11 @@ def share_chart(points: Sequence[svg.Point], *, across: str, up: str, title: str
     for k in range(5):
         mark = start + (end - start) * k / 4
         x, y = place(mark, 0.0)
-        parts.append(svg.text((x, y + 18), number_text(mark, 3), "tick"))
+        parts.append(svg.text((x, y + 24), number_text(mark, 3), "tick"))
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in points))
     parts.append(element("path", d=path, class_="curve"))
     parts.append(svg.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
-    parts.append(svg.text((LEFT + 12, ABOVE + 14), up, "panel"))
+    parts.append(svg.text((8, ABOVE - 16), up, "panel"))
     return svg.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")
 
 

@@ -167,6 +167,8 @@ class Table:
         The columns that hold numbers.
     more : str
         What was left out.
+    drawn : str
+        What the drawings in the cells are; said where they are drawn, on a page.
     """
 
     caption: str
@@ -174,6 +176,7 @@ class Table:
     rows: Sequence[Sequence[Text | Cell]]
     numbers: tuple[int, ...] = ()
     more: str = ""
+    drawn: str = ""
 
 
 @final

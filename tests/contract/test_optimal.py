@@ -233,8 +233,8 @@ def test_a_released_answer_is_one_of_the_outputs_and_its_interval_holds_the_exac
     assert again.seal == calibration.seal
     text = calibration.text
     assert "takes the place of the exact answer" in text
-    assert "odds of the first against the second" in text
-    assert "rests on the declared laws" in text
+    assert "What an answer tells: how far it moves the odds of low against high" in text
+    assert "leans on the declared laws" in text
     told = bp.rehearse(calibration, 400)
     assert told.correct <= told.bound + told.margin
     exact = [output_law(channel, law) for law in _binomials(20)]
@@ -310,6 +310,6 @@ def test_an_error_below_what_a_solver_tells_apart_is_told_in_the_unit_of_the_ans
     facts = OptimalMechanism().calibrate(Problem([pair], 4.0).framework, epsilon=4.0).certificate.channel
     assert 0 < facts.error < 1e-3
     tiny = replace(facts, error=3.1e-11, bound=0.0)
-    assert "less than 0 (under 0.000001 less, 100 % of it)" in tiny.notes[0]
-    assert "less than 6.375 (" in replace(facts, error=6.3751, bound=6.375).notes[0]
-    assert " of it)" not in replace(facts, error=6.3751, bound=6.375).notes[0]
+    assert "at least 0 (under 0.000001 less, 100 % of it)" in tiny.notes[1]
+    assert "is 6.375: the least that" in replace(facts, error=6.3751, bound=6.375).notes[1]
+    assert " of it)" not in replace(facts, error=6.3751, bound=6.375).notes[1]

@@ -114,8 +114,8 @@ def slider_data(slider: Slider) -> Json:
 def _sentence(verdict: UsefulnessWord, useful: Usefulness) -> list[str]:
     """Return what comes before and after the share in the sentence of a verdict."""
     parts = tuple(replace(part, verdict="unknown") for part in useful.parts)
-    share = math.nan if verdict == "unknown" else 0.0
-    return str(Usefulness(verdict, share, useful.outputs, parts)).split("0 %")
+    share = math.nan if verdict == "unknown" else 0.5
+    return str(Usefulness(verdict, share, useful.outputs, parts)).split("50 %")
 
 
 def _curve(curve: ScaleCurve) -> Json:
