@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
+from bnpriv.evidence import laws
 from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.law_decision import LawDecision
-from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
-from bnpriv.mechanisms.optimal import OptimalMechanism
+from bnpriv.mechanisms.optimal import OptimalMechanism, laws_refusal, pairs_of
+from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
@@ -206,8 +207,11 @@ def _calibrated(
 
 def _slow(framework: Framework, query: Query, epsilon: float) -> Refusal | None:
     """Return why the program for a channel takes longer than a plan may; None if it does not, or there is none."""
-    table = law_table(framework, query)
-    if isinstance(table, Refusal) or table.size * len(table.ways) <= MOST_PLANNED_WORK:
+    evidence = laws(framework, query)
+    if isinstance(evidence, Refusal) or laws_refusal(evidence) is not None:
+        return None
+    table = LawTable.of(pairs_of(evidence))
+    if table.size * len(table.ways) <= MOST_PLANNED_WORK:
         return None
     return Refusal(
         required=f"a plan seeks the best channel for at most {MOST_PLANNED_WORK:,} answers times ordered pairs of laws",

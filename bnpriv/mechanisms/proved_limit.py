@@ -24,7 +24,7 @@ from bnpriv.mechanisms.few_pairs import few_pairs
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.optimal_repair import Constraints
-from bnpriv.noise.channel import Channel
+from bnpriv.noise.intervals import is_none
 from bnpriv.queries.base import Query
 from bnpriv.render import Json, number_text
 from bnpriv.render.text import lower_text
@@ -137,8 +137,8 @@ def reached_limit(calibration: Calibrated) -> Limit | None:
 
 def zero_limit(calibration: Calibrated) -> Limit:
     """Return the limit where a calibration has no error: it releases the answer as it is, or changes what never is."""
-    unchanged = not isinstance(calibration.noise, Channel)
-    return Limit(least=0.0, kind=weakest(("exact", calibration.certificate.kind)), unchanged=unchanged)
+    kind = weakest(("exact", calibration.certificate.kind))
+    return Limit(least=0.0, kind=kind, unchanged=is_none(calibration.noise))
 
 
 def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:

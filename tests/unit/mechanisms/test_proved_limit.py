@@ -319,6 +319,20 @@ def test_the_plan_shows_it_beside_every_mechanism() -> None:
     assert data["mechanisms"][0]["times_the_least"] == pytest.approx(plan.best.expected_error / limit.least)
 
 
+def test_a_plan_looks_at_the_size_of_programs_also_where_answers_are_rounded() -> None:
+    """Row 45: laws whose answers are rounded together have a program all the same, which took minutes in a plan."""
+    laws = [Atoms.binomial(300, p) for p in (0.4, 0.42, 0.44, 0.46)]
+    means = [Atoms.from_logs(law.support / 300, law.logs, law.error) for law in laws]
+    given = bp.DistributionPrivacy(
+        [(means[0], other) for other in means[1:]],
+        schema=bp.Schema(records=300, columns={"b": bp.Integer(0, 1)}),
+        query=bp.mean("b"),
+        source="a test",
+    )
+    plan = bp.plan(given, None, 0.5)
+    assert any("a plan seeks the best channel" in str(why) for _, why in plan.refusals)
+
+
 def test_an_answer_without_noise_is_at_the_limit() -> None:
     plan = made("student", "count(height > 180)")
     assert plan.best.scale == 0
