@@ -107,13 +107,17 @@ def release(
     query: QueryText,
     epsilon: Epsilon,
     delta: Delta = 0.0,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", metavar="NAME", help="Another than that which errs least.")
+    ] = None,
     html: HtmlFile = None,
     json: JsonFile = None,
 ) -> None:
-    """Release the answer to a query with the mechanism that errs least."""
+    """Release the answer to a query with the mechanism that errs least, or with one that is named."""
     with outputs(html, _file(json), reading=[framework, data]) as out:
         with _working("calibrating every mechanism"):
-            best = make_plan(read_framework(framework), _query(framework, query), epsilon, delta).best
+            made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
+            best = made.best if mechanism is None else made.of(mechanism)
         # an answer that could not be kept would be asked for again, which costs privacy again
         out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
         with _working("reading the table"):

@@ -53,3 +53,24 @@ def test_the_page_on_pymc_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert "How sure that is" in str(namespace["page"])
     assert "An estimate" in str(namespace["plan"])
     assert (tmp_path / "draws.npz").exists()
+
+
+def test_the_page_on_mechanisms_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    network = bp.DiscreteNetwork.from_tables(
+        {"income": [0.5, 0.5], "meals": [[0.3, 0.7], [0.7, 0.3]]},
+        states={"income": ["low", "high"], "meals": ["few", "many"]},
+        parents={"meals": ["income"]},
+        level="parameters",
+    )
+    schema = bp.Schema(records=20, columns={"meals": bp.Integer(0, 1)})
+    laws = {"meals": {"few": 0.2, "many": 0.4}}
+    framework = bp.DistributionalAttributePrivacy(network, schema, "income", source="invented", laws=laws)
+    (tmp_path / "table.csv").write_text("meals\n" + "1\n0\n" * 10, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"bp": bp, "framework": framework, "query": bp.total("meals")}
+    bodies = re.findall(r"^```python\n(.*?)^```$", CHOOSING, re.MULTILINE | re.DOTALL)
+    assert len(bodies) == 2
+    for body in bodies:
+        exec(compile(body, "choosing-a-mechanism.md", "exec"), namespace)
+    assert str(namespace["tight"]).startswith("total(meals) can be released")
+    assert "The privacy loss is at most" in str(namespace["curve"])

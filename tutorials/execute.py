@@ -1,10 +1,11 @@
-"""Run the tutorials and store their outputs: ``python tutorials/execute.py``."""
+"""Run the tutorials and store their outputs: ``python tutorials/execute.py``, or with the names of some of them."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,14 @@ def execute(path: Path) -> Any:
     return notebook
 
 
-def main() -> None:
+def main(names: Sequence[str] = ()) -> None:
+    """Run the tutorials whose file names begin with one of some names, such as "04"; all where none is given."""
     import nbformat
 
-    for path in notebooks():
+    chosen = [path for path in notebooks() if not names or path.name.startswith(tuple(names))]
+    if not chosen:
+        sys.exit(f"No tutorial is called so; there are {', '.join(path.stem for path in notebooks())}.")
+    for path in chosen:
         if reason := missing(path):
             print(f"{path.name}: skipped, {reason}")
             continue
@@ -78,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(sys.argv[1:])

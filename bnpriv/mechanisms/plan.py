@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, final
 
-from bnpriv.errors import Refusal, RefusedError, SizeError
+from bnpriv import checks
+from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.evidence import laws
 from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
@@ -20,6 +21,7 @@ from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
+from bnpriv.render.text import and_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +64,36 @@ class Plan(Shown):
         if not self.calibrations:
             raise self.refusals[0][1].error()
         return self.calibrations[0]
+
+    def of(self, mechanism: str) -> Calibration:
+        """Return the calibration of a mechanism that is named; of several kinds of its noise that which errs least.
+
+        Parameters
+        ----------
+        mechanism : str
+            Its name, "TightMechanism", or its text, "TightMechanism(noise='gaussian')".
+
+        Raises
+        ------
+        RefusedError
+            If that mechanism does not support the question.
+        ParameterError
+            If the plan has no mechanism of that name.
+        """
+        rows = (*self.calibrations, *self.baselines)
+        for calibration in rows:
+            if _is_called(calibration.mechanism, mechanism):
+                return calibration
+        for refused, why in self.refusals:
+            if _is_called(refused, mechanism):
+                raise why.error()
+        tried = (*(each.mechanism for each in rows), *(refused for refused, _ in self.refusals))
+        known = list(dict.fromkeys(type(each).__name__ for each in tried))
+        raise ParameterError(
+            f"a plan has the mechanisms {and_text(known)}",
+            found=checks.cut(mechanism),
+            remedy=checks.spelling(mechanism, known),
+        )
 
     @cached_property
     def limit(self) -> Limit:
@@ -171,6 +203,11 @@ def plan(
         refusals=(*tried[1], *compared[1]),
         baselines=tuple(compared[0]),
     )
+
+
+def _is_called(mechanism: Mechanism, name: str) -> bool:
+    """Return whether a name is that of a mechanism, or of it with its options."""
+    return name in (type(mechanism).__name__, str(mechanism))
 
 
 def _draws(

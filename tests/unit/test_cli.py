@@ -67,6 +67,13 @@ def test_release_of_a_noiseless_count(shell) -> None:
     assert "\ncount(height > 180) = 1,120 (no noise)\n" in out
 
 
+def test_release_with_a_mechanism_that_is_named(shell) -> None:
+    words = ("release", STUDENT, DATA, "--query", "tall", "--epsilon", "1", "--mechanism", "ColumnMechanism")
+    code, out, _ = shell(*words)
+    assert code == 0
+    assert "\nMechanism: ColumnMechanism()\n" in out
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -76,6 +83,10 @@ def test_release_of_a_noiseless_count(shell) -> None:
         (["plan", STUDENT, "--query", "both", "--epsilon", "-1"], "epsilon must be above 0"),
         (["plan", STUDENT, "--query", "both", "--epsilon", "nan"], "epsilon must be finite"),
         (["plan", STUDENT, "--query", "both", "--epsilon", "1", "--delta", "2"], "delta"),
+        (
+            ["release", STUDENT, DATA, "--query", "tall", "--epsilon", "1", "--mechanism", "TigthMechanism"],
+            "Did you mean 'TightMechanism'",
+        ),
         (["release", STUDENT, "missing.csv", "--query", "tall", "--epsilon", "1"], "missing.csv"),
         (["simulate", STUDENT, "-o", "table.xlsx"], ".parquet or .csv"),
         (["init", "missing.csv"], "missing.csv"),

@@ -182,3 +182,13 @@ def test_a_curve_names_its_worst_pair_and_is_plotted() -> None:
 def test_weights_are_refused_by_what_they_are() -> None:
     with pytest.raises(RefusedError, match="takes no weights"):
         OptimalMechanism(weights=[1.0]).calibrate(counts(), epsilon=1.0)
+
+
+def test_a_mechanism_of_a_plan_is_taken_by_its_name() -> None:
+    plan = bp.plan(school(), bp.total("meals"), epsilon=0.5)
+    assert plan.of("TightMechanism") is plan.of("TightMechanism()")
+    assert isinstance(plan.of("TightMechanism").mechanism, bp.TightMechanism)
+    with pytest.raises(RefusedError, match="delta above 0"):
+        plan.of("TightMechanism(noise='gaussian')")
+    with pytest.raises(ParameterError, match=r"OptimalMechanism.*Did you mean 'TightMechanism'"):
+        plan.of("TigthMechanism")
