@@ -294,7 +294,7 @@ class _Program:
         first, second = (np.add.reduceat(laws, self.starts, axis=1) for laws in (self.first, self.second))
         missed = np.maximum(0.0, first @ channel - self.ratio * (second @ channel))
         total = np.sum(missed, axis=1, keepdims=True)
-        share = np.minimum(1.0, self.delta / np.where(total > 0, total, 1.0))
+        share = np.where(total > self.delta, self.delta / np.maximum(total, self.delta or 1.0), 1.0)
         added = np.max((1 - share) * missed, axis=0, initial=0.0) / (self.ratio - 1)
         errors = np.abs(np.subtract.outer(self.atoms, self.atoms[self.outputs]))
         costs = np.add.reduceat(self.prior[:, np.newaxis] * errors, self.starts)
