@@ -99,6 +99,7 @@ def share_chart(points: Sequence[svg.Point], *, across: str, up: str, title: str
         parts.append(svg.text((LEFT / 2 + 8, y + 4), f"{share:g}", "tick"))
     for k in range(5):
         mark = start + (end - start) * k / 4
+        mark = 0.0 if abs(mark) < 1e-6 * (end - start) else mark
         x, y = place(mark, 0.0)
         parts.append(svg.text((x, y + 24), number_text(mark, 3), "tick"))
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in points))

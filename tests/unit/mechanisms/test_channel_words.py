@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import bnpriv as bp
@@ -192,3 +194,9 @@ def test_a_mechanism_of_a_plan_is_taken_by_its_name() -> None:
         plan.of("TightMechanism(noise='gaussian')")
     with pytest.raises(ParameterError, match=r"OptimalMechanism.*Did you mean 'TightMechanism'"):
         plan.of("TigthMechanism")
+
+
+def test_the_middle_of_a_loss_is_written_without_rounding() -> None:
+    page = OptimalMechanism().calibrate(school(), bp.total("meals"), epsilon=0.5).curve().worst.to_html()
+    assert ">0</text>" in page
+    assert not re.search(r">-?[0-9.]+e-[0-9]+</text>", page)
