@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+from bnpriv.bound import Kind
 from bnpriv.render import Json, number_text
 from bnpriv.render.document import Section, Table
 from bnpriv.render.text import lower_text, percent_text, upper_text
@@ -92,6 +93,8 @@ class ChannelFacts:
         How many outputs there are.
     prices : dict
         What proves the bound, as it is stored.
+    kind : {"exact", "certified", "estimate"}
+        How well the laws are known.
     """
 
     loss: str
@@ -104,6 +107,7 @@ class ChannelFacts:
     meanings: tuple[Meaning, ...]
     outputs: int
     prices: Json
+    kind: Kind
 
     @property
     def gap(self) -> float:
@@ -136,6 +140,8 @@ class ChannelFacts:
         if self.loss == "squared":  # other outputs than answers might have a smaller one
             any_other += " and releases one of its values"
         found = f"The {LOSSES[self.loss]}, {self.prior}, is"
+        if self.kind == "estimate":
+            any_other += ", if the laws, which are an estimate, are right"
         if self.gap <= AT_THE_LIMIT:
             return f"{found} {number_text(self.error)}: the least that {any_other}."
         return (

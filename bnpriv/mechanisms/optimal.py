@@ -214,6 +214,7 @@ class OptimalMechanism(Mechanism):
             meanings=tuple(sorted(likely, key=lambda each: each.output)),
             outputs=len(meanings),
             prices=found.prices.to_json(),
+            kind=table.kind,
         )
 
 

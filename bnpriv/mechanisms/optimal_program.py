@@ -36,6 +36,9 @@ MOST_NEW = 24
 SMALLEST_UNIT = 1e-6
 """Masses are counted in units of the mass that must be moved, or of this."""
 
+MANY_COLUMNS = 4_000
+"""Larger programs are solved from their inside, and only then brought to a vertex; the simplex method is for others."""
+
 DROPPED_COEFFICIENT = 1e-9
 """A solver drops coefficients below this share of the largest one."""
 
@@ -163,18 +166,21 @@ class Program:
         bounds = np.zeros((len(cost), 2))
         bounds[:, 1] = np.inf
         equal = _matrix([(x, np.arange(many), np.ones(many))], (len(self.scale), len(cost)))
-        solved: Any = cast(Any, optimize).linprog(
-            cost,
-            A_ub=above,
-            b_ub=limits,
-            A_eq=equal,
-            b_eq=self.scale / self.unit,
-            bounds=bounds,
-            method="highs-ds",
-            options=SOLVER,
-        )
-        if solved.x is None:
-            raise UnsolvedError(solved.message)
+        for method in ("highs-ds",) if many <= MANY_COLUMNS else ("highs-ipm", "highs-ds"):
+            solved: Any = cast(Any, optimize).linprog(
+                cost,
+                A_ub=above,
+                b_ub=limits,
+                A_eq=equal,
+                b_eq=self.scale / self.unit,
+                bounds=bounds,
+                method=method,
+                options=SOLVER,
+            )
+            if solved.x is not None:
+                break
+        else:
+            raise UnsolvedError("the program has numbers too far apart")
         marginals: FloatArray = np.maximum(0.0, -np.asarray(solved.ineqlin.marginals, dtype=np.float64))
         prices = np.zeros(rows.shape)
         prices[way, output] = marginals[:kept] * self.longest

@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from bnpriv.bound import FloatArray, IntArray
+from bnpriv.bound import FloatArray, IntArray, down
 from bnpriv.mechanisms.optimal_bound import USUAL_MARGIN, Multipliers, lower_bound
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, UnsolvedError, spread
@@ -19,7 +19,7 @@ from bnpriv.mechanisms.optimal_repair import DENOMINATOR, Constraints, repaired
 from bnpriv.noise.channel import Channel
 from bnpriv.render import Json
 
-SMALL_WORK = 500_000
+SMALL_WORK = 1_700_000
 """Programs with no larger product of answers, outputs and pairs are solved with all columns and rows at once."""
 
 FEWEST = 20
@@ -99,7 +99,12 @@ class Question:
 
     def rounded_up(self, error: float) -> float:
         """Return an expected error with all that sums and laws may be off by added to it."""
-        return error * (1 + 1e-12 + float(np.max(self.table.errors)))
+        return error * (1 + 1e-12 + float(np.max(self.table.errors))) + self.off
+
+    @property
+    def off(self) -> float:
+        """Return by how much a mean absolute error may be off, as exact answers may be beside their atoms."""
+        return self.table.rounding if self.error == "absolute" else 0.0
 
     def normalized(self, place: int) -> FloatArray:
         """Return one of the priors, with a sum of 1."""
@@ -148,7 +153,8 @@ class Prices:
         table = question.table
         multipliers = Multipliers.of(table, spread(self.prices, self.outputs, np.arange(table.size)), self.shares)
         losses = table.losses(question.error, table.points)
-        return lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers, margin)
+        found = lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers, margin)
+        return max(0.0, down(found - question.off))
 
 
 @final

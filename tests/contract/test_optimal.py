@@ -18,6 +18,7 @@ from bnpriv.mechanisms.limit import least_error
 from bnpriv.mechanisms.optimal import pairs_of
 from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.optimal_repair import RATIO_BITS, Constraints
+from bnpriv.mechanisms.optimal_supports import Question, optimum
 from bnpriv.verify import verify
 from tests.channels import (
     EXAMPLE,
@@ -151,6 +152,30 @@ def test_delta_is_for_all_outputs_together(delta):
     calibration = LARGE_DELTA.calibrate(problem.framework, epsilon=0.1, delta=delta)
     assert isinstance(calibration.noise, bp.noise.Channel)
     assert 0 < needed_delta(calibration.noise, problem.exact(), 0.1) <= Fraction(delta)
+
+
+def test_the_stated_error_and_bound_enclose_those_of_fractions():
+    """Errors are rounded up, for losses between neighbouring doubles and decimals as well."""
+    for problem in problems(31, 12):
+        if problem.delta > 0 or np.ptp(problem.points) < 1e-12:
+            continue
+        for error in ("absolute", "zero-one"):
+            mechanism = OptimalMechanism(error=error, large_delta=True)
+            calibration = mechanism.calibrate(problem.framework, epsilon=problem.epsilon)
+            facts, channel = calibration.certificate.channel, calibration.noise
+            if facts is None:
+                continue
+            exact = [law for pair in problem.exact() for law in pair]
+            losses = [
+                mass
+                * Fraction(n, channel.denominator)
+                * (abs(Fraction(x) - Fraction(w)) if error == "absolute" else x != w)
+                for law in exact
+                for x, mass in law.items()
+                for w, n in zip(channel.outputs, channel.numerators[channel.inputs.index(x)].tolist(), strict=True)
+            ]
+            assert Fraction(facts.error) >= sum(losses, Fraction(0)) / len(exact)
+            assert facts.bound <= facts.error
 
 
 def test_a_model_that_is_left_out_is_another_problem():
@@ -313,3 +338,22 @@ def test_an_error_below_what_a_solver_tells_apart_is_told_in_the_unit_of_the_ans
     assert "at least 0 (under 0.000001 less, 100 % of it)" in tiny.notes[1]
     assert "is 6.375: the least that" in replace(facts, error=6.3751, bound=6.375).notes[1]
     assert " of it)" not in replace(facts, error=6.3751, bound=6.375).notes[1]
+    assert "estimate" not in facts.notes[1]
+    assert "if the laws, which are an estimate, are right" in replace(facts, kind="estimate").notes[1]
+
+
+def test_the_error_of_answers_beside_their_atoms_is_enclosed():
+    """What rounding may add to the error of the atoms is in the error, and off the bound."""
+    schema = bp.Schema(records=3, columns={"x": bp.Real(0, 2**40, steps=10)})
+    points = (0.0, 2.0**38, 2.0**39, 2.0**40)
+    pair = Atoms(points, [0.3, 0.2, 0.2, 0.3]), Atoms(points, [0.1, 0.4, 0.4, 0.1])
+    framework = bp.DistributionPrivacy([pair], query=bp.mean("x"), schema=schema, source="invented")
+    table = LawTable.of(pairs_of(laws(framework, bp.mean("x"))))
+    assert table.rounding > 0
+    questions = [
+        Question(table=each, error="absolute", priors=table.mean[np.newaxis], epsilon=0.3, delta=0.0)
+        for each in (table, replace(table, rounding=0.0))
+    ]
+    beside, on = map(optimum, questions)
+    assert beside.error >= on.error + table.rounding * 0.99
+    assert beside.bound <= on.bound - table.rounding * 0.99
