@@ -36,7 +36,7 @@ MOST_NEW = 24
 SMALLEST_UNIT = 1e-6
 """Masses are counted in units of the mass that must be moved, or of this."""
 
-MANY_COLUMNS = 4_000
+SIMPLEX_COLUMNS = 4_000
 """Larger programs are solved from their inside, and only then brought to a vertex; the simplex method is for others."""
 
 DROPPED_COEFFICIENT = 1e-9
@@ -166,7 +166,7 @@ class Program:
         bounds = np.zeros((len(cost), 2))
         bounds[:, 1] = np.inf
         equal = _matrix([(x, np.arange(many), np.ones(many))], (len(self.scale), len(cost)))
-        for method in ("highs-ds",) if many <= MANY_COLUMNS else ("highs-ipm", "highs-ds"):
+        for method in ("highs-ds",) if many <= SIMPLEX_COLUMNS else ("highs-ipm", "highs-ds"):
             solved: Any = cast(Any, optimize).linprog(
                 cost,
                 A_ub=above,

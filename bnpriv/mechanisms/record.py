@@ -29,11 +29,10 @@ def calibration_record(calibration: Calibrated) -> Json:
         "noise": {
             "law": type(calibration.noise).__name__,
             "scale": calibration.scale,
-            **_exact_scale(calibration.noise),
             "dimension": calibration.noise.dimension,
             **weights,
             "expected_error": calibration.expected_error,
-            **_shape_facts(calibration.noise),
+            **_drawn_facts(calibration.noise),
         },
         "useful": {"verdict": calibration.useful.verdict, "text": str(calibration.useful)},
         **({} if shape is None else {"shape": shape.to_json()}),
@@ -44,15 +43,11 @@ def calibration_record(calibration: Calibrated) -> Json:
     }
 
 
-def _exact_scale(noise: Noise) -> Json:
-    """Return the scale that noise is drawn with; of a channel there is none, only its mean error."""
-    return {} if isinstance(noise, Channel) else {"exact_scale": max(noise.scales).hex()}
-
-
-def _shape_facts(noise: Noise) -> Json:
-    """Return what tells noise from others of the same scale, as plain values."""
-    if isinstance(noise, CorrelatedGaussian):
-        return {"covariance": noise.needed}
+def _drawn_facts(noise: Noise) -> Json:
+    """Return exactly what noise is drawn with, and what tells it from others of the same scale, as plain values."""
     if isinstance(noise, Channel):
         return {"channel": noise.to_json()}
-    return {"directions": noise.directions} if isinstance(noise, DirectionalLaplace) else {}
+    scale: Json = {"exact_scale": max(noise.scales).hex()}
+    if isinstance(noise, CorrelatedGaussian):
+        return {**scale, "covariance": noise.needed}
+    return {**scale, "directions": noise.directions} if isinstance(noise, DirectionalLaplace) else scale
