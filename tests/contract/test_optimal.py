@@ -178,6 +178,32 @@ def test_the_stated_error_and_bound_enclose_those_of_fractions():
             assert facts.bound <= facts.error
 
 
+def test_an_answer_that_is_released_as_it_is_at_the_cost_of_delta_says_so():
+    problem = Problem([(Atoms(range(3), [0.5, 0.5, 0.0]), Atoms(range(3), [0.5, 0.49, 0.01]))], 0.5, 0.05)
+    calibration = LARGE_DELTA.calibrate(problem.framework, epsilon=0.5, delta=0.05)
+    assert isinstance(calibration.noise, bp.noise.NoNoise)
+    assert calibration.guarantee.delta == 0.05
+    assert LARGE_DELTA.calibrate(problem.framework, epsilon=0.5).guarantee.delta == 0
+
+
+def test_what_an_output_means_is_the_odds_of_the_two_secrets():
+    problem = Problem([EXAMPLE], 0.5)
+    calibration = OptimalMechanism().calibrate(problem.framework, epsilon=0.5)
+    first, second = (output_law(calibration.noise, law) for law in problem.exact()[0])
+    places = {w: k for k, w in enumerate(calibration.noise.outputs)}
+    for each in calibration.certificate.channel.meanings:
+        k = places[each.output]
+        assert math.isclose(each.factor, first[k] / second[k], rel_tol=1e-6)
+
+
+def test_another_answer_counts_however_near_it_is():
+    points = np.arange(5) * 0.1
+    pair = Atoms(points, [0.1, 0.2, 0.3, 0.25, 0.15]), Atoms(points, [0.15, 0.3, 0.2, 0.2, 0.15])
+    problem = Problem([pair], 0.1)
+    facts = OptimalMechanism(error="zero-one").calibrate(problem.framework, epsilon=0.1).certificate.channel
+    assert math.isclose(facts.error, least(problem, "zero-one"), rel_tol=1e-5)
+
+
 def test_a_model_that_is_left_out_is_another_problem():
     """Every pair of declared laws is a constraint of its own."""
     other = (count_of(100, (1.0,), (0.2,)), count_of(100, (1.0,), (0.6,)))
