@@ -204,6 +204,11 @@ def test_another_answer_counts_however_near_it_is():
     assert math.isclose(facts.error, least(problem, "zero-one"), rel_tol=1e-5)
 
 
+def test_laws_that_are_not_known_well_enough_are_refused():
+    pair = tuple(Atoms.from_logs(range(2), np.log([p, 1 - p]), 6e-4) for p in (0.4, 0.5))
+    assert "known" in OptimalMechanism().supports(Problem([pair], 0.5).framework, epsilon=0.5).required
+
+
 def test_a_model_that_is_left_out_is_another_problem():
     """Every pair of declared laws is a constraint of its own."""
     other = (count_of(100, (1.0,), (0.2,)), count_of(100, (1.0,), (0.6,)))

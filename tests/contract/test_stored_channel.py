@@ -224,6 +224,16 @@ def test_rows_that_fail_by_the_least_number_are_refused():
             read(record, problem.framework)
 
 
+def test_delta_is_a_share_of_the_denominator_that_is_stored():
+    """Rows over a small denominator do not look private for being small."""
+    record = stored(Problem([LAWS], 0.2, 0.01))
+    channel_of(record)["outputs"] = channel_of(record)["inputs"]
+    channel_of(record)["denominator"] = "1"
+    with_table(record, [[int(k == x) for k in range(5)] for x in range(5)])
+    with pytest.raises(CertificateError, match="tell more"):
+        read(record)
+
+
 def test_other_rows_that_keep_the_promise_need_figures_of_their_own(monkeypatch):
     """What another solver found is private as well, and is read with its own error, not with that of the best one."""
     best = stored()
