@@ -234,6 +234,21 @@ def test_delta_is_a_share_of_the_denominator_that_is_stored():
         read(record)
 
 
+def test_outputs_that_are_no_answers_are_refused_before_any_figure_is_compared():
+    record = stored()
+    for wrong in ("0x1.8p+0", "-0x1p+0"):
+        record["noise"]["channel"]["outputs"][1 if wrong[0] == "0" else 0] = wrong
+        with pytest.raises(CertificateError, match="answers of its framework"):
+            read(record)
+
+
+def test_prices_below_0_are_refused_before_they_prove_anything():
+    record = stored()
+    record["certificate"]["channel"]["prices"]["prices"][0][2] = "-0x1p+0"
+    with pytest.raises(CertificateError, match="come with prices"):
+        read(record)
+
+
 def test_other_rows_that_keep_the_promise_need_figures_of_their_own(monkeypatch):
     """What another solver found is private as well, and is read with its own error, not with that of the best one."""
     best = stored()

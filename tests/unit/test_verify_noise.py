@@ -110,6 +110,39 @@ def test_what_is_no_channel_is_not_covered(change: Callable[[Record], object]) -
     assert changed(change).status == "not covered"
 
 
+def test_every_row_is_read_to_the_last() -> None:
+    """The last row is short of the denominator, or has a number below 0, and nothing else is wrong."""
+    for row, status in (([1, 1, 1], "fails"), ([1, 4, -1], "fails"), ([1, 1, 2], "holds")):
+        rows = listed([*ROWS[:-1], row])
+        assert changed(lambda s, rows=rows: s["noise"]["channel"].update(numerators=rows)).status == status
+
+
+def test_a_number_below_0_is_no_probability() -> None:
+    """Both laws meet it alike, so that no ratio shows it."""
+    stored = record([0.5, 0.5], [0.5, 0.5], 0.5, [[5, -1], [5, -1]])
+    assert bp.verify(json.dumps(stored)).status == "fails"
+    assert "no law" in bp.verify(json.dumps(stored)).text
+
+
+def test_every_pair_is_compared() -> None:
+    """The first pair is alike, the second one is told apart."""
+    laws = Atoms(range(2), [0.5, 0.5]), Atoms(range(2), [0.9, 0.1])
+    pairs = [(laws[0], Atoms(range(2), [0.4, 0.6])), (laws[0], laws[1])]
+    for given in (pairs, pairs[::-1]):
+        framework = bp.DistributionPrivacy(given, source="a test")
+        stored = json.loads(bp.TightMechanism().calibrate(framework, epsilon=0.5).to_json())
+        rows = record([0.5, 0.5], [0.4, 0.6], 0.5, [[1, 0], [0, 1]])
+        stored["mechanism"], stored["noise"] = rows["mechanism"], rows["noise"]
+        assert bp.verify(json.dumps(stored)).status == "fails"
+
+
+def test_a_value_in_the_middle_takes_the_lower_row() -> None:
+    """The answer 1 is as near to 0 as to 2: its row decides whether the claim holds, whatever the order of the rows."""
+    laws = [0.1, 0.4, 0.5], [0.5, 0.0, 0.5]
+    held = record(*laws, 0.01, [[1, 0], [0, 1]], inputs=[(0.0).hex(), (2.0).hex()])
+    assert bp.verify(json.dumps(held)).status == "holds"
+
+
 def test_values_off_the_inputs_take_the_nearest_row_and_the_lower_of_two() -> None:
     """An input is missing: its answers take the row of a neighbour, and that decides whether the claim holds."""
     laws = [0.1, 0.4, 0.5], [0.5, 0.4, 0.1]
