@@ -14,6 +14,7 @@ import bnpriv as bp
 from bnpriv.evidence import laws
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms import OptimalMechanism
+from bnpriv.mechanisms.channel_facts import Meaning
 from bnpriv.mechanisms.limit import least_error
 from bnpriv.mechanisms.optimal import pairs_of
 from bnpriv.mechanisms.optimal_laws import LawTable
@@ -194,6 +195,20 @@ def test_what_an_output_means_is_the_odds_of_the_two_secrets():
     for each in calibration.certificate.channel.meanings:
         k = places[each.output]
         assert math.isclose(each.factor, first[k] / second[k], rel_tol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [
+        (2.0, "times 2"),
+        (0.5, "divided by 2"),
+        (math.inf, "the second is ruled out"),
+        (0.0, "the first is ruled out"),
+        (1.0, "unchanged"),
+    ],
+)
+def test_odds_in_words(factor, said):
+    assert Meaning(output=0.0, chance=0.5, pair="a against b", factor=factor).factor_text == said
 
 
 def test_another_answer_counts_however_near_it_is():

@@ -177,7 +177,7 @@ def test_delta_is_the_excess_of_all_outputs() -> None:
 def test_excesses_of_several_outputs_add_up() -> None:
     """Two outputs pass by a quarter each."""
     stored = record([0.25, 0.25, 0.5], [0.0, 0.0, 1.0], 0.7, [[4, 0, 0], [0, 4, 0], [0, 0, 4]])
-    for delta, status in ((0.5, "holds"), (0.49, "fails"), (0.25, "fails")):
+    for delta, status in ((0.501, "holds"), (0.499, "fails"), (0.251, "fails")):
         stored["guarantee"]["delta"] = delta
         assert bp.verify(json.dumps(stored)).status == status
 
