@@ -198,6 +198,7 @@ class Mechanism(ABC):
         QueryError, SchemaError
             If the query does not fit the schema.
         """
+        _require_instance(self)
         return self._completed(framework, query, epsilon, delta, self._calibrated)
 
     def _completed(
@@ -309,16 +310,20 @@ def _weights(given: object) -> tuple[float, ...]:
     return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in listed)
 
 
-def _question(
-    mechanism: object, framework: Framework, query: Query | str | None, epsilon: object, delta: object
-) -> tuple[Query | None, float, float]:
-    """Return the query, epsilon and delta, once all arguments are of the right kind and in order."""
+def _require_instance(mechanism: object) -> None:
     if not isinstance(mechanism, Mechanism):
         raise ParameterError(
             "a mechanism is called on an instance",
             found="a call on the class, as in MarkovQuiltMechanism.calibrate(...)",
             remedy="Put parentheses behind the class: MarkovQuiltMechanism().calibrate(framework, query, epsilon).",
         )
+
+
+def _question(
+    mechanism: object, framework: Framework, query: Query | str | None, epsilon: object, delta: object
+) -> tuple[Query | None, float, float]:
+    """Return the query, epsilon and delta, once all arguments are of the right kind and in order."""
+    _require_instance(mechanism)
     require_framework(framework, query)
     asked = own_query(framework) if query is None else as_query(query)
     return asked, checks.epsilon(epsilon), checks.delta(delta)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
+
 from bnpriv.divergences.curve import PrivacyCurve
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.divergences.shown_views import curve_figure, views_table
@@ -200,7 +202,9 @@ def _normal_losses(first: Normal, second: Normal, noise: Noise) -> tuple[Privacy
     known = isinstance(noise, (NoNoise, Gaussian, CorrelatedGaussian))
     if not known or (first.covariance != second.covariance).any():
         return ()
-    mu = mahalanobis(second.mean - first.mean, first.covariance + noise.covariance)
+    with np.errstate(over="ignore"):
+        covariance = first.covariance + noise.covariance
+    mu = mahalanobis(second.mean - first.mean, covariance) if np.isfinite(covariance).all() else math.nan
     if not math.isfinite(mu):
         return ()
     loss = PrivacyLoss(Atoms([0.0], [1.0]), Atoms([mu], [1.0]), Gaussian(1.0))
