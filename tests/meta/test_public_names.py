@@ -154,13 +154,19 @@ def test_import_loads_nothing_slow() -> None:
     assert run(program).strip() == "[]"
 
 
+NUMPY_SECONDS = 0.1
+"""What the import of numpy takes on the machine for which half a second is meant."""
+
+
 @pytest.mark.slow
 def test_import_takes_less_than_half_a_second(tmp_path: Path) -> None:
-    """Compiled once, as an installed package is."""
+    """Compiled once, as an installed package is; on a slower machine as much longer as numpy takes, in the same run."""
     compiled = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
-    program = "import time; start = time.perf_counter(); import bnpriv; print(time.perf_counter() - start)"
+    timed = "a = now(); import numpy; b = now(); import bnpriv; print(b - a, now() - a)"
+    program = f"from time import process_time as now; {timed}"
     seconds = []
     for _ in range(5):
-        seconds.append(float(run(program, **compiled)))
+        seconds.append([float(each) for each in run(program, **compiled).split()])
         time.sleep(0.1)
-    assert min(seconds) < 0.5
+    numpy, whole = map(min, zip(*seconds, strict=True))
+    assert whole < 0.5 * max(1.0, numpy / NUMPY_SECONDS)

@@ -73,7 +73,7 @@ def test_tails_left_out(monkeypatch) -> None:
 
 
 def test_a_channel_whose_rows_are_taken_in_order(monkeypatch) -> None:
-    monkeypatch.setattr(test_loss.Table, "place", lambda self, value: min(int(value), len(self.inputs) - 1))
+    monkeypatch.setattr(test_loss.Channel, "place", lambda self, value: min(int(value), len(self.inputs) - 1))
     with pytest.raises(AssertionError):
         test_loss.test_channel_in_fractions()
 
