@@ -555,7 +555,10 @@ class Calibration(Shown):
                     "the stored query must be readable", found=repr(asked[:200]), remedy="Pass the custom query itself."
                 ) from error
         epsilon, delta = field_of(stored, "epsilon", float), field_of(stored, "delta", float)
-        fresh = mechanism.restored(stored, framework, query, epsilon, delta)
+        try:
+            fresh = mechanism.restored(stored, framework, query, epsilon, delta)
+        except ParameterError as error:
+            raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error
         different = differences(stored, json.loads(fresh.to_json()))
         if different:
             raise CertificateError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast, final
+from typing import ClassVar, NamedTuple, cast, final
 
 import numpy as np
 
@@ -76,6 +76,14 @@ def _no_prior(found: str) -> ParameterError:
     )
 
 
+class _Declared(NamedTuple):
+    """The laws of an answer: as they are declared, pair by pair, and in one table."""
+
+    evidence: Laws
+    pairs: list[LawPair]
+    table: LawTable
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class OptimalMechanism(Mechanism):
@@ -135,41 +143,43 @@ class OptimalMechanism(Mechanism):
     def _calibrated(
         self, framework: Framework, query: Query, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
-        evidence, pairs, table = self._declared(framework, query)
+        declared = self._declared(framework, query)
+        evidence, pairs, table = declared
         free = all(pair.free for pair in pairs)
         if free and (spent := _unchanged(table, epsilon, delta)) is not None:
             reason = "The laws of the answer are alike as they are, at every single value."
             notes = reason, LEANS_ON
             certificate = self._certificate(framework, query, evidence, table, zero_noise_reason=reason, notes=notes)
             return NoNoise(1), certificate, spent
-        return self._described(framework, query, optimum(self._question(table, epsilon, delta)), epsilon, delta)
+        found = optimum(self._question(table, epsilon, delta))
+        return self._described(framework, query, declared, found, epsilon, delta)
 
     def _restored(
         self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
     ) -> tuple[Noise, Certificate, float]:
         if field_of(inner(record, "noise"), "law", str) != Channel.__name__:
             return self._calibrated(framework, query, epsilon, delta)
-        _, _, table = self._declared(framework, query)
-        found = stored_optimum(self._question(table, epsilon, delta), record)
-        return self._described(framework, query, found, epsilon, delta)
+        declared = self._declared(framework, query)
+        found = stored_optimum(self._question(declared.table, epsilon, delta), record)
+        return self._described(framework, query, declared, found, epsilon, delta)
 
-    def _declared(self, framework: Framework, query: Query) -> tuple[Laws, list[LawPair], LawTable]:
+    def _declared(self, framework: Framework, query: Query) -> _Declared:
         """Return the laws of the answer, which `_refusal` has not refused."""
         evidence = laws(framework, query)
         if isinstance(evidence, Refusal):
             raise evidence.error()
         pairs = pairs_of(evidence)
-        return evidence, pairs, LawTable.of(pairs)
+        return _Declared(evidence, pairs, LawTable.of(pairs))
 
     def _question(self, table: LawTable, epsilon: float, delta: float) -> Question:
         priors = table.masses if self.worst_case else table.prior(cast("AnswerPrior | None", self.prior))[np.newaxis]
         return Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta)
 
     def _described(
-        self, framework: Framework, query: Query, found: Optimum, epsilon: float, delta: float
+        self, framework: Framework, query: Query, declared: _Declared, found: Optimum, epsilon: float, delta: float
     ) -> tuple[Noise, Certificate, float]:
         """Return a channel with all that its rows say, and the delta that it needs."""
-        evidence, pairs, table = self._declared(framework, query)
+        evidence, pairs, table = declared
         spends = _spends(found.channel, table, epsilon, delta)
         meanings = meanings_of(found.channel, table, pairs, math.inf if spends else epsilon)
         facts = self._facts(found, table, meanings)

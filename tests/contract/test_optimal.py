@@ -20,6 +20,8 @@ from bnpriv.mechanisms.optimal import pairs_of
 from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.optimal_repair import RATIO_BITS, Constraints
 from bnpriv.mechanisms.optimal_supports import Question, optimum
+from bnpriv.noise import Channel
+from bnpriv.noise.sampling import SecureSampler
 from bnpriv.verify import verify
 from tests.channels import (
     EXAMPLE,
@@ -265,13 +267,24 @@ def test_answers_as_small_as_doubles_can_be(worst_case):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_what_is_learned_from_draws_or_has_several_numbers_is_refused(number):
+def test_what_is_normal_or_has_several_numbers_is_refused(number):
     if number == 1:
         framework = bp.DistributionPrivacy([(bp.laws.Normal(0, 1), bp.laws.Normal(1, 1))], source="invented")
     else:
         points = [[0, 0], [1, 1]]
         framework = bp.DistributionPrivacy([(Atoms(points, [0.5, 0.5]), Atoms(points, [0.4, 0.6]))], source="invented")
     assert OptimalMechanism().supports(framework, epsilon=1.0) is not None
+
+
+def test_alike_atoms_that_stand_for_several_doubles_are_not_released_unchanged():
+    """Two atoms may be alike while the doubles that round to them are not: only the atoms themselves may go out."""
+    law = Atoms([0.1, 0.2, 0.7], [0.2, 0.3, 0.5])
+    schema = bp.Schema(records=10, columns={"share": bp.Real(0, 1)})
+    query = bp.mean("share")
+    framework = bp.DistributionPrivacy([(law, law)], query=query, schema=schema, source="invented")
+    channel = OptimalMechanism().calibrate(framework, query, epsilon=0.5).noise
+    assert isinstance(channel, Channel)
+    assert channel.sample([np.nextafter(0.2, 1)], SecureSampler()) == (0.2,)
 
 
 def test_a_released_answer_is_one_of_the_outputs_and_its_interval_holds_the_exact_one():

@@ -288,3 +288,9 @@ def test_answers_that_rounding_does_not_tell_apart_keep_one_row():
     with_table(record, rows)
     with pytest.raises(CertificateError, match="one row"):
         read(record, framework)
+
+
+@pytest.mark.parametrize(("name", "value"), [("epsilon", -1.0), ("epsilon", 0.0), ("delta", 1.0), ("delta", -1e-9)])
+def test_a_stored_number_out_of_range_is_a_fault_of_the_store(name: str, value: float) -> None:
+    with pytest.raises(CertificateError):
+        read({**stored(), name: value})

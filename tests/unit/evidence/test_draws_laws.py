@@ -480,6 +480,14 @@ def test_a_confidence_is_named_everywhere() -> None:
     assert found.certificate.sensitivity.kind == "certified"
 
 
+def test_no_channel_is_sought_for_laws_from_draws() -> None:
+    """Rows that keep drawn laws alike say nothing of answers that were not drawn."""
+    framework, query = coins(draws=2_000)
+    refusal = bp.mechanisms.OptimalMechanism().supports(framework, query, epsilon=1.0)
+    assert refusal is not None
+    assert refusal.found == "laws that are learned from draws"
+
+
 def test_exact_laws_speak_of_no_draws() -> None:
     exact = bp.DistributionPrivacy([(Atoms.binomial(9, 0.3), Atoms.binomial(9, 0.5))], source="exact")
     assert TIGHT.supports(exact, epsilon=90.0) is None
