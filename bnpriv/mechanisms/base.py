@@ -109,6 +109,10 @@ class Mechanism(ABC):
         """Return whether the mechanism is about frameworks of this kind, so that a refusal would tell something."""
         return True
 
+    def too_slow(self, framework: Framework, query: Query, epsilon: float) -> Refusal | None:
+        """Return why a plan leaves the mechanism out where its search takes more than some seconds, or None."""
+        return None
+
     @overload
     def supports(
         self, framework: Framework, query: Query | str | None, epsilon: float, delta: float = 0.0

@@ -37,6 +37,9 @@ MOST_ANSWERS = 4_000
 MOST_CELLS = 2**21
 """Pairs of laws times answers."""
 
+MOST_PLANNED_WORK = 800
+"""Answers times ordered pairs of laws for which a plan seeks a channel: some seconds at most."""
+
 MOST_LAW_ERROR = 1e-3
 """Laws whose masses may be off by more than this share of themselves are refused."""
 
@@ -132,6 +135,23 @@ class OptimalMechanism(Mechanism):
     fixed_shape: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"error": ("absolute", "squared", "zero-one")}
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"prior": checked_prior}
+
+    def too_slow(self, framework: Framework, query: Query, epsilon: float) -> Refusal | None:
+        """Return why the program takes longer than a plan may; None if it does not, or there is none."""
+        evidence = laws(framework, query)
+        if isinstance(evidence, Refusal) or laws_refusal(evidence) is not None:
+            return None
+        table = LawTable.of(pairs_of(evidence))
+        work = table.size * len(table.ways)
+        if work <= MOST_PLANNED_WORK:
+            return None
+        return Refusal(
+            required=f"a plan seeks the best channel for at most {MOST_PLANNED_WORK:,} answers times ordered pairs of "
+            "laws",
+            found=f"{work:,} ({table.size:,} answers, {len(table.ways):,} ordered pairs)",
+            remedy="Calibrate it by hand, which may take a while: "
+            f"bp.mechanisms.OptimalMechanism().calibrate(framework, query, epsilon={epsilon:g}).",
+        )
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
         evidence = laws(framework, query)

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
-from bnpriv.evidence import laws
 from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
-from bnpriv.mechanisms.optimal import OptimalMechanism, laws_refusal, pairs_of
-from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
@@ -25,9 +22,6 @@ from bnpriv.render.text import and_text
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MOST_PLANNED_WORK = 800
-"""Answers times ordered pairs of laws for which a plan seeks the best channel: some seconds at most."""
 
 
 @final
@@ -231,7 +225,8 @@ def _calibrated(
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
     for mechanism in mechanisms:
-        if isinstance(mechanism, OptimalMechanism) and (slow := _slow(framework, query, epsilon)) is not None:
+        slow = mechanism.too_slow(framework, query, epsilon)
+        if slow is not None:
             refusals.append((mechanism, slow))
             continue
         try:
@@ -240,19 +235,3 @@ def _calibrated(
         except (RefusedError, SizeError) as refused:
             refusals.append((mechanism, Refusal.of(refused)))
     return calibrations, refusals
-
-
-def _slow(framework: Framework, query: Query, epsilon: float) -> Refusal | None:
-    """Return why the program for a channel takes longer than a plan may; None if it does not, or there is none."""
-    evidence = laws(framework, query)
-    if isinstance(evidence, Refusal) or laws_refusal(evidence) is not None:
-        return None
-    table = LawTable.of(pairs_of(evidence))
-    if table.size * len(table.ways) <= MOST_PLANNED_WORK:
-        return None
-    return Refusal(
-        required=f"a plan seeks the best channel for at most {MOST_PLANNED_WORK:,} answers times ordered pairs of laws",
-        found=f"{table.size * len(table.ways):,} ({table.size:,} answers, {len(table.ways):,} ordered pairs)",
-        remedy="Calibrate it by hand, which may take a while: bp.mechanisms.OptimalMechanism().calibrate(framework, "
-        f"query, epsilon={epsilon:g}).",
-    )

@@ -19,6 +19,7 @@ from typing import Any
 from unittest import mock
 
 import bnpriv as bp
+import bnpriv.mechanisms.optimal as optimal_module
 import bnpriv.mechanisms.plan as plan_module
 from bnpriv.mechanisms.proved_limit import Limit, limit_of
 from tests.kinds import KINDS, table
@@ -128,7 +129,10 @@ def rounded_limit(*question: Any) -> Limit:
 def content(name: str, write: Callable[[], str]) -> str:
     """Return what a file of that name holds: the text, or the sentence of a refusal."""
     try:
-        with mock.patch.multiple(plan_module, MOST_PLANNED_WORK=0, limit_of=rounded_limit):
+        with (
+            mock.patch.object(optimal_module, "MOST_PLANNED_WORK", 0),
+            mock.patch.object(plan_module, "limit_of", rounded_limit),
+        ):
             text = HASH.sub("(hash)", write())
     except bp.BnprivError as refusal:
         return f"refused: {refusal}\n"
