@@ -110,7 +110,18 @@ class Mechanism(ABC):
         return True
 
     def too_slow(self, framework: Framework, query: Query, epsilon: float) -> Refusal | None:
-        """Return why a plan leaves the mechanism out where its search takes more than some seconds, or None."""
+        """Return why a plan leaves the mechanism out where its search takes more than some seconds, or None.
+
+        Parameters
+        ----------
+        framework : Framework
+        query : Query
+        epsilon : float
+
+        Returns
+        -------
+        Refusal or None
+        """
         return None
 
     @overload

@@ -137,7 +137,18 @@ class OptimalMechanism(Mechanism):
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"prior": checked_prior}
 
     def too_slow(self, framework: Framework, query: Query, epsilon: float) -> Refusal | None:
-        """Return why the program takes longer than a plan may; None if it does not, or there is none."""
+        """Return why the program takes longer than a plan may; None if it does not, or there is none.
+
+        Parameters
+        ----------
+        framework : Framework
+        query : Query
+        epsilon : float
+
+        Returns
+        -------
+        Refusal or None
+        """
         evidence = laws(framework, query)
         if isinstance(evidence, Refusal) or laws_refusal(evidence) is not None:
             return None
