@@ -6,7 +6,7 @@ from bnpriv.adapters.files import read_network
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.pgmpy import from_pgmpy
 from bnpriv.adapters.pymc import from_pymc
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, MarkovChain, model_class
+from bnpriv.networks import DiscreteNetwork, MarkovChain, model_class
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from bnpriv.secrets.apart import apart
 from bnpriv.secrets.properties import Secret
@@ -48,7 +48,6 @@ from bnpriv.studies.leaks import leaks
 # calibrate
 from bnpriv.mechanisms import (
     ColumnMechanism,
-    MarkovChainMechanism,
     MarkovQuiltMechanism,
     TightMechanism,
     WassersteinMechanism,
@@ -62,6 +61,10 @@ from bnpriv.release import release
 from bnpriv.studies.simulate import simulate
 from bnpriv.verify import verify
 
+# account
+from bnpriv.accounting import Accountant
+from bnpriv.session import Session
+
 # refusals, and what stands behind the rest
 from bnpriv.errors import BnprivError
 from bnpriv import errors, laws, mechanisms, noise, types
@@ -69,6 +72,7 @@ from bnpriv import errors, laws, mechanisms, noise, types
 __version__ = "0.1.0"
 
 __all__ = [
+    "Accountant",
     "BnprivError",
     "Categorical",
     "ColumnMechanism",
@@ -76,14 +80,13 @@ __all__ = [
     "DiscreteNetwork",
     "DistributionPrivacy",
     "DistributionalAttributePrivacy",
-    "GaussianNetwork",
     "Integer",
     "MarkovChain",
-    "MarkovChainMechanism",
     "MarkovQuiltMechanism",
     "Real",
     "Schema",
     "Secret",
+    "Session",
     "TightMechanism",
     "ValuePrivacy",
     "WassersteinMechanism",

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from bnpriv.accounting import Ledger
 from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.starter import starter
 from bnpriv.checks import closest, spelling
-from bnpriv.errors import BnprivError, FileError, QueryError
+from bnpriv.errors import BnprivError, FileError, ParameterError, QueryError
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePrivacy, of_parameters
 from bnpriv.mechanisms.plan import plan as make_plan
 from bnpriv.queries import Query, parse_query
@@ -25,6 +26,7 @@ from bnpriv.release import release as make_release
 from bnpriv.render.outputs import Outputs, outputs
 from bnpriv.render.text import lines_text, visible
 from bnpriv.report import influence_report
+from bnpriv.session import LedgerPage, Session
 from bnpriv.studies.simulate import simulate as make_up
 from bnpriv.verify import verify as replay
 from bnpriv.verify_files import MOST_BYTES
@@ -45,6 +47,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+ledger_app = typer.Typer(help="Look into a ledger: what was charged, whether it is whole.", no_args_is_help=True)
+app.add_typer(ledger_app, name="ledger")
+
+LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or the URL of a database.")]
 FrameworkFile = Annotated[Path, typer.Argument(metavar="FRAMEWORK.toml", help="Network, columns and what to protect.")]
 QueryText = Annotated[str, typer.Option("--query", metavar="Q", help="A query, or the name of one in the file.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="How far the log odds on a secret may move.")]
@@ -110,21 +116,85 @@ def release(
     mechanism: Annotated[
         str | None, typer.Option("--mechanism", metavar="NAME", help="Another than that which errs least.")
     ] = None,
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", metavar="FILE", help="Charge the release here; a file or a database URL.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", metavar="B", help="For a new account: what all releases may tell.")
+    ] = None,
+    account: Annotated[str, typer.Option("--account", metavar="NAME", help="Names the table in the ledger.")] = "data",
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="K", help="Names this release: once more gives the stored answer.")
+    ] = None,
     html: HtmlFile = None,
     json: JsonFile = None,
 ) -> None:
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
-    with outputs(html, _file(json), reading=[framework, data]) as out:
+    if ledger is None and not (budget is None and key is None):
+        raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
+    with outputs(html, _file(json), reading=[framework, data, *_ledger_file(ledger)]) as out:
+        asked = _query(framework, query)
         with _working("calibrating every mechanism"):
-            made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
-            best = made.best if mechanism is None else made.of(mechanism)
+            declared = read_framework(framework)
+            named = None if mechanism is None else make_plan(declared, asked, epsilon, delta).of(mechanism)
+            if ledger is None:
+                session, best = None, named or make_plan(declared, asked, epsilon, delta).best
+            else:
+                session = Session(declared, data, budget=budget, ledger=ledger, name=account)
+                chosen = None if named is None else named.mechanism
+                best = session.what_if(asked, epsilon, delta=delta, mechanism=chosen, key=key).calibration
         # an answer that could not be kept would be asked for again, which costs privacy again
         out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
         with _working("reading the table"):
-            released = make_release(best, data)
+            released = make_release(best, data) if session is None else session.release(best, key=key)
         if html is not None:
             out.put(html, released.to_html())
         _show(str(released), released.to_json(), json, out)
+
+
+@ledger_app.command(epilog="Example: bnpriv ledger show ledger.db")
+def show(
+    ledger: LedgerPlace,
+    account: Annotated[str | None, typer.Option("--account", metavar="NAME", help="Only this one.")] = None,
+    html: HtmlFile = None,
+    json: JsonFile = None,
+) -> None:
+    """Show the accounts of a ledger: what was asked, what it cost, what is left."""
+    with outputs(html, _file(json), reading=_ledger_file(ledger)) as out:
+        page = LedgerPage.of(Ledger.open(ledger), account)
+        if html is not None:
+            out.put(html, page.to_html())
+        _show(str(page), page.to_json(), json, out)
+
+
+@ledger_app.command("verify", epilog="Example: bnpriv ledger verify ledger.db --seen 2934a9e5...")
+def verify_ledger(
+    ledger: LedgerPlace,
+    seen: Annotated[
+        list[str] | None, typer.Option("--seen", metavar="HEAD", help="A head that a release printed; may be repeated.")
+    ] = None,
+) -> None:
+    """Check every row of a ledger, and that it holds every head that was seen; repairs nothing."""
+    with _working("checking"):
+        found = Ledger.open(ledger).verify(seen=seen or ())
+    counted = {"account": found.accounts, "charge": found.charges, "answer": found.answers}
+    counts = ", ".join(f"{number:,} {what}{'' if number == 1 else 's'}" for what, number in counted.items())
+    _print(lines_text([f"The ledger is whole: {counts}.", *(f"{name}: {head}" for name, head in found.heads.items())]))
+
+
+@ledger_app.command(epilog="Example: bnpriv ledger export ledger.db -o ledger.jsonl")
+def export(
+    ledger: LedgerPlace,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
+) -> None:
+    """Print all rows of a ledger as JSON lines: the charges, and the answers that were released."""
+    with outputs(output, reading=_ledger_file(ledger)) as out:
+        rows = Ledger.open(ledger).export()
+        if output is None:
+            _print(rows.removesuffix("\n"))
+        else:
+            out.put(output, rows)
+            _print(f"{rows.count(chr(10)):,} rows written to {output}")
 
 
 @app.command(epilog="Example: bnpriv simulate framework.toml --records 1000 -o made-up.parquet")
@@ -219,6 +289,13 @@ def _query(framework: Path, text: str) -> Query:
 
 def _file(target: str | None) -> Path | None:
     return None if target is None or target == "-" else Path(target)
+
+
+def _ledger_file(ledger: str | None) -> list[Path]:
+    """Return the file of a ledger, which no output may replace; none for a server."""
+    if ledger is None or ("://" in ledger and not ledger.startswith("sqlite:///")):
+        return []
+    return [Path(ledger.removeprefix("sqlite:///"))]
 
 
 def _show(text: str, json: str, target: str | None, out: Outputs) -> None:

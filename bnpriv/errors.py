@@ -95,6 +95,14 @@ class CertificateError(BnprivError, ValueError):
     """A stored calibration is not what its framework yields."""
 
 
+class LedgerError(BnprivError, ValueError):
+    """A ledger cannot be used as it is: it is unreadable, was changed, or does not fit what is asked of it."""
+
+
+class BudgetError(RefusedError):
+    """A release would cost more than is left of a budget."""
+
+
 class DataError(BnprivError, ValueError):
     """A table does not fit its schema; says nothing about the values in it."""
 

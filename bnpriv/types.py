@@ -1,5 +1,6 @@
 """Types for annotations: networks, queries, influences, calibrations, releases, reports."""
 
+from bnpriv.accounting.ledger_values import Budget
 from bnpriv.attacks import Attack
 from bnpriv.bound import Bound
 from bnpriv.divergences import PrivacyCurve, PrivacyLoss
@@ -22,6 +23,9 @@ from bnpriv.queries import Predicate, Query
 from bnpriv.release import Release
 from bnpriv.report import InfluenceReport
 from bnpriv.secrets.states import SecretPair
+from bnpriv.session.history import History
+from bnpriv.session.price import Price
+from bnpriv.session.split import BudgetSplit
 from bnpriv.studies.check_model import ModelCheck
 from bnpriv.studies.compare import FrameworkComparison
 from bnpriv.studies.leaks import Leaks
@@ -31,6 +35,8 @@ from bnpriv.studies.tradeoff import Tradeoff
 __all__ = [
     "Attack",
     "Bound",
+    "Budget",
+    "BudgetSplit",
     "Calibration",
     "Certificate",
     "DensityNetwork",
@@ -39,6 +45,7 @@ __all__ = [
     "FrameworkComparison",
     "GaussianNetwork",
     "Guarantee",
+    "History",
     "Influence",
     "InfluenceMatrix",
     "InfluenceReport",
@@ -54,6 +61,7 @@ __all__ = [
     "Plan",
     "Posterior",
     "Predicate",
+    "Price",
     "PrivacyCurve",
     "PrivacyLoss",
     "Query",

@@ -164,7 +164,7 @@ def of_parameters(network: Any) -> Kind:
 
 def gaussian() -> Kind:
     """Parameters with a joint normal law; values at most 5 apart are secret."""
-    network = bp.GaussianNetwork.linear(
+    network = bp.types.GaussianNetwork.linear(
         {"income": 40.0, "school": 12.0, "sat": 840.0},
         {"income": 10.0, "school": 2.0, "sat": 150.0},
         {"school": {"income": 0.1}, "sat": {"school": 10.0}},
@@ -241,7 +241,7 @@ def dataset() -> Kind:
 
 def normal() -> Kind:
     """A property of a table of normal records: the mean income, values at most 2 apart."""
-    network = bp.GaussianNetwork.linear(
+    network = bp.types.GaussianNetwork.linear(
         {"income": 100.0, "school": 12.0, "sat": 640.0},
         {"income": 5.0, "school": 2.0, "sat": 50.0},
         {"school": {"income": 0.1}, "sat": {"school": 10.0}},

@@ -64,7 +64,7 @@ def question(random: np.random.Generator, *, level: str = "records", wide: float
         name: bp.Real(float(m - wide * s), float(m + wide * s)) for name, m, s in zip(names, mean, spread, strict=True)
     }
     schema = bp.Schema(records=records, columns=columns)
-    network = bp.GaussianNetwork(names, mean, matrix, level=level)
+    network = bp.types.GaussianNetwork(names, mean, matrix, level=level)
     weights = np.array([[float(random.integers(-3, 4)) for _ in names] for _ in range(numbers)])
     weights[:, random.integers(size)] = 1.0
     parts = [bp.linear({n: Fraction(w) for n, w in zip(names, row, strict=True) if w}) for row in weights]

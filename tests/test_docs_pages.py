@@ -55,6 +55,26 @@ def test_the_page_on_pymc_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert (tmp_path / "draws.npz").exists()
 
 
+def test_the_page_on_engines_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "page"}
+    for body in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        exec(compile(body, "docs/engines.md", "exec"), namespace)
+    assert str(namespace["from_file"]) == str(namespace["from_relation"])
+    assert "do not add up" in str(namespace["tall"])
+    assert len(namespace["everything"].values) == 3
+
+
+def test_the_page_on_many_models_runs() -> None:
+    text = (ROOT / "docs" / "many-models.md").read_text(encoding="utf-8")
+    namespace: dict[str, object] = {"__name__": "page"}
+    for body in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        exec(compile(body, "docs/many-models.md", "exec"), namespace)
+    assert namespace["theta"].models == 1000
+    assert namespace["matrix"].loc["income", "sat"] > 1
+
+
 def test_the_page_on_mechanisms_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     network = bp.DiscreteNetwork.from_tables(
         {"income": [0.5, 0.5], "meals": [[0.3, 0.7], [0.7, 0.3]]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,13 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     assert "readme_command 1" in text
     assert "readme_command 2" in text
     assert "-m pytest -n 2 -m 'mutants or slow'" in text
+
+
+def test_every_extra_is_told() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    rows = [line.split("|")[1] for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    told = {name for row in rows for name in re.findall(r"`([a-z]+)`", row)}
+    assert set(project["optional-dependencies"]) <= told
 
 
 def test_links_lead_to_files() -> None:

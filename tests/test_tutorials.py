@@ -65,6 +65,8 @@ def test_all_are_there() -> None:
         "06-pymc-first-model.ipynb",
         "06b-pymc-hierarchical-release.ipynb",
         "07-posterior-theta.ipynb",
+        "08-many-releases.ipynb",
+        "09-large-networks.ipynb",
         "10-adult.ipynb",
     ]
     assert [path.name for path in PATHS] == names

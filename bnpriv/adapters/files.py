@@ -6,15 +6,16 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import cast, overload
 
 from bnpriv.adapters import bif, net, xmlbif
 from bnpriv.adapters.formats import DeclaredFamilies, Source
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import FileError
 from bnpriv.networks.base import Level, level_of
-from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.foreign import foreign_remedy
+from bnpriv.networks.missing_rows import MissingRows
 
 MOST_NETWORK_BYTES = 2**23
 """Largest network file, 8 MiB: half as much again as the largest network in common use."""
@@ -24,9 +25,29 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz")
 _MAGIC = {b"\x80": "a pickle", b"\x93NUMPY": "a NumPy file", b"\x1f\x8b": "a gzip file", b"PK": "a zip file"}
 
 
+@overload
 def read_network(
-    path: str | os.PathLike[str], level: Level | None = None, *, normalize: bool = False
-) -> DiscreteNetwork:
+    path: str | os.PathLike[str], level: Level | None = None, *, normalize: bool = False, missing_rows: None = None
+) -> DiscreteNetwork: ...
+
+
+@overload
+def read_network(
+    path: str | os.PathLike[str],
+    level: Level | None = None,
+    *,
+    normalize: bool = False,
+    missing_rows: MissingRows | None,
+) -> DiscreteNetwork | IntervalNetwork: ...
+
+
+def read_network(
+    path: str | os.PathLike[str],
+    level: Level | None = None,
+    *,
+    normalize: bool = False,
+    missing_rows: MissingRows | None = None,
+) -> DiscreteNetwork | IntervalNetwork:
     """Read a network from a BIF, XMLBIF or NET file.
 
     Parameters
@@ -38,11 +59,13 @@ def read_network(
         default "parameters", but then a framework refuses a network whose states are values of its columns.
     normalize : bool
         Divide every column of every table by its sum, for tables printed with few decimals: a sum may then be 1 % off.
+    missing_rows : {"any"}, optional
+        Let every row without data (nan throughout) be any law; by default it is refused. It is never filled in.
 
     Returns
     -------
-    DiscreteNetwork
-        All its states are strings.
+    DiscreteNetwork or IntervalNetwork
+        All its states are strings. By intervals only where a row is missing.
 
     Raises
     ------
@@ -51,7 +74,7 @@ def read_network(
     SizeError
         If its tables are too large; found out from what the file declares, before a table is allocated.
     NetworkError
-        If the network has a cycle, or a column does not sum to 1 within 1e-9.
+        If the network has a cycle, a column does not sum to 1 within 1e-9, or rows are missing without leave.
 
     Notes
     -----
@@ -79,6 +102,7 @@ def read_network(
         parents={name: family.parents for name, family in declared.items()},
         level=level,
         normalize=normalize,
+        missing_rows=missing_rows,
     )
 
 

@@ -27,7 +27,8 @@ MOST_ATTRIBUTES = 2**11
 MOST_PARENTS = 2**5
 MOST_FILE_NAMES = 2**20
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+# A nan says that there are no data, which `DiscreteNetwork.from_tables` refuses unless it is asked to allow for it.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|[nN][aA][nN]")
 _LONGEST_NUMBER = 64
 _LONGEST_NAME = 256
 

@@ -16,6 +16,7 @@ from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.networks import IntervalNetwork, MarkovChain, Network, require_discrete
 from bnpriv.networks.discrete import Level
+from bnpriv.networks.missing_rows import MissingRows
 from bnpriv.networks.model_class import model_class
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
@@ -49,9 +50,10 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
     path : str or path
         The file. The network file that it names lies in the same folder or below; a list of files is the model class
         Theta, each file one model on the same graph. With ``within = 0.05`` in section ``[network]`` the class holds
-        every model whose probabilities are at most 0.05 from theirs; zeros are widened too. ``level`` says what a node
-        means, and must be there if states of a network of parameters are values of its columns. A linear-Gaussian
-        network stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
+        every model whose probabilities are at most 0.05 from theirs; zeros are widened too. With
+        ``missing_rows = "any"`` rows of nan in the one file may be any law. ``level`` says what a node means, and must
+        be there if states of a network of parameters are values of its columns. A linear-Gaussian network stands in the
+        file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
         ``coefficients = { PARENT = 3.0 }``: of the columns of one record for ``notion = "dataset"``, else of
         parameters, about which records may lie as ``[laws.COLUMN]`` with ``normal = [0, 8]``.
     network : Network, optional
@@ -251,13 +253,22 @@ def _only_its_own(part: TomlTable, given: Network | None) -> None:
 
 def _files_network(part: TomlTable, usual: Level | None) -> Network:
     """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
-    part.only(("file", "level", "normalize", "within"))
+    part.only(("file", "level", "normalize", "within", "missing_rows"))
     files = _files(part)
     level = cast(Level, part.string("level")) if "level" in part.values else usual
     normalize = part.boolean("normalize")
     paths = [_beside(part, name) for name in files]
+    gaps = part.values.get("missing_rows")
+    if gaps is not None and len(files) > 1:
+        raise part.refusal(
+            "rows without data are read in a network of one model", found=f"{len(files)} files", remedy="Name one file."
+        )
     with part.named():
-        models = model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
+        models = (
+            read_network(paths[0], level, normalize=normalize, missing_rows=cast(MissingRows, gaps))
+            if gaps is not None
+            else model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
+        )
         if "within" not in part.values:
             return models
         return IntervalNetwork.around(models, cast(float, part.values["within"]))

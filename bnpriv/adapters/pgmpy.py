@@ -16,9 +16,10 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, text, type_text, whole
 from bnpriv.errors import NetworkError
 from bnpriv.networks.base import Level, level_of
-from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.gaussian import GaussianNetwork
+from bnpriv.networks.missing_rows import MissingRows
 from bnpriv.networks.model_class import state_key
 from bnpriv.tables.schema import State
 
@@ -61,7 +62,18 @@ def from_pgmpy(
     level: Level | None = None,
     *,
     normalize: bool = False,
+    missing_rows: None = None,
 ) -> DiscreteNetwork: ...
+
+
+@overload
+def from_pgmpy(
+    model: DiscreteBayesianNetwork | Sequence[DiscreteBayesianNetwork],
+    level: Level | None = None,
+    *,
+    normalize: bool = False,
+    missing_rows: MissingRows | None,
+) -> DiscreteNetwork | IntervalNetwork: ...
 
 
 @overload
@@ -71,8 +83,8 @@ def from_pgmpy(
 
 
 def from_pgmpy(
-    model: object, level: Level | None = None, *, normalize: bool = False
-) -> DiscreteNetwork | GaussianNetwork:
+    model: object, level: Level | None = None, *, normalize: bool = False, missing_rows: MissingRows | None = None
+) -> DiscreteNetwork | IntervalNetwork | GaussianNetwork:
     """Copy a pgmpy network, or several on one graph, into a network of bnpriv.
 
     Parameters
@@ -84,12 +96,15 @@ def from_pgmpy(
         default "parameters", but then a framework refuses a network whose states are values of its columns.
     normalize : bool
         Divide every column of every table by its sum, for tables printed with few decimals: a sum may then be 1 % off.
+    missing_rows : {"any"}, optional
+        Let every column without data (nan throughout) of the one model be any law; by default it is refused. It is
+        never filled in.
 
     Returns
     -------
-    DiscreteNetwork or GaussianNetwork
-        A copy: later changes of `model` do not reach it. Parents and states are in the order of the first model;
-        several models with the same numbers throughout are one.
+    DiscreteNetwork, IntervalNetwork or GaussianNetwork
+        A copy: later changes of `model` do not reach it. By intervals only where a row is missing. Parents and states
+        are in the order of the first model; several models with the same numbers throughout are one.
 
     Raises
     ------
@@ -120,9 +135,11 @@ def from_pgmpy(
     known = level_of(level)
     gaussian = _linear_gaussian(model)
     if gaussian is not None:
-        if normalize:
+        if normalize or missing_rows is not None:
             raise NetworkError(
-                "a linear-Gaussian network has no tables to normalize", found="normalize=True", remedy="Leave it out."
+                "a linear-Gaussian network has no tables to normalize or complete",
+                found="normalize=True" if normalize else f"missing_rows={missing_rows!r}",
+                remedy="Leave it out.",
             )
         return gaussian_from_pgmpy(gaussian, known)
     theta = [_families(each) for each in _models(model)]
@@ -135,7 +152,9 @@ def from_pgmpy(
         for name, family in first.items()
     }
     parents = {name: family.axes[1:] for name, family in first.items()}
-    return DiscreteNetwork.from_tables(tables, states=states, parents=parents, level=level, normalize=normalize)
+    return DiscreteNetwork.from_tables(
+        tables, states=states, parents=parents, level=level, normalize=normalize, missing_rows=missing_rows
+    )
 
 
 def to_pgmpy(network: DiscreteNetwork, model: int = 0) -> DiscreteBayesianNetwork:

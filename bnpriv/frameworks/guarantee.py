@@ -58,6 +58,8 @@ class Guarantee(HasCard):
         With which confidence over draws from the model it holds; None where it rests on no draws, or is an estimate.
     baseline_text : str
         For baselines: a sentence on what they hide beside the secrets.
+    answers : int
+        How many answers the adversary sees.
 
     Notes
     -----
@@ -76,6 +78,7 @@ class Guarantee(HasCard):
     beyond_text: str = ""
     confidence: float | None = None
     baseline_text: str = ""
+    answers: int = 1
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -126,7 +129,8 @@ class Guarantee(HasCard):
         """Return what a table of beliefs before and after the answer is about."""
         names = " or of ".join(map(name_text, self.with_belief))
         rare = f", except with probability {upper_chance(self.failure)}" if self.delta else ""
-        return f"A belief in one secret of {names}, before the answer and at most after it{rare}"
+        told = "the answer and at most after it" if self.answers == 1 else f"{self._seen} and at most after them"
+        return f"A belief in one secret of {names}, before {told}{rare}"
 
     @property
     def odds_text(self) -> str:
@@ -153,7 +157,7 @@ class Guarantee(HasCard):
         source = "" if self.source in self.observer else f" (source: {self.source})"
         parts = [
             f"Protected: {self.protected_text}.",
-            f"To somebody who believes {self.observer}{source} and sees this answer, {self._moves}.",
+            f"To somebody who believes {self.observer}{source} and sees {self._seen}, {self._moves}.",
             self._unbounded,
             "This rests on an estimate, not on a proof." if self.kind == "estimate" else "",
             ""
@@ -166,6 +170,11 @@ class Guarantee(HasCard):
             else "Single records are not protected by this: use record-level differential privacy for them.",
         ]
         return " ".join(part for part in parts if part)
+
+    @property
+    def _seen(self) -> str:
+        """Return which answers the adversary sees."""
+        return "this answer" if self.answers == 1 else f"all {self.answers:,} answers"
 
     @property
     def _moves(self) -> str:

@@ -333,11 +333,14 @@ class Influence(HasCard):
     @property
     def document(self) -> Document:
         """Return how much is told, how well that is known, and how it is told."""
+        said = plain_text(self)
         first, *lines = self.explain().splitlines()
+        if first == said:  # which is the headline
+            first, *lines = lines or [""]
         return Document(
             kind="influence",
             kicker=f"bnpriv influence, {self.kind}",
-            headline=plain_text(self)[:-1],
+            headline=said[:-1],
             lead=first,
             answer=(Items(tuple(lines)),) if lines else (),
             data={
@@ -361,14 +364,24 @@ def plain_text(influence: Influence) -> str:
     return f"{some_text(influence.columns, nothing='Nothing')} {told_text(influence)}."
 
 
+def bound_text(influence: Influence) -> str:
+    """Return in one sentence, with what is told at most, and what that means where it is a certified bound."""
+    said = plain_text(influence)
+    if influence.kind != "certified":
+        return said
+    large = f" Too large for an exact value: {influence.too_large}." if influence.too_large else ""
+    return f"{said}\nThis is a proved bound: the columns tell no more, and may tell less.{large}"
+
+
 def told_text(influence: Influence) -> str:
     """Return how much is told about what, as the end of a sentence that begins with the columns."""
     verb, told, name = tells(influence.columns), float(influence), name_text(influence.protected)
+    bound = influence.kind == "certified"
     if math.isinf(told):
         if influence.pair is not None and math.isinf(influence.pair.farthest):
-            return f"can rule out a secret of {name} altogether"
+            return f"{'may' if bound else 'can'} rule out a secret of {name} altogether"
         return f"{verb} about {name} without bound"
-    return f"{verb} {of_nats(upper_text(told))} about {name}"
+    return f"{verb} {'at most ' if bound else ''}{of_nats(upper_text(told))} about {name}"
 
 
 @singledispatch

@@ -11,11 +11,12 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, influence_of, worst_place
 from bnpriv.influence.conditionals import two_conditionals
 from bnpriv.influence.elimination import joint_size
 from bnpriv.influence.explanation import explanation
 from bnpriv.influence.kinds import Work, work_of
+from bnpriv.influence.largest_ratio import MOST_ASSIGNMENT_WORK
 from bnpriv.influence.losses import MOST_LOSSES, Losses
 from bnpriv.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
 from bnpriv.networks import DiscreteNetwork, State
@@ -57,7 +58,7 @@ class FiniteDetails(WithoutDistance):
     def explain(self, influence: Influence) -> str:
         """Return in words the assignment that tells most: probabilities, open paths, and the rows of the tables."""
         if influence.pair is None or not influence.assignment:
-            return plain_text(influence)
+            return bound_text(influence)
         pair = cast(SecretPair, influence.pair)
         return explanation(self.network, influence.protected, pair, influence.model, influence.assignment)
 
@@ -136,7 +137,7 @@ def influence_cells(
             cells = network.models * math.prod(len(network.states[name]) for name in part)
             total += size.work + 2 * len(pairs) * cells
         else:
-            total += min(MOST_SEPARATOR_WORK, most_work)
+            total += min(MOST_ASSIGNMENT_WORK, most_work) + min(MOST_SEPARATOR_WORK, most_work)
     return total
 
 
@@ -147,13 +148,8 @@ def _witness(
     if bool(np.isneginf(values).all()):
         return None, 0, {}
     model, k = worst_place(values)
-    assignment: dict[str, State] = {}
-    for table in tables.tables(pairs[k]) or ():
-        ratio = tables.cells(table, pairs[k])
-        cell = int(np.argmax(ratio[min(model, ratio.shape[0] - 1)]))
-        index = np.unravel_index(cell, table.values.shape[2:])
-        for name, position in zip(table.axes[1:], index, strict=True):
-            assignment[name] = network.states[name][int(position)]
+    found = tables.assignment(pairs[k], model)
+    assignment = {name: network.states[name][place] for name, place in found.items()}
     return pairs[k], model, assignment
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, influence_of, worst_place
 from bnpriv.influence.choices import Choices, IntervalPart, choices_of, loosened, points_of
 from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.kinds import assumptions_of
@@ -81,7 +82,7 @@ class IntervalDetails(WithoutDistance):
 
     def explain(self, influence: Influence) -> str:
         """Return how much is told; no single model need attain it."""
-        return plain_text(influence)
+        return bound_text(influence)
 
     def conditional(self, influence: Influence, column: str) -> Refusal:
         """Return why there are no laws to compare."""
@@ -93,6 +94,7 @@ def _(network: IntervalNetwork, columns: Iterable[str], protected: str, pairs: S
     asked = asked_columns(network, columns, protected)
     border = network.graph.frontier(protected, asked)
     found = interval_bounds(network, protected, border, pairs)
+    exact = found.exact and not network.missing
     values = np.where(np.isfinite(found.values), np.maximum(found.values + found.error, 0.0), found.values)
     values = values[np.newaxis]
     values.flags.writeable = False
@@ -103,18 +105,21 @@ def _(network: IntervalNetwork, columns: Iterable[str], protected: str, pairs: S
         pairs=tuple(pairs),
         values=values,
         error=found.error,
-        kind="exact" if found.exact else "certified",
+        kind="exact" if exact else "certified",
         pair=None if bool(np.isneginf(values).all()) else pairs[worst_place(values)[1]],
         model=0,
         network=network,
         details=IntervalDetails(),
-        how="exact" if found.exact else "a bound over all models within the intervals",
+        how="exact" if exact else "a bound over all models within the intervals",
     )
 
 
 @assumptions_of.register
 def _(network: IntervalNetwork) -> tuple[str, ...]:
-    return ("The law of the parameters is that of some model within the declared intervals.",)
+    within = "The law of the parameters is that of some model within the declared intervals."
+    if not network.missing:
+        return (within,)
+    return (within, f"Rows without data may be any law: {listing(network.missing)}.")
 
 
 def interval_bounds(

@@ -10,24 +10,31 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import type_text
+from bnpriv.checks import type_text, whole
 from bnpriv.errors import SecretError
-from bnpriv.influence.base import influence_of
 from bnpriv.influence.heat import LEGEND, heat_cell
-from bnpriv.influence.maximum import impossible_secrets
+from bnpriv.influence.rows import rows_of
 from bnpriv.networks.base import Network
 from bnpriv.networks.foreign import require_network
 from bnpriv.render import Document, Shown
-from bnpriv.render.document import HeatMap, Items
-from bnpriv.render.heat import HeatCell
-from bnpriv.secrets.declared import Declared, pairs_of
+from bnpriv.render.document import Figure, HeatMap, Items, Name, Table
+from bnpriv.render.heat import HeatCell, heat_legend, heat_picture
+from bnpriv.render.html import join
+from bnpriv.render.text import upper_text
+from bnpriv.secrets.declared import Declared
 
 if TYPE_CHECKING:
     import pandas as pd
 
+READABLE_COLUMNS = 60
+"""Columns of a heat map whose numbers can be read."""
+
+LISTED_PAIRS = 20
+"""What is listed of a larger one."""
+
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class InfluenceMatrix(Shown):
     """What every attribute of a network tells about every other one; a notebook shows it as a heat map.
 
@@ -52,7 +59,9 @@ class InfluenceMatrix(Shown):
     dropped: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     @staticmethod
-    def of(network: Network, pairs: Mapping[str, Declared] | None = None) -> InfluenceMatrix:
+    def of(
+        network: Network, pairs: Mapping[str, Declared] | None = None, *, workers: int | None = 1
+    ) -> InfluenceMatrix:
         """Return the matrix of a network, with the refusals of `influence_matrix`.
 
         Parameters
@@ -60,6 +69,8 @@ class InfluenceMatrix(Shown):
         network : Network
         pairs : mapping of str to pairs, optional
             Secrets of the protected attributes; all pairs by default.
+        workers : int, optional
+            As for `influence_matrix`.
 
         Examples
         --------
@@ -75,32 +86,25 @@ class InfluenceMatrix(Shown):
                 found=type_text(pairs),
                 remedy='Write pairs={"income": None} for all pairs of one attribute.',
             )
+        if workers is not None:
+            workers = whole("the number of workers", workers)
         names = network.attributes
         chosen = {
-            network.require(name): pairs_of(network, name, None if pairs is None else pairs[name])
+            network.require(name): None if pairs is None else pairs[name]
             for name in (names if pairs is None else pairs)
         }
-        cells: dict[str, list[float]] = {}
-        refused: dict[str, str] = {}
-        dropped: dict[str, list[str]] = {}
-        for protected, ordered in chosen.items():
-            if not ordered:
-                continue
-            alone = influence_of(network, (), protected, ordered)
-            possible = alone.pair is not None
-            cells[protected] = [
-                float(influence_of(network, (name,), protected, ordered)) if possible and name != protected else np.nan
-                for name in names
-            ]
-            if not possible:
-                refused[protected] = str(impossible_secrets(protected))
-            elif alone.dropped:
-                dropped[protected] = [f"{pair} in model {model}" for pair, model in alone.dropped]
-        values = np.array(list(cells.values()), dtype=np.float64).reshape(len(cells), len(names))
-        values.flags.writeable = False
+        rows = rows_of(network, chosen, workers)
+        rows.values.flags.writeable = False
         return InfluenceMatrix(
-            protected=tuple(cells), columns=tuple(names), values=values, refused=refused, dropped=dropped
+            protected=rows.protected,
+            columns=tuple(names),
+            values=rows.values,
+            refused=rows.refused,
+            dropped=rows.dropped,
         )
+
+    def __repr__(self) -> str:
+        return f"InfluenceMatrix(protected={len(self.protected)}, columns={len(self.columns)})"
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a data frame: row = protected attribute, column = attribute that is seen."""
@@ -112,22 +116,25 @@ class InfluenceMatrix(Shown):
 
     @property
     def document(self) -> Document:
-        """Return the matrix as a heat map, without the columns that tell nothing about anything."""
+        """Return the matrix as a heat map, without the columns that tell nothing about anything.
+
+        A matrix of more columns than can be read is a picture, beside what tells most.
+        """
         kept = [k for k in range(len(self.columns)) if np.any(self.values[:, k] > 0)]
         left = len(self.columns) - len(kept)
-        rows = [
-            (name, [self._cell(place, k) for k in kept])
-            for place, name in enumerate(self.protected)
-            if name not in self.refused
-        ]
         heat = HeatMap(
             caption="Influence of single attributes, in nats: rows are protected attributes, columns what is seen",
             corner="protected",
             columns=tuple(self.columns[k] for k in kept),
-            rows=rows,
+            rows=[
+                (name, [self._cell(place, k) for k in kept])
+                for place, name in enumerate(self.protected)
+                if name not in self.refused
+            ],
             legend=LEGEND,
             more=f"{left} more tell nothing about any of these." if left and kept else "",
         )
+        shown = (heat,) if len(kept) <= READABLE_COLUMNS else (self._picture(heat), self._most())
         unbound = (f"{name}: no constraint: {', '.join(pairs)}" for name, pairs in self.dropped.items())
         notes = (*self.refused.values(), *unbound)
         return Document(
@@ -135,7 +142,7 @@ class InfluenceMatrix(Shown):
             kicker="bnpriv influence matrix",
             headline="What every attribute tells about every other one",
             lead="" if kept else "No attribute tells anything about another.",
-            answer=(*((heat,) if kept else ()), *((Items(notes),) if notes else ())),
+            answer=(*(shown if kept else ()), *((Items(notes),) if notes else ())),
             data={
                 "protected": list(self.protected),
                 "columns": list(self.columns),
@@ -143,6 +150,35 @@ class InfluenceMatrix(Shown):
                 "refused": [{"protected": name, "reason": why} for name, why in self.refused.items()],
                 "dropped": [{"protected": name, "pairs": list(pairs)} for name, pairs in self.dropped.items()],
             },
+        )
+
+    def _picture(self, heat: HeatMap) -> Figure:
+        levels = [[cell.level for cell in cells] for _, cells in heat.rows]
+        size = f"{len(heat.rows):,} protected attributes, {len(heat.columns):,} that are seen"
+        words = f"A picture of {size}. {heat.more}".strip()
+        return Figure(
+            join(heat_picture(levels, heat.caption, words), heat_legend(heat.legend)),
+            f"{heat.caption}, in the order of the network. {heat.more}".strip(),
+            words,
+        )
+
+    def _most(self) -> Table:
+        values = np.nan_to_num(self.values, nan=0.0, posinf=np.inf)
+        order = np.argsort(-values, axis=None, kind="stable")[:LISTED_PAIRS]
+        places = [divmod(int(k), len(self.columns)) for k in order]
+        tell = int(np.count_nonzero(values))
+        return Table(
+            caption="What tells most",
+            header=("protected", "seen", "nats"),
+            rows=[
+                ((Name(self.protected[i]),), (Name(self.columns[k]),), upper_text(float(values[i, k])))
+                for i, k in places
+                if values[i, k] > 0
+            ],
+            numbers=(2,),
+            more=f"{tell - LISTED_PAIRS:,} more tell something; to_pandas() has the numbers."
+            if tell > LISTED_PAIRS
+            else "",
         )
 
     def _cell(self, row: int, column: int) -> HeatCell:
@@ -154,7 +190,9 @@ def _number(value: float) -> float | str | None:
     return None if math.isnan(value) else "inf" if math.isinf(value) else value
 
 
-def influence_matrix(network: Network, pairs: Mapping[str, Declared] | None = None) -> pd.DataFrame:
+def influence_matrix(
+    network: Network, pairs: Mapping[str, Declared] | None = None, *, workers: int | None = 1
+) -> pd.DataFrame:
     """Return the influence of every attribute on every other one.
 
     Parameters
@@ -163,6 +201,10 @@ def influence_matrix(network: Network, pairs: Mapping[str, Declared] | None = No
         Of any kind: one or several models, or all within intervals.
     pairs : mapping from str to SecretPairs, Apart or IntervalPairs, optional
         The protected attributes with their pairs of secrets; by default every attribute with all pairs of its states.
+    workers : int, optional
+        Among how many processes the models of a network of tables are shared out, by joblib; None for as many, and as
+        such workers, as ``joblib.parallel_config`` says: of Dask, Ray or Spark too (docs/many-models.md). The numbers
+        are the same bits for any of them.
 
     Returns
     -------
@@ -176,6 +218,8 @@ def influence_matrix(network: Network, pairs: Mapping[str, Declared] | None = No
     ------
     NetworkError
         If a name is unknown.
+    ParameterError
+        If the number of workers is no positive whole number.
     SecretError
         If the secrets do not fit, or an attribute that may be any number has none.
     SizeError
@@ -192,4 +236,4 @@ def influence_matrix(network: Network, pairs: Mapping[str, Declared] | None = No
     >>> influence_matrix(network).round(3).to_dict("index")
     {'income': {'income': nan, 'sat': 1.386}, 'sat': {'income': 1.386, 'sat': nan}}
     """
-    return InfluenceMatrix.of(network, pairs).to_pandas()
+    return InfluenceMatrix.of(network, pairs, workers=workers).to_pandas()

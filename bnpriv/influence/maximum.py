@@ -63,7 +63,7 @@ def max_influence(network: Network, columns: Iterable[str], protected: str, pair
 
     In a linear-Gaussian network no factor bounds the odds, but a large factor is improbable:
 
-    >>> linear = bp.GaussianNetwork.linear(
+    >>> linear = bp.types.GaussianNetwork.linear(
     ...     {"income": 40.0, "sat": 880.0}, {"income": 10.0, "sat": 150.0}, {"sat": {"income": 3.0}}
     ... )
     >>> told = max_influence(linear, {"sat"}, "income", bp.apart(at_most=5))

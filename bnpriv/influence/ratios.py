@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 from typing import final
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.influence.elimination import joint_law, joint_size
+from bnpriv.influence.largest_ratio import MOST_ASSIGNMENT_WORK, LargestRatios, largest_ratios
 from bnpriv.influence.quilts import separators_of
 from bnpriv.laws.base import log_sum_exp
 from bnpriv.networks import DiscreteNetwork, Graph, State
@@ -42,8 +43,9 @@ def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> l
 class PartBound:
     """What bounds a part of the frontier whose own table would be too large, for pairs of single states.
 
-    Whatever separates the part from the protected attribute tells at least as much. Its parents, its children and
-    their other parents do: what they tell is at most the sum of what the entries of their tables tell.
+    Branch and bound over its assignments comes first. Where that does not close, whatever separates the part from the
+    protected attribute tells at least as much. Its parents, its children and their other parents do: what they tell is
+    at most the sum of what the entries of their tables tell.
 
     Parameters
     ----------
@@ -60,13 +62,22 @@ class PartBound:
     children: tuple[LogTable, ...]
     above: LogTable | None
     separators: tuple[RatioTables, ...]
+    searched: LargestRatios | None = None
     too_large: str = ""
 
     @classmethod
     def of(
-        cls, network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int = MOST_ELIMINATION_CELLS
+        cls,
+        network: DiscreteNetwork,
+        protected: str,
+        part: tuple[str, ...],
+        most_work: int = MOST_ELIMINATION_CELLS,
+        searched: LargestRatios | None = None,
     ) -> PartBound:
         """Collect the bounds of a part whose tables would have more than `most_work` cells."""
+        size = joint_size(network, (protected, *part))
+        if searched is not None and searched.is_exact:
+            return cls(children=(), above=None, separators=(), searched=searched, too_large=size.text(most_work))
         graph = network.graph
         inside = next(each for each in graph.parts(part, protected) if part[0] in each)
         children = [name for name in sorted(inside) if protected in graph.parents[name]]
@@ -76,16 +87,24 @@ class PartBound:
             for name, order in zip(children, axes, strict=True)
         )
         above = network.tables[protected] if inside.intersection(graph.parents[protected]) else None
-        size = joint_size(network, (protected, *part))
         return cls(
             children=tuple(tables),
             above=above,
             separators=_separators(network, protected, part, most_work),
+            searched=searched,
             too_large=size.text(most_work),
         )
 
+    @property
+    def is_exact(self) -> bool:
+        """Return whether the largest ratio itself was found."""
+        return self.searched is not None and self.searched.is_exact
+
     def ratios(self, tables: RatioTables, first: int, second: int) -> FloatArray:
         """Return an upper bound per model for two states of the protected attribute; `tables` has its prior."""
+        found = [] if self.searched is None else [self.searched.upper[:, first, second]]
+        if self.is_exact:
+            return found[0]
         total = sum((_largest(table, first, second) for table in self.children), np.zeros(1))
         if self.above is not None:
             with np.errstate(invalid="ignore"):
@@ -93,11 +112,14 @@ class PartBound:
                 total = total + _largest(self.above, first, second) - base
         total = np.where(np.isnan(total), np.inf, total)
         pair = SecretPair(frozenset({tables.states[first]}), frozenset({tables.states[second]}))
-        return np.minimum.reduce([total, *(each.ratios(pair) + each.error for each in self.separators)])
+        apart = [each.ratios(pair) + each.error for each in self.separators]
+        return np.minimum.reduce([np.asarray(each) for each in np.broadcast_arrays(total, *apart, *found)])
 
     @property
     def error(self) -> float:
         """Return a bound on the rounding error of the sums."""
+        if self.searched is not None and self.searched.is_exact:
+            return self.searched.error
         tables = self.children if self.above is None else (*self.children, self.above)
         return sum(2 * table.error + UNIT_ROUNDOFF * 8 * _finite(table) for table in tables) + 64 * UNIT_ROUNDOFF
 
@@ -105,7 +127,7 @@ class PartBound:
 def _separators(
     network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int
 ) -> tuple[RatioTables, ...]:
-    """Return the tables of the two separators that cost least, if they are cheap enough."""
+    """Return the tables of separators, those that cost least first, as long as they are cheap enough together."""
     costs: list[tuple[int, tuple[str, ...]]] = []
     for names in islice(separators_of(network.graph, protected, part), MOST_SEPARATORS):
         split = independent_parts(network.graph, protected, sorted(names))
@@ -113,7 +135,9 @@ def _separators(
         work = sum(size.work for size in sizes)
         if work <= min(MOST_SEPARATOR_WORK, most_work) and all(size.fits for size in sizes):
             costs.append((work, tuple(sorted(names))))
-    return tuple(RatioTables.of(network, protected, names, ()) for _, names in sorted(costs)[:2])
+    spent = accumulate(work for work, _ in sorted(costs))
+    cheap = [names for (_, names), work in zip(sorted(costs), spent, strict=True) if work <= MOST_SEPARATOR_WORK]
+    return tuple(RatioTables.of(network, protected, names, ()) for names in cheap)
 
 
 def _largest(table: LogTable, first: int, second: int) -> FloatArray:
@@ -130,7 +154,8 @@ class RatioTables:
 
     The parts are independent given a single state of the protected attribute, so that for pairs of single states the
     log ratios add; given a set of states they are not, and one table of the whole frontier is needed: `for_sets`,
-    None when it would be too large. Parts whose own tables would be too large are bounded.
+    None when it would be too large. Of parts whose own tables would be too large the largest ratio is searched for, or
+    bounded.
     """
 
     states: tuple[State, ...]
@@ -156,6 +181,7 @@ class RatioTables:
             If even the law of the protected attribute itself takes a table that is too large.
         """
         prior = joint_law(network, (protected,))
+        sides = _sides(network.states[protected], pairs)
         split = independent_parts(network.graph, protected, border)
         parts: list[LogTable] = []
         bounded: list[PartBound] = []
@@ -163,7 +189,8 @@ class RatioTables:
             try:
                 parts.append(_table(network, (protected, *part), most_work))
             except SizeError:
-                bounded.append(PartBound.of(network, protected, part, most_work))
+                found = largest_ratios(network, protected, part, prior, sides, min(MOST_ASSIGNMENT_WORK, most_work))
+                bounded.append(PartBound.of(network, protected, part, most_work, found))
         whole: tuple[LogTable, ...] | None = None if bounded else tuple(parts)
         if len(split) > 1 and not bounded and not all(pair.is_point for pair in pairs):
             try:
@@ -189,7 +216,8 @@ class RatioTables:
 
     def is_exact(self, pairs: Sequence[SecretPair]) -> bool:
         """Return whether no bound stands in for any of `pairs`."""
-        return all(self.tables(pair) is not None for pair in pairs)
+        found = all(part.is_exact for part in self.bounded)
+        return all(found if pair.is_point else self.for_sets is not None for pair in pairs)
 
     def ratios(self, pair: SecretPair) -> FloatArray:
         """Return the influence per model; -inf where a secret has probability zero."""
@@ -201,6 +229,23 @@ class RatioTables:
         for part in self.bounded if pair.is_point else ():
             total = total + np.maximum(part.ratios(self, int(first[0]), int(second[0])), 0.0)
         return np.where(self.impossible(first) | self.impossible(second), -np.inf, total)
+
+    def assignment(self, pair: SecretPair, model: int) -> dict[str, int]:
+        """Return an assignment that attains the influence, by positions of states; empty if none is known."""
+        if not self.is_exact((pair,)):
+            return {}
+        found: dict[str, int] = {}
+        for table in self.for_points if pair.is_point else self.for_sets or ():
+            ratio = self.cells(table, pair)
+            cell = int(np.argmax(ratio[min(model, ratio.shape[0] - 1)]))
+            index = np.unravel_index(cell, table.values.shape[2:])
+            found |= {name: int(place) for name, place in zip(table.axes[1:], index, strict=True)}
+        first, second = (int(self.side(secret)[0]) for secret in (pair.first, pair.second))
+        for part in self.bounded if pair.is_point else ():
+            if part.searched is not None:
+                chosen = part.searched.chosen[model, first, second]
+                found |= {name: int(place) for name, place in zip(part.searched.columns, chosen, strict=True)}
+        return found
 
     def cells(self, table: LogTable, pair: SecretPair) -> FloatArray:
         """Return log P(q | first) - log P(q | second) of shape (models, cells of q); -inf where P(q | first) = 0."""
@@ -236,6 +281,12 @@ class RatioTables:
             total += 2 * (table.error + self.prior.error)
             total += UNIT_ROUNDOFF * (8 * _finite(table) + 8 * table.values.shape[1] + 64)
         return total
+
+
+def _sides(states: Sequence[State], pairs: Sequence[SecretPair]) -> list[tuple[int, int]]:
+    """Return the positions of all pairs of single states that some pair of secrets tells apart."""
+    place = {state: k for k, state in enumerate(states)}
+    return sorted({(place[a], place[b]) for pair in pairs for a in pair.first for b in pair.second})
 
 
 def _table(network: DiscreteNetwork, names: tuple[str, ...], most_work: int) -> LogTable:

@@ -14,9 +14,12 @@ from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Json
 from bnpriv.render.bars import bar_legend, cut_text, noise_bar
-from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Text, fact
+from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Inline, Text, fact
 from bnpriv.render.html import join
 from bnpriv.render.text import number_text, upper_percent, upper_text
+
+LONGEST_QUERY = 120
+"""Letters of a query that stands in a headline."""
 
 
 def headline(calibration: Calibrated) -> Text:
@@ -34,7 +37,23 @@ def opened_text(query: Query, verdict: str) -> Text:
     if isinstance(query, GivenAnswer):
         text = str(query)
         return f"{text[0].upper()}{text[1:]} {verdict}"
-    return Code(str(query)), f" {verdict}"
+    return *query_text(query), f" {verdict}"
+
+
+def query_text(query: Query) -> tuple[Inline, ...]:
+    """Return a query for a headline; one that is too long for it by its columns."""
+    if _is_long(query):
+        return (f"A query of {len(query.columns)} columns" if len(query.columns) > 1 else "A query of one column",)
+    return (Code(str(query)),)
+
+
+def query_facts(query: Query) -> tuple[Fact, ...]:
+    """Return the query where it is too long for a headline."""
+    return (fact("The query", (Code(str(query)),)),) if _is_long(query) else ()
+
+
+def _is_long(query: Query) -> bool:
+    return not isinstance(query, GivenAnswer) and len(str(query)) > LONGEST_QUERY
 
 
 def verdict_badge(calibration: Calibrated) -> Badge:
@@ -47,6 +66,7 @@ def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     """Return who is kept from learning what, the noise, how sure it is, one belief, the mechanism, and the source."""
     guarantee = calibration.guarantee
     return (
+        *query_facts(calibration.query),
         protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer),
         fact("What noise it needs, and why", brief_text(calibration)),

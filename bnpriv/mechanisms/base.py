@@ -15,17 +15,16 @@ from bnpriv.divergences.curve import PrivacyCurve
 from bnpriv.errors import CertificateError, ParameterError, QueryError, Refusal
 from bnpriv.evidence import impossibility
 from bnpriv.frameworks import (
-    DistributionalAttributePrivacy,
     Framework,
     Guarantee,
-    ValuePrivacy,
 )
 from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.curves import curve_of
+from bnpriv.mechanisms.guarantees import guarantee_for
 from bnpriv.mechanisms.misspecified import Misspecified, misspecified
-from bnpriv.mechanisms.posterior_draws import models_text, posterior_of, with_draws
+from bnpriv.mechanisms.posterior_draws import with_draws
 from bnpriv.mechanisms.record import CALIBRATION_FORMAT, calibration_record
 from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.sections import calibration_document
@@ -236,19 +235,12 @@ class Mechanism(ABC):
         if covering is not noise:
             certificate = replace(certificate, notes=(*certificate.notes, STEPS_NOTE))
             shape = None if shape is None else shape.with_noise(covering)
-        drawn = posterior_of(framework)
         promise = self._promise(framework, shape.weighted(asked) if shape else asked, noise, epsilon, spent)
-        guarantee = Guarantee(
+        guarantee = guarantee_for(
+            framework,
             epsilon=promise.epsilon,
             delta=spent,
-            secrets=framework.protected_secrets,
-            models=framework.models,
-            source=framework.source,
             kind=certificate.kind,
-            single_values=isinstance(framework, ValuePrivacy),
-            by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
-            models_text=models_text(framework),
-            beyond_text="" if drawn is None else drawn.sentence,
             confidence=certificate.confidence,
             baseline_text=promise.baseline_text,
         )
@@ -331,6 +323,21 @@ def _require_instance(mechanism: object) -> None:
             "a mechanism is called on an instance",
             found="a call on the class, as in MarkovQuiltMechanism.calibrate(...)",
             remedy="Put parentheses behind the class: MarkovQuiltMechanism().calibrate(framework, query, epsilon).",
+        )
+
+
+def require_mechanism(mechanism: object) -> None:
+    """Refuse what is passed as a mechanism and is none.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError(
+            "mechanism must be a mechanism",
+            found=checks.type_text(mechanism),
+            remedy="Pass for example mechanism=bp.ColumnMechanism(), or leave it out: the best is chosen then.",
         )
 
 

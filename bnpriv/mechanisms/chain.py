@@ -55,7 +55,7 @@ class MarkovChainMechanism(Mechanism):
     >>> schema = bp.Schema(records=100, columns={"activity": bp.Categorical(["rest", "walk"])})
     >>> framework = bp.ValuePrivacy(chain, schema, "activity", source="a study")
     >>> query = bp.count(bp.col("activity") == "walk")
-    >>> round(bp.MarkovChainMechanism().calibrate(framework, query, epsilon=1.0).scale, 6)
+    >>> round(bp.mechanisms.MarkovChainMechanism().calibrate(framework, query, epsilon=1.0).scale, 6)
     3.571792
     """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import cast, final
 
@@ -18,8 +18,9 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, up, weakest
 from bnpriv.errors import ParameterError, Refusal, SizeError
 from bnpriv.evidence import Influences, influences
-from bnpriv.influence.base import Influence
+from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.interval import interval_bounds
+from bnpriv.influence.sensitivity import SensitiveRow, influence_gradient
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.robustness import counted_tables, tables_of, within_factor
@@ -61,6 +62,10 @@ LEAST_LOG_FACTOR = 1e-3
 """Where the search for the doubling factor starts, if counts say nothing."""
 
 
+MOST_NAMED_ROWS = 3
+"""Rows of the tables that are named for each protected attribute."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Misspecified(Shown):
@@ -81,6 +86,9 @@ class Misspecified(Shown):
         ratio of two probabilities twice is there twice.
     kind : {"exact", "certified", "estimate"}
         How well epsilon is known: "certified" for an upper bound, "exact" where the model does not matter.
+    sensitive : mapping from str to tuple of SensitiveRow
+        For every protected attribute the rows of the tables on which what decides hangs most, where that is known: by
+        how much each moves it for every nat by which it is off. Estimates; epsilon does not rest on them.
     beyond_text : str
         A sentence on models that were left out, if any is known to be.
     """
@@ -91,6 +99,7 @@ class Misspecified(Shown):
     doubling_factor: float
     counted: Mapping[str, tuple[str, ...]]
     kind: Kind
+    sensitive: Mapping[str, tuple[SensitiveRow, ...]] = field(default_factory=dict[str, tuple[SensitiveRow, ...]])
     beyond_text: str = ""
 
     @property
@@ -106,9 +115,16 @@ class Misspecified(Shown):
                 f"({number_text(self.asked)} was asked for)"
             ),
             lead=self._doubling,
-            facts=tuple(
-                fact(f"Tables that matter for {name_text(name)}", (Names(counted),))
-                for name, counted in self.counted.items()
+            facts=(
+                *(
+                    fact(f"Tables that matter for {name_text(name)}", (Names(counted),))
+                    for name, counted in self.counted.items()
+                ),
+                *(
+                    fact(f"Rows that matter most for {name_text(name)}", *(row.sentence for row in rows))
+                    for name, rows in self.sensitive.items()
+                    if rows
+                ),
             ),
             answer=(Paragraph(self.beyond_text),) if self.beyond_text else (),
             data={
@@ -117,6 +133,16 @@ class Misspecified(Shown):
                 "asked": self.asked,
                 "doubling_factor": "inf" if math.isinf(self.doubling_factor) else self.doubling_factor,
                 "tables": [{"protected": name, "attributes": list(found)} for name, found in self.counted.items()],
+                "rows": [
+                    {
+                        "protected": name,
+                        "attribute": row.attribute,
+                        "row": str(row),
+                        "nats": row.nats,
+                    }
+                    for name, rows in self.sensitive.items()
+                    for row in rows
+                ],
                 "kind": self.kind,
             },
         )
@@ -145,12 +171,14 @@ def misspecified(calibration: Calibrated, factor: float) -> Misspecified:
             kind=certificate.kind,
         )
     by_attribute = {name: tuple(found) for name, found in _candidates(calibration)}
+    decisive = {name: _decisive(found, factor) for name, found in by_attribute.items()}
     return Misspecified(
         factor=factor,
         epsilon=max(_epsilon(found, factor) for found in by_attribute.values()),
         asked=guarantee.epsilon,
         doubling_factor=_doubling(tuple(by_attribute.values()), 2 * guarantee.epsilon),
-        counted={name: _decisive(found, factor) for name, found in by_attribute.items()},
+        counted={name: () if best is None else _tables_of(*best) for name, best in decisive.items()},
+        sensitive={name: () if best is None else _rows_of(*best) for name, best in decisive.items()},
         kind=weakest(("certified", certificate.kind)),
         beyond_text=guarantee.beyond_text,
     )
@@ -298,14 +326,26 @@ def _epsilon(candidates: tuple[_Candidate, ...], factor: float, most: int = MOST
     return max(0.0, float(_least(candidates, lambda each: each.cost(factor, most)).max()))
 
 
-def _decisive(candidates: tuple[_Candidate, ...], factor: float) -> tuple[str, ...]:
-    """Return the tables that matter for the pair that costs most, with the near set that is best for it."""
+def _decisive(candidates: tuple[_Candidate, ...], factor: float) -> tuple[_Candidate, int] | None:
+    """Return the near set that is best for the pair that costs most, and the place of that pair."""
     if not candidates:
-        return ()
+        return None
     costs = np.stack([candidate.cost(factor, MOST_FACTOR_COMBINATIONS) for candidate in candidates])
     worst = np.unravel_index(int(np.argmax(costs.min(axis=0))), costs.shape[1:])
     best = int(np.argmin(costs[:, worst[0], worst[1]]))
-    return tuple(sorted(candidates[best].counts[int(worst[1])].elements()))
+    return candidates[best], int(worst[1])
+
+
+def _tables_of(candidate: _Candidate, pair: int) -> tuple[str, ...]:
+    return tuple(sorted(candidate.counts[pair].elements()))
+
+
+def _rows_of(candidate: _Candidate, pair: int) -> tuple[SensitiveRow, ...]:
+    """Return the rows that matter most for one pair; none where that is not known."""
+    asked = candidate.influence
+    alone = influence_of(asked.network, asked.frontier, asked.protected, (asked.pairs[pair],))
+    found = influence_gradient(alone)
+    return () if isinstance(found, Refusal) else found.largest(MOST_NAMED_ROWS)
 
 
 def _doubling(attributes: tuple[tuple[_Candidate, ...], ...], most: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
@@ -17,11 +17,34 @@ from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.queries import Query, as_query
-from bnpriv.render import Document, Shown
+from bnpriv.render import Document, Json, Shown
+from bnpriv.render.document import Section
 from bnpriv.render.text import and_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class SessionCosts(Protocol):
+    """What calibrations cost as the next release of a session."""
+
+    @property
+    def section(self) -> Section:
+        """Return a table of them."""
+        ...
+
+    def to_json(self) -> list[Json]:
+        """Return them as plain values, one for each calibration."""
+        ...
+
+
+@runtime_checkable
+class CountsReleases(Protocol):
+    """A session: it knows what was released before; `bnpriv.Session` is one."""
+
+    def next_costs(self, calibrations: Sequence[Calibration]) -> SessionCosts:
+        """Return what calibrations would cost as the next release."""
+        ...
 
 
 @final
@@ -39,12 +62,15 @@ class Plan(Shown):
         Those that were passed for comparison only, in their order; none is ever the best.
     draws : DrawsAdvice or None
         What more draws, and another delta, would buy; None where no law was learned from draws.
+    session : SessionCosts or None
+        What each calibration costs as the next release of a session; None without one.
     """
 
     calibrations: tuple[Calibration, ...]
     refusals: tuple[tuple[Mechanism, Refusal], ...]
     baselines: tuple[Calibration, ...] = ()
     draws: DrawsAdvice | None = None
+    session: SessionCosts | None = None
 
     @property
     def best(self) -> Calibration:
@@ -129,6 +155,8 @@ class Plan(Shown):
             data["baselines"] = [calibration.to_dict() for calibration in self.baselines]
         if self.draws is not None:
             data["draws"] = self.draws.to_json()
+        if self.session is not None:
+            data["session"] = self.session.to_json()
         if not self.calibrations:
             headline = "No mechanism supports this query"
             return Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
@@ -138,9 +166,15 @@ class Plan(Shown):
             kind="plan",
             kicker="bnpriv plan",
             title=f"{self.calibrations[0].query}: mechanisms compared",
-            sections=(comparison, *(() if self.draws is None else (self.draws.section,)), *best.sections),
+            sections=(comparison, *self._asides(), *best.sections),
             data=data,
         )
+
+    def _asides(self) -> Iterable[Section]:
+        if self.session is not None:
+            yield self.session.section
+        if self.draws is not None:
+            yield self.draws.section
 
     def __repr__(self) -> str:
         names = ", ".join(str(calibration.mechanism) for calibration in self.calibrations)
@@ -154,6 +188,7 @@ def plan(
     delta: float = 0.0,
     *,
     baselines: Sequence[Mechanism] = (),
+    session: CountsReleases | None = None,
 ) -> Plan:
     """Calibrate every mechanism that supports a question and rank them.
 
@@ -167,6 +202,9 @@ def plan(
         The guarantee that is asked for.
     baselines : sequence of Mechanism
         Mechanisms to compare that are never the best, for example ``mechanisms.RecordPrivacyMechanism()``.
+    session : Session, optional
+        What was released before: the plan then says what each mechanism adds to it, and how little noise adds as much
+        as the release alone would cost.
 
     Returns
     -------
@@ -175,7 +213,7 @@ def plan(
     Raises
     ------
     ParameterError
-        If epsilon or delta is out of range.
+        If epsilon or delta is out of range, or `session` is none.
     QueryError, SchemaError
         If the query does not fit the schema.
 
@@ -187,13 +225,21 @@ def plan(
     ('MarkovQuiltMechanism()', 0.0)
     """
     require_framework(framework, query)
+    if not (session is None or isinstance(session, CountsReleases)):
+        raise ParameterError(
+            "session must be a session",
+            found=checks.type_text(session),
+            remedy="Open one: bp.Session(framework, data).",
+        )
     own = own_query(framework) if query is None else None
     asked = as_query(query) if own is None else own
     tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
     compared = _calibrated(baselines, framework, asked, epsilon, delta)
+    ranked = tuple(sorted(tried[0], key=lambda calibration: calibration.ranked_error))
     return Plan(
         draws=_draws(tried[0], framework, asked, epsilon, delta),
-        calibrations=tuple(sorted(tried[0], key=lambda calibration: calibration.ranked_error)),
+        calibrations=ranked,
+        session=None if session is None else session.next_costs(ranked),
         refusals=(*tried[1], *compared[1]),
         baselines=tuple(compared[0]),
     )

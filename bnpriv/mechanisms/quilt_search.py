@@ -14,16 +14,17 @@ from bnpriv.evidence import Influences
 from bnpriv.influence.base import Influence
 from bnpriv.influence.losses import SHIFT_HALVINGS, PrivacyLosses, largest_shift
 from bnpriv.influence.quilts import markov_quilt
+from bnpriv.influence.tree_choice import tree_choice
+from bnpriv.influence.witness import AtLeast, at_least
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
 from bnpriv.mechanisms.quilt_scales import Best, approximate_scales, pure_shifts, scales
 from bnpriv.networks import drivers
-from bnpriv.networks.factors import CELL_SECONDS
 from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.secrets.states import SecretPair
 
-MOST_SEARCH_CELLS = 2**26
-"""Cells of tables that a search may fill, over all protected attributes: about two seconds."""
+MOST_SEARCH_CELLS = 2**28
+"""Cells of tables that a search may fill, over all protected attributes: about eight seconds."""
 
 SET_WORK = 2**15
 """What trying a set costs besides its tables, in cells."""
@@ -33,6 +34,15 @@ BRANCH_WORK = 2**13
 
 LOSS_WORK: Mapping[ContinuousNoise, int] = {"laplace": 3, "gaussian": 20}
 """What a step of the search for a private shift takes for a cell of the losses, in cells."""
+
+LARGE_WORK = 2**20
+"""Cells of an influence from which on one assignment is looked at first."""
+
+WITNESS_WORK = 2**17
+"""What a look at one assignment costs, in cells."""
+
+TREE_TOLERANCE = 1e-10
+"""Of epsilon: a choice on a tree whose sum is closer to it is no improvement."""
 
 NAME_WORK = 2**7
 """What an attribute or a column adds to either, in cells."""
@@ -76,6 +86,7 @@ class QuiltSearch:
     _left: int = 0
     _paid: set[tuple[str, frozenset[str]]] = field(default_factory=set[tuple[str, frozenset[str]]])
     _asked: set[tuple[str, tuple[str, ...]]] = field(default_factory=set[tuple[str, tuple[str, ...]]])
+    _witnesses: dict[tuple[str, int, int], AtLeast] = field(default_factory=dict[tuple[str, int, int], AtLeast])
     _known: dict[frozenset[str], Bound] = field(default_factory=dict[frozenset[str], Bound])
     _shifts: dict[tuple[str, tuple[str, ...]], FloatArray] = field(
         default_factory=dict[tuple[str, tuple[str, ...]], FloatArray]
@@ -93,10 +104,9 @@ class QuiltSearch:
         while not self._is_free(best) and best.scale.max() > proven:
             model, k = self._target(best, attribute)
             if not self._improve(attribute, best, model, k, proven):
-                seconds = self.most * CELL_SECONDS
                 self.notes.append(
-                    f"The search for the least noise stopped at its limit of work, about {seconds:.0f} seconds, after "
-                    f"{len(best.tried):,} sets of columns: the scale is valid, but a smaller one may exist."
+                    f"The search for the least noise stopped at its limit of work, after {len(best.tried):,} sets of "
+                    "columns: the scale is valid, but a smaller one may exist."
                 )
                 break
             proven = max(proven, float(best.scale[model, k]))
@@ -162,6 +172,8 @@ class QuiltSearch:
 
     def _improve(self, attribute: str, best: Best, model: int, k: int, enough: float) -> bool:
         """Lower one scale as far as it goes, or to `enough`; return False if the work was too much."""
+        if self._improve_on_tree(attribute, best, model, k, enough):
+            return True
         pair = self.evidence.secrets[attribute][k]
         branches = Branches(
             network=self.evidence.network,
@@ -170,7 +182,7 @@ class QuiltSearch:
             blocks=self.blocks,
             most=self._most,
             adds=self.delta == 0 and isinstance(pair, SecretPair) and pair.is_point,
-            told=lambda columns: float(self._told(columns, attribute)[model, k]),
+            told=lambda columns: self._told_at(columns, attribute, model, k),
             moved=lambda columns: self._sensitivity(columns).upper,
         )
         todo = [Node(near=self.evidence.driven(self.queried, attribute), far=frozenset())]
@@ -184,12 +196,62 @@ class QuiltSearch:
             column = branches.next_column(node, scale)
             if column is not None:
                 todo += branches.split(node, column, scale)
-            elif not self._try(best, node.near, attribute):
+            elif not self._try(best, node.near, attribute, (model, k)):
                 return False
         return True
 
-    def _try(self, best: Best, near: frozenset[str], attribute: str) -> bool:
-        """Offer a near set; return False if there is no work left for it."""
+    def _improve_on_tree(self, attribute: str, best: Best, model: int, k: int, enough: float) -> bool:
+        """Lower one scale as far as it goes, or to `enough`, where columns form a tree; False if that is not shown."""
+        network, near = self.evidence.network, self.evidence.driven(self.queried, attribute)
+        free = self.queried - near
+        plain = all(network.reading.drivers({name}) == frozenset({name}) for name in free)
+        if self.delta > 0 or not plain or any(len(block) > 1 for block in self.blocks):
+            return False
+        pair, moved = self.evidence.secrets[attribute][k], self._sensitivity(near).upper
+        alone = {name: self._sensitivity(frozenset({name})).upper for name in free}
+        twice = max(0.0, sum(alone.values()) + moved - self._sensitivity(self.queried).upper)  # rounding of the answer
+        while (scale := float(best.scale[model, k])) > enough:
+            if not math.isfinite(scale) or not self._spend(SET_WORK * len(free)):
+                return False
+            costs = {name: change / scale for name, change in alone.items()}
+            choice = tree_choice(network, attribute, pair, model, costs, self.epsilon - moved / scale)
+            if choice is None:
+                return False
+            if choice.total + (moved - twice) / scale >= self.epsilon * (1 - TREE_TOLERANCE):
+                return True
+            if not self._try(best, near | choice.hidden, attribute, (model, k)) or best.scale[model, k] >= scale:
+                return False
+        return True
+
+    def _told_at(self, columns: frozenset[str], attribute: str, model: int, k: int) -> float:
+        """Return a lower bound of what columns tell, from one assignment where all of them take much work."""
+        if self._is_large(columns, attribute):
+            return self._witnessed(columns, attribute, model, k)
+        return float(self._told(columns, attribute)[model, k])
+
+    def _is_large(self, columns: frozenset[str], attribute: str) -> bool:
+        if self.delta > 0 or (attribute, self.evidence.border(columns, attribute)) in self._asked:
+            return False
+        return self.evidence.work(columns, attribute).cells > LARGE_WORK
+
+    def _witnessed(self, columns: frozenset[str], attribute: str, model: int, k: int) -> float:
+        """Return what one assignment of columns tells, the same for all sets but for what is left out of it."""
+        network, key = self.evidence.network, (attribute, model, k)
+        if not self._spend(WITNESS_WORK):
+            return -math.inf
+        if key not in self._witnesses:
+            free = drivers(network, self.queried - self.evidence.driven(self.queried, attribute))
+            self._witnesses[key] = at_least(network, attribute, self.evidence.secrets[attribute][k], model, free)
+        return self._witnesses[key](drivers(network, columns))
+
+    def _try(self, best: Best, near: frozenset[str], attribute: str, target: tuple[int, int] | None = None) -> bool:
+        """Offer a near set unless it cannot lower the target's scale; return False if there is no work left for it."""
+        far = self.queried - near
+        if self._is_large(far, attribute):
+            model, k = target or best.worst()[:2]
+            told = np.full((1, 1), self._witnessed(far, attribute, model, k))
+            if scales(self._sensitivity(near).upper, told, self.epsilon).max() >= best.scale[model, k]:
+                return True
         if not self._pay(SET_WORK, self.queried - near, attribute):
             return False
         try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
@@ -143,10 +144,11 @@ def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNe
         raise NetworkError("tables of probabilities are needed", found=network.kind_text, remedy="Declare them.")
     low, high = tables
     wide = factor * (1 + 8 * UNIT_ROUNDOFF) if factor > 1 else factor
-    return IntervalNetwork.of(
+    found = IntervalNetwork.of(
         {name: table / wide for name, table in low.items()},
         {name: np.minimum(table * wide, 1.0) for name, table in high.items()},
         states=network.states,
         parents=network.graph.parents,
         level=network.level,
     )
+    return replace(found, missing=network.missing) if isinstance(network, IntervalNetwork) else found

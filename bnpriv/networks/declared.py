@@ -24,6 +24,8 @@ FEW_DECIMALS = 0.01 + SUM_TOLERANCE
 FLOAT_NOISE = 1e-6
 """How far from 1 a column may sum that was computed in single precision."""
 
+MISSING_ROW = "Give this row, or pass missing_rows='any': rows of nan alone may then be any law, none is filled in."
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -171,10 +173,11 @@ def check_columns(
     bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
         where = _place(name, tuple(int(k) for k in np.argwhere(bad)[0]), graph, states)
+        gap = math.isnan(array[bad][0]) and tolerance < math.inf
         raise NetworkError(
             f"the probabilities of {name!r} must be finite and at least 0",
             found=f"{array[bad][0]:g} {where}",
-            remedy="Correct the table.",
+            remedy=MISSING_ROW if gap else "Correct the table.",
         )
     with np.errstate(over="ignore"):  # weights may be huge: they are divided in logs
         sums = np.sum(array, axis=1, keepdims=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,10 +19,11 @@ from bnpriv.networks.declared import FEW_DECIMALS, DeclaredTables, declared_tabl
 from bnpriv.networks.density import USUAL_CELLS, DensityNetwork, Sampling, resampled
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.finite import FiniteMethods
-from bnpriv.networks.graph import Graph, Parents
+from bnpriv.networks.graph import Graph, Parents, parents_of
 from bnpriv.networks.interval import interval_ends, middle_columns
 from bnpriv.networks.kept import Kept
 from bnpriv.networks.learning.network import Prior, posterior_tables
+from bnpriv.networks.missing_rows import MissingRows, ends_of, named_gaps, require_missing_rows, split_gaps
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import LEVEL_ASSUMED, NOTHING_READ, Reading
 from bnpriv.tables.readonly import ReadOnly
@@ -81,6 +82,7 @@ class DiscreteNetwork(FiniteMethods):
         for name in ("states", "tables"):  # results are kept with the network
             object.__setattr__(self, name, ReadOnly(getattr(self, name)))
 
+    @overload
     @classmethod
     def from_tables(
         cls,
@@ -90,7 +92,33 @@ class DiscreteNetwork(FiniteMethods):
         parents: Parents | None = None,
         level: Level | None = None,
         normalize: bool = False,
-    ) -> DiscreteNetwork:
+        missing_rows: None = None,
+    ) -> DiscreteNetwork: ...
+
+    @overload
+    @classmethod
+    def from_tables(
+        cls,
+        tables: Mapping[str, ArrayLike],
+        *,
+        states: Mapping[str, Sequence[State]],
+        parents: Parents | None = None,
+        level: Level | None = None,
+        normalize: bool = False,
+        missing_rows: MissingRows | None,
+    ) -> DiscreteNetwork | IntervalNetwork: ...
+
+    @classmethod
+    def from_tables(
+        cls,
+        tables: Mapping[str, ArrayLike],
+        *,
+        states: Mapping[str, Sequence[State]],
+        parents: Parents | None = None,
+        level: Level | None = None,
+        normalize: bool = False,
+        missing_rows: MissingRows | None = None,
+    ) -> DiscreteNetwork | IntervalNetwork:
         """Declare a network by its conditional probability tables.
 
         Parameters
@@ -107,10 +135,14 @@ class DiscreteNetwork(FiniteMethods):
             By default "parameters", but then a framework refuses a network whose states are values of its columns.
         normalize : bool
             Divide every column by its sum first, for tables printed with few decimals: a sum may then be 1 % off.
+        missing_rows : {"any"}, optional
+            Let every row without data, P(attribute | one state of its parents) that is nan throughout, be any law.
+            By default such a row is refused; it is never filled in.
 
         Returns
         -------
-        DiscreteNetwork
+        DiscreteNetwork or IntervalNetwork
+            By intervals only where a row is missing: bounds then hold for every law in these rows.
 
         Raises
         ------
@@ -129,7 +161,16 @@ class DiscreteNetwork(FiniteMethods):
         >>> network
         DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
         """
-        return of_tables(declared_tables(tables, states, parents, FEW_DECIMALS if normalize else SUM_TOLERANCE), level)
+        require_missing_rows(missing_rows)
+        tolerance = FEW_DECIMALS if normalize else SUM_TOLERANCE
+        if missing_rows is None:
+            return of_tables(declared_tables(tables, states, parents, tolerance), level)
+        filled, gaps = split_gaps(tables, {} if parents is None else parents_of(parents))
+        shape = declared_tables(filled, states, parents, tolerance)
+        if not gaps:
+            return of_tables(shape, level)
+        found = within_ends(shape, *ends_of(shape, filled, gaps), level, tolerance)
+        return replace(found, missing=named_gaps(shape, gaps))
 
     @classmethod
     def from_intervals(
@@ -340,6 +381,8 @@ class IntervalNetwork(FiniteMethods):
         What a node means, as in `DiscreteNetwork`.
     reading : Reading, optional
         What drives the columns that are no attribute.
+    missing : tuple of str
+        The rows without data, in words: there is any law there.
     """
 
     graph: Graph
@@ -348,6 +391,7 @@ class IntervalNetwork(FiniteMethods):
     upper: Mapping[str, FloatArray]
     level: Level
     reading: Reading = NOTHING_READ
+    missing: tuple[str, ...] = ()
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -384,26 +428,18 @@ class IntervalNetwork(FiniteMethods):
                 found=f"{shape.models} models" if shape.models > 1 else f"lower tables for {listing(lower)}",
                 remedy="Give both tables for every attribute, without an axis for models.",
             )
-        ends = {name: interval_ends(shape, name, lower[name], upper[name]) for name in shape.graph.nodes}
-        return cls(
-            graph=shape.graph,
-            states=shape.states,
-            lower={name: low for name, (low, _) in ends.items()},
-            upper={name: high for name, (_, high) in ends.items()},
-            level=level_of(level),
-            reading=LEVEL_ASSUMED if level is None else NOTHING_READ,
-        )
+        return within_ends(shape, lower, upper, level, SUM_TOLERANCE)
 
     @classmethod
-    def around(cls, network: DiscreteNetwork, within: float) -> IntervalNetwork:
+    def around(cls, network: DiscreteNetwork | IntervalNetwork, within: float) -> IntervalNetwork:
         """Return all networks whose probabilities are at most `within` from those of a model of `network`.
 
         Zeros are widened like every other probability. Of several models the outermost probabilities count, so that
-        more than the models and their surroundings is covered.
+        more than the models and their surroundings is covered; of intervals the ends.
 
         Parameters
         ----------
-        network : DiscreteNetwork
+        network : DiscreteNetwork or IntervalNetwork
         within : float
             From 0 to 1.
 
@@ -425,7 +461,11 @@ class IntervalNetwork(FiniteMethods):
                 found=f"{width:g}",
                 remedy="Pass for example 0.05.",
             )
-        tables = {name: network.probabilities(name) for name in network.attributes}
+        tables = (
+            {name: network.probabilities(name) for name in network.attributes}
+            if isinstance(network, DiscreteNetwork)
+            else {name: np.concatenate(network.laws(name)) for name in network.attributes}
+        )
         found = cls.of(
             {name: np.maximum(table.min(axis=0) - width, 0.0) for name, table in tables.items()},
             {name: np.minimum(table.max(axis=0) + width, 1.0) for name, table in tables.items()},
@@ -433,7 +473,9 @@ class IntervalNetwork(FiniteMethods):
             parents=network.graph.parents,
             level=network.level,
         )
-        return replace(found, reading=network.reading)
+        return replace(
+            found, reading=network.reading, missing=() if isinstance(network, DiscreteNetwork) else network.missing
+        )
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -453,7 +495,8 @@ class IntervalNetwork(FiniteMethods):
     @property
     def models_text(self) -> str:
         """Which models there are, of which `models` counts one."""
-        return "any model within the declared intervals"
+        rows = f", any law in {len(self.missing)} row{'s' * (len(self.missing) > 1)} without data"
+        return f"any model within the declared intervals{rows if self.missing else ''}"
 
     @property
     def kind_text(self) -> str:
@@ -467,6 +510,8 @@ class IntervalNetwork(FiniteMethods):
     def identity(self) -> bytes:
         """Return the ends of all intervals, for a hash."""
         parts = [columns_identity(self.reading)]
+        if self.missing:  # results are told to be certified then
+            parts.append(repr(("missing", self.missing)).encode())
         for name in sorted(self.attributes):
             low, high = self.lower[name], self.upper[name]
             axes = (name, *self.graph.parents[name])
@@ -491,3 +536,22 @@ class IntervalNetwork(FiniteMethods):
         return (
             f"IntervalNetwork(attributes={len(self.attributes)}, edges={len(self.graph.edges)}, level={self.level!r})"
         )
+
+
+def within_ends(
+    shape: DeclaredTables,
+    lower: Mapping[str, ArrayLike],
+    upper: Mapping[str, ArrayLike],
+    level: Level | None,
+    tolerance: float,
+) -> IntervalNetwork:
+    """Return all networks within ends, which are checked; sums of one may be missed by `tolerance`."""
+    ends = {name: interval_ends(shape, name, lower[name], upper[name], tolerance) for name in shape.graph.nodes}
+    return IntervalNetwork(
+        graph=shape.graph,
+        states=shape.states,
+        lower={name: low for name, (low, _) in ends.items()},
+        upper={name: high for name, (_, high) in ends.items()},
+        level=level_of(level),
+        reading=LEVEL_ASSUMED if level is None else NOTHING_READ,
+    )

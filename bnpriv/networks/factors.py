@@ -17,6 +17,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import SizeError
 from bnpriv.laws.base import FUNCTION_ERROR, log_sum_exp
+from bnpriv.render.text import rough_text
 
 MOST_TABLE_CELLS = 2**24
 """Largest table that is ever allocated: 2^24 cells are 128 MiB."""
@@ -153,9 +154,15 @@ class Size:
         return self.largest <= MOST_TABLE_CELLS and self.work <= MOST_ELIMINATION_CELLS
 
     def text(self, most_work: int) -> str:
-        """Return how many cells there would be, of how many."""
+        """Return how many cells there would be, and how many may be.
+
+        Examples
+        --------
+        >>> Size(largest=2**33, work=2**34).text(2**24)
+        '8.59 billion of at most 16.8 million cells'
+        """
         found, limit = (self.largest, MOST_TABLE_CELLS) if self.largest > MOST_TABLE_CELLS else (self.work, most_work)
-        return f"{found / 1e6:,.3g} of {limit / 1e6:,.3g} million cells"
+        return f"{rough_text(found)} of at most {rough_text(limit)} cells"
 
     def check(self, keep: Sequence[str], most_cells: int | None = None, most_work: int | None = None) -> None:
         """Refuse what would take too much memory or time.

@@ -93,9 +93,9 @@ def _normalized(low: list[Fraction], high: list[Fraction]) -> tuple[list[Fractio
 
 
 def interval_ends(
-    shape: DeclaredTables, name: str, lower: ArrayLike, upper: ArrayLike
+    shape: DeclaredTables, name: str, lower: ArrayLike, upper: ArrayLike, tolerance: float = SUM_TOLERANCE
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the checked and tightened ends of one attribute's table.
+    """Return the checked and tightened ends of one attribute's table; a sum of one may be missed by `tolerance`.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def interval_ends(
         )
     for place in np.ndindex(high.shape[1:]):
         column = (slice(None), *place)
-        if low[column].sum() > 1 + SUM_TOLERANCE or high[column].sum() < 1 - SUM_TOLERANCE:
+        if low[column].sum() > 1 + tolerance or high[column].sum() < 1 - tolerance:
             raise NetworkError(
                 f"some column in the intervals of {name!r} must sum to 1",
                 found=f"sums between {low[column].sum():.6g} and {high[column].sum():.6g}{_given(shape, name, place)}",

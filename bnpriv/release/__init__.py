@@ -1,6 +1,7 @@
 """Release: the exact answer in any engine, then noise."""
 
-from bnpriv.release.evaluate import Answer, evaluate, try_sensitivity
-from bnpriv.release.release import Release, release
+from bnpriv.release.evaluate import Answer, evaluate, evaluate_many, try_sensitivity
+from bnpriv.release.release import release, release_many
+from bnpriv.release.result import Release
 
-__all__ = ["Answer", "Release", "evaluate", "release", "try_sensitivity"]
+__all__ = ["Answer", "Release", "evaluate", "evaluate_many", "release", "release_many", "try_sensitivity"]

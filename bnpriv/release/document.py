@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from bnpriv.mechanisms.answer import answer_facts, verdict_badge
+from bnpriv.mechanisms.answer import answer_facts, query_text, verdict_badge
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.sections import calibration_sections
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.queries.weighted import parts_of
 from bnpriv.render import Document, Json
 from bnpriv.render.bars import bar_axis, interval_bar, interval_legend
-from bnpriv.render.document import Big, Block, Cell, Code, Figure, Paragraph, Table, fact
+from bnpriv.render.document import Big, Block, Cell, Code, Fact, Figure, Paragraph, Table, fact
 from bnpriv.render.html import Html, join
 from bnpriv.render.text import number_text
 
@@ -54,24 +54,31 @@ class ShownNumber:
 
 
 def release_document(
-    calibration: Calibrated, numbers: Sequence[ShownNumber], missing_rule: str, data: Json
+    calibration: Calibrated, numbers: Sequence[ShownNumber], missing_rule: str, data: Json, facts: Sequence[Fact]
 ) -> Document:
-    """Return what a release says: its numbers, what they are worth, and what was known before."""
+    """Return what a release says: its numbers, what they are worth, what was known before, and what came with it."""
     badge = verdict_badge(calibration)
     noise, *others = calibration_sections(calibration)
     return Document(
         kind="release",
         kicker="bnpriv release",
         title=f"{calibration.query}: released",
-        headline=(Code(str(calibration.query)), " released"),
+        headline=(*query_text(calibration.query), " released"),
         verdict=badge.text,
         tone=badge.tone,
         lead=str(calibration.useful),
         answer=(*_numbers(calibration, numbers), Paragraph(RELEASE_INTRO, soft=True)),
-        facts=(*answer_facts(calibration), fact("Missing values", missing_rule)),
+        facts=(*answer_facts(calibration), fact("Missing values", missing_rule), *facts),
         sections=(*others, replace(noise, folded=True)),
         data=data,
     )
+
+
+def beside_fact(answers: int) -> Fact:
+    """Return what must be known of other answers that were released with one."""
+    them = "another answer" if answers == 1 else f"{answers} other answers"
+    text = f"{them}. The guarantee is for this answer by itself: for the answers together none is stated, and the "
+    return fact("Released with", text + "guarantees of each do not add up to one.")
 
 
 def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[Block, ...]:

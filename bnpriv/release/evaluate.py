@@ -8,24 +8,22 @@ too many, or unreadable.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.errors import BnprivError, DataError, QueryError
-from bnpriv.queries.base import Indicator, Query
+from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, normal_form
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
 if TYPE_CHECKING:
-    import narwhals as nw
     import pandas as pd
 
 T = TypeVar("T")
@@ -61,7 +59,7 @@ def evaluate(query: Query, schema: Schema, data: object) -> Answer:
     schema : Schema
         Columns and number of records.
     data : table, str or path
-        pandas, Polars, PyArrow, DuckDB, Dask, Spark and whatever else narwhals takes, eager or lazy; a Parquet file, a
+        pandas, Polars, PyArrow, DuckDB, Dask, Spark, Ibis, eager or lazy (docs/engines.md); a Parquet file, a
         directory of them, or a CSV file with a header and commas, each read by DuckDB in pieces. A value that is not
         what its column declares is missing.
 
@@ -87,15 +85,79 @@ def evaluate(query: Query, schema: Schema, data: object) -> Answer:
     >>> evaluate(count(col("height") > 165), schema, pd.DataFrame({"height": [150.0, None, 999.0]})).values
     (Fraction(2, 1),)
     """
-    columns = {name: schema[name] for name in sorted(query.columns)}
+    return evaluate_many([query], schema, data)[0]
+
+
+def evaluate_many(queries: Sequence[Query], schema: Schema, data: object) -> tuple[Answer, ...]:
+    """Answer several queries exactly, in one scan of the data, and one more if some of them are custom.
+
+    Parameters
+    ----------
+    queries : sequence of Query
+    schema : Schema
+        Columns and number of records.
+    data : table, str or path
+        As `evaluate` takes it.
+
+    Returns
+    -------
+    tuple of Answer
+        In the order of the queries.
+
+    Raises
+    ------
+    QueryError, DataError, FileError
+        As `evaluate`.
+    SizeError
+        If there are more conditions on one column than the engine can take.
+    """
+    for name in sorted(frozenset[str]().union(*(query.columns for query in queries))):
+        _check_categories(name, schema[name])
+    forms = {place: normal_form(query, schema) for place, query in enumerate(queries) if not isinstance(query, Custom)}
+    own = {place: query for place, query in enumerate(queries) if isinstance(query, Custom)}
+    found = _form_answers(queries, forms, schema, data) | _custom_answers(own, schema, data)
+    return tuple(found[place] for place in range(len(queries)))
+
+
+def _form_answers(
+    queries: Sequence[Query], forms: Mapping[int, NormalForm], schema: Schema, data: object
+) -> dict[int, Answer]:
+    if not forms:
+        return {}
+    # a sum that several queries ask for is taken once
+    places = {term: k for k, term in enumerate(dict.fromkeys(term for form in forms.values() for term in form.terms))}
+    columns = _columns((name for place in forms for name in queries[place].columns), schema)
+    rows, sums = guarded(lambda: _totals(tuple(places), columns, schema, data))
+    require_rows(rows, schema)
+    return {
+        place: Answer(values=form.answer([sums[places[term]] for term in form.terms]), labels=form.labels)
+        for place, form in forms.items()
+    }
+
+
+def _columns(names: Iterable[str], schema: Schema) -> dict[str, Column]:
+    return {name: schema[name] for name in sorted(set(names))}
+
+
+def require_answerable(query: Query, schema: Schema) -> dict[str, Column]:
+    """Return the columns that a query reads, if it can be answered on every table of its schema.
+
+    Parameters
+    ----------
+    query : Query
+    schema : Schema
+
+    Raises
+    ------
+    QueryError
+        If it does not fit the schema, or is no query but the laws of an answer.
+    """
+    columns = _columns(query.columns, schema)
     for name, column in columns.items():
         _check_categories(name, column)
-    if isinstance(query, Custom):
-        return _custom_answer(query, schema, columns, data)
-    form = normal_form(query, schema)
-    rows, sums = _guarded(lambda: _totals(form, columns, data))
-    _check_rows(rows, schema)
-    return Answer(values=form.answer(sums), labels=form.labels)
+    if not isinstance(query, Custom):
+        normal_form(query, schema)
+    return columns
 
 
 def _check_categories(name: str, column: Column) -> None:
@@ -110,13 +172,13 @@ def _check_categories(name: str, column: Column) -> None:
         )
 
 
-def _guarded(work: Callable[[], T]) -> T:
+def guarded(work: Callable[[], T]) -> T:
     """Do what may fail in an engine, whose own errors quote the data."""
     try:
         return work()
-    except BnprivError:
+    except (BnprivError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except Exception:
+    except BaseException:  # a panic of Polars is no Exception
         pass
     # raised here, not in the handler: an error that is handled stays reachable as __context__
     raise DataError(
@@ -126,76 +188,21 @@ def _guarded(work: Callable[[], T]) -> T:
     )
 
 
-def _totals(form: NormalForm, columns: Mapping[str, Column], data: object) -> tuple[int, tuple[int, ...]]:
-    """Return the number of rows and the sum of every term."""
-    from bnpriv.tables.partitions import over_partitions
-
-    parts = over_partitions(data, partial(_part_totals, form, columns))
-    sums = zip(*(totals for _, totals in parts), strict=True)
-    return sum(rows for rows, _ in parts), tuple(map(sum, sums))
-
-
-def _part_totals(form: NormalForm, columns: Mapping[str, Column], data: object) -> tuple[int, tuple[int, ...]]:
-    """Return the same of a table or partition: terms one by one, or together where many read one column."""
-    from bnpriv.release.counts import wide_columns
-    from bnpriv.release.expressions import cleaned
-    from bnpriv.tables.reader import opened
-
-    wide = wide_columns(form.terms)
-    together = {place for places in wide.values() for place in places}
-    apart = [place for place in range(len(form.terms)) if place not in together]
-    with opened(data, columns) as frame:
-        clean = cleaned(frame, columns)
-        rows, sums = _engine_sums([form.terms[place] for place in apart], clean, columns)
-        found = dict(zip(apart, sums, strict=True))
-        for name, places in wide.items():
-            terms = [cast(Indicator, form.terms[place]) for place in places]
-            found |= zip(places, _counts(terms, name, clean, columns), strict=True)
-    return rows, tuple(found[place] for place in range(len(form.terms)))
-
-
-def _engine_sums(
-    terms: Sequence[IntegerTerm], clean: nw.LazyFrame[Any], columns: Mapping[str, Column]
+def _totals(
+    terms: Sequence[IntegerTerm], columns: Mapping[str, Column], schema: Schema, data: object
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the number of rows and the sum of every term, in one pass of the engine."""
-    import narwhals as nw
+    from bnpriv.release.totals import totals
 
-    from bnpriv.release.expressions import integer_terms
-
-    frame = clean.select(*integer_terms(terms, clean, columns)) if terms else clean
-    totals = [nw.col(f"t{k}").sum() for k in range(len(terms))]
-    if not frame.implementation.is_duckdb():
-        # where SQL would widen the sum to a decimal, which pandas takes for a double
-        totals = [total.cast(nw.Int64) for total in totals]
-    rows, *sums = _only_row(frame.select(nw.len().alias("rows"), *totals))
-    return rows, tuple(sums)
+    return totals(terms, columns, schema.records, data)
 
 
-def _counts(
-    terms: Sequence[Indicator], name: str, clean: nw.LazyFrame[Any], columns: Mapping[str, Column]
-) -> list[int]:
-    """Return how many records satisfy each of many conditions on one column."""
-    from bnpriv.release.counts import category_counts, number_counts, pieces
-    from bnpriv.release.expressions import keys_in
+def require_rows(rows: int, schema: Schema) -> None:
+    """Refuse a table that has not the declared number of records.
 
-    column, place = columns[name], f"c{list(columns).index(name)}"
-    if isinstance(column, Categorical):
-        return category_counts(terms, column, clean, place, keys_in(clean, columns)[name])
-    return number_counts(terms, pieces(clean, place))
-
-
-def _only_row(frame: nw.LazyFrame[Any]) -> tuple[int, ...]:
-    from bnpriv.tables.reader import collected
-
-    if frame.implementation.is_duckdb():
-        # sums come as HUGEINT: whole numbers of Python this way, doubles in a data frame
-        row = frame.to_native().fetchone()
-    else:
-        row = collected(frame).row(0)
-    return tuple(int(value) for value in row)
-
-
-def _check_rows(rows: int, schema: Schema) -> None:
+    Raises
+    ------
+    DataError
+    """
     # the number itself is not told: it may be what the data hide
     if rows != schema.records:
         raise DataError(
@@ -205,9 +212,17 @@ def _check_rows(rows: int, schema: Schema) -> None:
         )
 
 
-def _custom_answer(query: Custom, schema: Schema, columns: Mapping[str, Column], data: object) -> Answer:
+def _custom_answers(queries: Mapping[int, Custom], schema: Schema, data: object) -> dict[int, Answer]:
+    if not queries:
+        return {}
+    columns = _columns((name for query in queries.values() for name in query.columns), schema)
     table = canonical_table(columns, data)
-    _check_rows(len(table), schema)
+    require_rows(len(table), schema)
+    # each gets its own columns, which it may change
+    return {place: _custom_answer(query, table[sorted(query.columns)].copy()) for place, query in queries.items()}
+
+
+def _custom_answer(query: Custom, table: pd.DataFrame) -> Answer:
     values = _called(query, table)
     if values is None:
         raise DataError(
@@ -215,15 +230,25 @@ def _custom_answer(query: Custom, schema: Schema, columns: Mapping[str, Column],
             found="an error or something else, which is withheld because it may quote the data",
             remedy="Try the function on made-up tables with the same columns.",
         )
-    labels = (str(query),) if query.size == 1 else tuple(f"{query}[{k}]" for k in range(query.size))
-    return Answer(values=tuple(Fraction(value) for value in values), labels=labels)
+    return Answer(values=tuple(Fraction(value) for value in values), labels=_own_labels(query))
+
+
+def answer_labels(query: Query, schema: Schema) -> tuple[str, ...]:
+    """Return what each number of an answer is, without data."""
+    return _own_labels(query) if isinstance(query, Custom) else normal_form(query, schema).labels
+
+
+def _own_labels(query: Custom) -> tuple[str, ...]:
+    return (str(query),) if query.size == 1 else tuple(f"{query}[{k}]" for k in range(query.size))
 
 
 def _called(query: Custom, table: pd.DataFrame) -> list[float] | None:
     """Return what the function says, inside its declared span, or None if it fails; its error goes no further."""
     try:
         values = np.asarray(query.function(table), dtype=np.float64)
-    except Exception:
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException:
         return None
     if values.size != query.size or values.ndim > 1 or not np.isfinite(values).all():
         return None
@@ -240,7 +265,7 @@ def canonical_table(columns: Mapping[str, Column], data: object) -> pd.DataFrame
     DataError, FileError
         If the data cannot be read; never with a value of them.
     """
-    return _guarded(lambda: _canonical(columns, data))
+    return guarded(lambda: _canonical(columns, data))
 
 
 def _canonical(columns: Mapping[str, Column], data: object) -> pd.DataFrame:
@@ -248,14 +273,19 @@ def _canonical(columns: Mapping[str, Column], data: object) -> pd.DataFrame:
     import pandas as pd
 
     from bnpriv.release.expressions import cleaned, grid_steps, keys_in
+    from bnpriv.tables.expressions import constants
     from bnpriv.tables.reader import collected, opened
 
-    with opened(data, columns) as frame:
-        selected = [
-            nw.col(f"c{k}") if isinstance(column, Categorical) else grid_steps(nw.col(f"c{k}"), column).alias(f"c{k}")
-            for k, column in enumerate(columns.values())
-        ]
+    with opened(data, columns, doubles=True) as frame:
         clean = cleaned(frame, columns)
+        constant, values = (
+            constants(frame.implementation),
+            {f"c{k}": column for k, column in enumerate(columns.values())},
+        )
+        selected = [
+            nw.col(name) if isinstance(column, Categorical) else grid_steps(nw.col(name), column, constant).alias(name)
+            for name, column in values.items()
+        ]
         keys = keys_in(clean, columns)
         raw = collected(clean.select(*selected))
     return pd.DataFrame(

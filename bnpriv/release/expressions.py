@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import cast, final
+from typing import Any, cast, final
 
 import narwhals as nw
 
@@ -19,30 +19,40 @@ from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.tables import readings
-from bnpriv.tables.expressions import Frame, Type
+from bnpriv.tables.expressions import Frame, Type, Written, constants
 from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real
 
 Keys = Mapping[Category | float, Category]
 
+LARGEST_EXACT = 2**53
+"""Doubles hold all whole numbers up to it, so that sums which stay below are exact in any order."""
+
 
 def cleaned(frame: Frame, columns: Mapping[str, Column]) -> Frame:
     """Fill and clamp the numbers in c0, c1, ...; categories stay as they are."""
+    constant = constants(frame.implementation)
+    values = {f"c{k}": column for k, column in enumerate(columns.values())}
     return frame.select(
         *(
-            nw.col(f"c{k}") if isinstance(column, Categorical) else _inside(nw.col(f"c{k}"), column).alias(f"c{k}")
-            for k, column in enumerate(columns.values())
+            nw.col(name) if isinstance(column, Categorical) else _inside(nw.col(name), column, constant).alias(name)
+            for name, column in values.items()
         )
     )
 
 
-def _inside(value: nw.Expr, column: Real | Integer) -> nw.Expr:
+def _inside(value: nw.Expr, column: Real | Integer, constant: Written) -> nw.Expr:
     """Return the number between the bounds that counts; whole numbers are rounded already here."""
-    low, high, missing = float(column.lower), float(column.upper), float(column.missing or 0)
-    # the common case stands first: DuckDB evaluates the others on few rows only
-    rest = nw.when(value > high).then(nw.lit(high)).otherwise(nw.lit(missing))
-    rest = nw.when(value < low).then(nw.lit(low)).otherwise(rest)
-    inside = nw.when((value >= low) & (value <= high)).then(value).otherwise(rest)
+    low, high, missing = (constant(float(number)) for number in (column.lower, column.upper, column.missing or 0))
+    # The common case stands first, because DuckDB evaluates the others on few rows only. NaN is neither above nor below
+    # a bound: where statistics could answer a comparison for it, it has become null before.
+    rest = nw.when(~value.is_nan() & (value > high)).then(_literal(high)).otherwise(_literal(missing))
+    below = nw.when(value >= low).then(value).otherwise(_literal(low))
+    inside = nw.when(value <= high).then(below).otherwise(rest)
     return (inside + 0.5).floor().cast(nw.Float64) if isinstance(column, Integer) else inside
+
+
+def _literal(constant: Any) -> nw.Expr:
+    return nw.lit(constant) if isinstance(constant, float) else cast(nw.Expr, constant)
 
 
 def keys_in(frame: Frame, columns: Mapping[str, Column]) -> dict[str, Keys]:
@@ -61,9 +71,20 @@ def _kind(dtype: Type) -> type:
     return str if dtype == nw.String else float
 
 
-def integer_terms(terms: Sequence[IntegerTerm], frame: Frame, columns: Mapping[str, Column]) -> list[nw.Expr]:
-    """Return one Int64 expression per term, named t0, t1, ..., for a frame that `cleaned` made."""
-    leaves = _Leaves(columns, {name: nw.col(f"c{k}") for k, name in enumerate(columns)}, keys_in(frame, columns))
+def integer_terms(
+    terms: Sequence[IntegerTerm], frame: Frame, columns: Mapping[str, Column], records: int
+) -> list[nw.Expr]:
+    """Return one whole number per term, named t0, t1, ..., for a frame that `cleaned` made.
+
+    They are Int64, or doubles where these hold the sum over all the records exactly.
+    """
+    leaves = _Leaves(
+        columns,
+        {name: nw.col(f"c{k}") for k, name in enumerate(columns)},
+        keys_in(frame, columns),
+        constants(frame.implementation),
+        records,
+    )
     return [_integer_term(term, leaves).alias(f"t{k}") for k, term in enumerate(terms)]
 
 
@@ -75,20 +96,25 @@ class _Leaves:
     columns: Mapping[str, Column]
     values: Mapping[str, nw.Expr]
     keys: Mapping[str, Keys]
+    constant: Written
+    records: int
 
 
 def _integer_term(term: IntegerTerm, leaves: _Leaves) -> nw.Expr:
     if isinstance(term, Indicator):
-        return _predicate(term.predicate, leaves).cast(nw.Int64)
+        # DuckDB sums doubles in less time than it tells how wide a sum of BIGINT may become
+        return _predicate(term.predicate, leaves).cast(nw.Float64 if leaves.records <= LARGEST_EXACT else nw.Int64)
     column = cast(Real | Integer, leaves.columns[term.column])
-    steps = grid_steps(leaves.values[term.column], column)
+    steps = grid_steps(leaves.values[term.column], column, leaves.constant)
+    if column.steps**term.exponent * leaves.records > LARGEST_EXACT:
+        steps = steps.cast(nw.Int64)
     return reduce(lambda product, _: product * steps, range(term.exponent - 1), steps)
 
 
-def grid_steps(value: nw.Expr, column: Real | Integer) -> nw.Expr:
-    """Return the grid step of a cleaned column, as `Real.step` and `Integer.step` define it."""
-    above = value - float(column.lower)
-    return (above if isinstance(column, Integer) else (above * column.rate + 0.5).floor()).cast(nw.Int64)
+def grid_steps(value: nw.Expr, column: Real | Integer, constant: Written) -> nw.Expr:
+    """Return the grid step of a cleaned column, as `Real.step` and `Integer.step` define it: a whole number."""
+    above = value - constant(float(column.lower))
+    return above if isinstance(column, Integer) else (above * constant(column.rate) + 0.5).floor()
 
 
 def _predicate(predicate: Predicate, leaves: _Leaves) -> nw.Expr:
@@ -103,14 +129,14 @@ def _predicate(predicate: Predicate, leaves: _Leaves) -> nw.Expr:
     name = predicate.column
     column, value = leaves.columns[name], leaves.values[name]
     if isinstance(column, Categorical):
-        return _category(predicate, value, column, leaves.keys[name])
-    return _number(predicate, value)
+        return _category(predicate, value, column, leaves)
+    return _number(predicate, value, leaves.constant)
 
 
-def _number(leaf: Comparison | IsIn, value: nw.Expr) -> nw.Expr:
+def _number(leaf: Comparison | IsIn, value: nw.Expr, written: Written) -> nw.Expr:
     if isinstance(leaf, IsIn):
-        return reduce(lambda left, right: left | right, (value == float(constant) for constant in leaf.values))
-    constant = float(leaf.value)
+        return reduce(lambda left, right: left | right, (value == written(float(number)) for number in leaf.values))
+    constant = written(float(leaf.value))
     match leaf.operator:
         case "<":
             return value < constant
@@ -126,11 +152,12 @@ def _number(leaf: Comparison | IsIn, value: nw.Expr) -> nw.Expr:
             return value != constant
 
 
-def _category(leaf: Comparison | IsIn, value: nw.Expr, column: Categorical, keys: Keys) -> nw.Expr:
+def _category(leaf: Comparison | IsIn, value: nw.Expr, column: Categorical, leaves: _Leaves) -> nw.Expr:
     """Return whether the category counts; a missing one is treated as the column's `missing` value."""
     holds = _holds(leaf, cast(Category, column.missing))
-    others = [key for key, category in keys.items() if _holds(leaf, category) != holds]
-    return ~_among(value, others) if holds else _among(value, others)
+    others = [key for key, category in leaves.keys[leaf.column].items() if _holds(leaf, category) != holds]
+    among = _among(value, others, leaves.constant)
+    return ~among if holds else among
 
 
 def _holds(leaf: Comparison | IsIn, category: Category) -> bool:
@@ -139,8 +166,12 @@ def _holds(leaf: Comparison | IsIn, category: Category) -> bool:
     return (category == leaf.value) == (leaf.operator == "==")
 
 
-def _among(value: nw.Expr, keys: Sequence[Category | float]) -> nw.Expr:
+def _among(value: nw.Expr, keys: Sequence[Category | float], constant: Written) -> nw.Expr:
     """Return whether a value is one of some keys: false for null."""
     if not keys:
         return value.is_null() & ~value.is_null()
-    return nw.when(~value.is_null() & value.is_in(keys)).then(nw.lit(True)).otherwise(nw.lit(False))
+    if constant is not float and isinstance(keys[0], float):
+        found = reduce(lambda left, right: left | right, (value == constant(cast(float, key)) for key in keys))
+    else:
+        found = value.is_in(keys)
+    return nw.when(~value.is_null() & found).then(nw.lit(True)).otherwise(nw.lit(False))

@@ -56,7 +56,9 @@ def _read(names: Iterable[str], schema: Schema, data: object) -> Mapping[str, Co
         try:
             with opened(data, {name: schema[name]}) as frame:
                 found[name] = collected(frame)["c0"].to_list()
-        except Exception:  # what the query needs is refused by its evaluation, without quoting the data
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:  # what the query needs is refused by its evaluation, without quoting the data
             continue
     lengths = {len(values) for values in found.values()}
     return found if lengths == {schema.records} else {}

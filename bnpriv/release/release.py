@@ -2,182 +2,68 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast, final
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from bnpriv import checks
+from bnpriv.accounting.counted import CountedAccount
+from bnpriv.accounting.ledger_chain import canonical
+from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan
-from bnpriv.mechanisms.released import IntervalEnds, released
+from bnpriv.mechanisms.released import released
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
-from bnpriv.noise.intervals import intervals, is_none
+from bnpriv.noise.intervals import is_none
 from bnpriv.noise.sampling import Sampler, SecureSampler
-from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
-from bnpriv.queries.normal_form import normal_form
-from bnpriv.release.document import ShownNumber, release_document
-from bnpriv.release.evaluate import evaluate, try_sensitivity
+from bnpriv.release.evaluate import answer_labels, evaluate_many, require_answerable, try_sensitivity
 from bnpriv.release.public import refuse_learned
-from bnpriv.render import Document, Json, Shown
-from bnpriv.render.text import visible
-from bnpriv.tables.schema import Categorical, Column, Schema
-
-if TYPE_CHECKING:
-    from bnpriv.frameworks import Guarantee
-
-RELEASE_FORMAT = "bnpriv release 1"
-INTERVAL_LEVEL = 0.95
+from bnpriv.release.result import Release
+from bnpriv.release.rows import check_rows
+from bnpriv.release.wording import missing_rule
+from bnpriv.tables.schema import Schema
 
 
-@final
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Release(Shown):
-    """A released answer with its guarantee; everything in it may be published.
-
-    Its methods are post-processing of the released numbers: they cost no privacy and see no data.
-
-    Parameters
-    ----------
-    values : tuple of float
-        The released numbers.
-    labels : tuple of str
-        What each of them is.
-    calibration : Calibration
-        The noise, the guarantee and the reasons.
-    missing_rule : str
-        What missing values and values out of range counted as; never how many there were.
-    margins : tuple of float
-        By how much `rounded` may have moved each number away from the exact one.
-    """
-
-    values: tuple[float, ...]
-    labels: tuple[str, ...]
-    calibration: Calibration
-    missing_rule: str
-    margins: tuple[float, ...]
-
-    @property
-    def value(self) -> float | tuple[float, ...]:
-        """Return the number if there is one, else the tuple of all."""
-        return self.values[0] if len(self.values) == 1 else self.values
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Return what the release promises."""
-        return self.calibration.guarantee
-
-    def interval(self, level: float = INTERVAL_LEVEL) -> IntervalEnds | tuple[IntervalEnds, ...]:
-        """Return intervals that hold all the exact answers at once, with probability `level` over the noise.
-
-        Parameters
-        ----------
-        level : float
-            Above 0 and below 1.
-
-        Returns
-        -------
-        (float, float), or a tuple of them if there are several numbers
-            A single point where there is no noise.
-
-        Raises
-        ------
-        ParameterError
-            If `level` is out of range.
-        """
-        found = self._intervals(level)
-        return found[0] if len(found) == 1 else found
-
-    def clamped(self) -> Release:
-        """Return the release with every number moved into the range of its exact answer; intervals stay valid."""
-        from bnpriv.queries.sensitivity import answer_range
-
-        lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
-        ends = zip(self.values, lower, upper, strict=True)
-        # the exact answer lies in the range, so a number outside only comes nearer to it
-        return replace(self, values=tuple(min(max(value, float(low)), float(high)) for value, low, high in ends))
-
-    def rounded(self) -> Release:
-        """Return the release with counts and other whole-numbered answers rounded; their intervals widen by a half.
-
-        Raises
-        ------
-        QueryError
-            If no exact answer is certain to be a whole number.
-        """
-        whole = _whole_numbered(self.calibration.query, self.calibration.framework.schema)
-        if not any(whole):
-            raise QueryError(
-                "an answer must be a whole number to be rounded",
-                found=str(self.calibration.query),
-                remedy="Round the numbers that you print instead.",
-            )
-        noisy = not is_none(self.calibration.noise)
-        values = tuple(float(round(value)) if k else value for value, k in zip(self.values, whole, strict=True))
-        margins = tuple(0.5 if k and noisy else margin for margin, k in zip(self.margins, whole, strict=True))
-        return replace(self, values=values, margins=margins)
-
-    def to_dict(self) -> Json:
-        """Return the release with its calibration as plain values."""
-        numbers = [
-            {"label": label, "value": value, f"interval_{100 * INTERVAL_LEVEL:g}": list(interval)}
-            for label, value, interval in zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), strict=True)
-        ]
-        return {
-            "format": RELEASE_FORMAT,
-            "release": numbers,
-            "missing_rule": self.missing_rule,
-            "calibration": self.calibration.to_dict(),
-        }
-
-    @property
-    def document(self) -> Document:
-        """Return the released numbers, what they are worth, and what was known before."""
-        return release_document(self.calibration, self._shown(), self.missing_rule, self.to_dict())
-
-    def _shown(self) -> list[ShownNumber]:
-        from bnpriv.queries.sensitivity import answer_range
-
-        noisy = not is_none(self.calibration.noise)
-        ranges = zip(*answer_range(self.calibration.query, self.calibration.framework.schema), strict=True)
-        numbers = zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), ranges, strict=True)
-        found: list[ShownNumber] = []
-        for label, value, whole, (least, most) in numbers:
-            width = whole[1] - whole[0]
-            low, high = _common(whole, (float(least), float(most)))
-            ends = (_shown(low, width), _shown(high, width)) if noisy else ("", "")
-            shown = ShownNumber(
-                label=label, value=value, interval=(low, high), text=_shown(value, width), low=ends[0], high=ends[1]
-            )
-            found.append(shown)
-        return found
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
-        return visible(f"Release({shown})")
-
-    def _intervals(self, level: float) -> tuple[IntervalEnds, ...]:
-        return intervals(self.calibration.noise, self.values, self.margins, level)
-
-
-def release(calibration: Calibration, data: object, *, sampler: Sampler | None = None) -> Release:
+def release(
+    calibration: Calibration,
+    data: object,
+    *,
+    sampler: Sampler | None = None,
+    ledger: str | Path | CountedAccount | None = None,
+    budget: float | Budget | None = None,
+    name: str = "data",
+    key: str | None = None,
+) -> Release:
     """Answer the calibrated query on a table, with the calibrated noise.
 
-    Every call draws fresh noise and is a release of its own: two of them cost more privacy than one.
+    Every call draws fresh noise and is a release of its own: two of them cost more privacy than one. A ledger counts
+    what all of them tell together, and refuses what would pass its budget.
 
     Parameters
     ----------
     calibration : Calibration
         What `Mechanism.calibrate` returned.
     data : table, str or path
-        pandas, Polars, PyArrow, DuckDB, Dask, Spark, or a path to Parquet or CSV; see `evaluate`.
+        pandas, Polars, PyArrow, DuckDB, Dask, Spark, Ibis, or a path to Parquet or CSV; see `evaluate`.
     sampler : Sampler, optional
         Where the noise comes from; the exact, unseeded noise of OpenDP unless a test says otherwise.
+    ledger : str or path, optional
+        A file such as ``"ledger.db"``, or the URL of a database. The release is charged there before anything is
+        computed, and stays charged whatever happens then.
+    budget : float or Budget, optional
+        What all releases of an account may tell together; needed for a new account, and fixed then.
+    name : str
+        Names the table in the ledger.
+    key : str, optional
+        Names this release in the ledger: called again with the same key, the stored answer comes back and nothing is
+        charged. Without one every call is a new release.
 
     Returns
     -------
@@ -186,14 +72,17 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
     Raises
     ------
     RefusedError
-        If the calibration, or anything in it, was changed after it was calibrated.
+        If the calibration, or anything in it, was changed after it was calibrated; or if it passes the budget, or
+        cannot be counted beside what was released before.
     ParameterError
-        If `sampler` draws no noise.
+        If `sampler` draws no noise, or a budget or a key is given without a ledger.
     QueryError
         If the query does not fit the schema, or a custom query moves by more than it declares on made-up tables.
     DataError, FileError
         If the data do not fit the schema or cannot be read, or are the table that the models were learned from; never
         with a value of the data.
+    LedgerError
+        If the ledger cannot be used as it is; nothing is released then.
 
     Examples
     --------
@@ -204,19 +93,157 @@ def release(calibration: Calibration, data: object, *, sampler: Sampler | None =
     1120.0
     """
     _check_order(calibration, data)
-    query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
-    _check_sampler(sampler, noise)
+    if ledger is None:
+        _check_no_ledger(budget, key)
+        return _released((calibration,), data, sampler)[0]
+    _check_sampler(sampler, calibration.noise)
     _check(calibration)
-    refuse_learned(calibration.framework, schema, data)
-    answer = evaluate(query, schema, data)
-    values = noise.sample([float(value) for value in answer.values], sampler or SecureSampler())
+    framework = calibration.framework
+    columns = require_answerable(calibration.query, framework.schema)
+    _check_storable(calibration)
+    check_rows(columns, framework.schema, data)
+    refuse_learned(framework, framework.schema, data)
+    account = ledger
+    if not isinstance(account, CountedAccount):
+        account = CountedAccount.opened(framework, account, budget, name)
+    return _charged(calibration, data, sampler, account, key)
+
+
+def _charged(
+    calibration: Calibration, data: object, sampler: Sampler | None, account: CountedAccount, key: str | None
+) -> Release:
+    """Charge, compute, store, show: what happens after the charge takes nothing of it back."""
+    receipt = account.charge(calibration, key)
+    if receipt.answer is not None:
+        return Release.from_stored(receipt.answer.content, calibration, account.mark(receipt, receipt.answer))
+    (drawn,) = _drawn((calibration,), data, sampler)
+    answer = account.ledger.store(receipt, drawn.stored)
+    return replace(drawn, mark=account.mark(receipt, answer))
+
+
+def _released(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:
+    """Check everything, then read the data."""
+    for calibration in calibrations:
+        _check_order(calibration, data)
+        _check_sampler(sampler, calibration.noise)
+        _check(calibration)
+    for calibration in calibrations:
+        refuse_learned(calibration.framework, calibrations[0].framework.schema, data)
+    return _drawn(calibrations, data, sampler)
+
+
+def _drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:
+    """Read the data once, and draw noise only when every answer is known."""
+    schema = calibrations[0].framework.schema
+    answers = evaluate_many([calibration.query for calibration in calibrations], schema, data)
+    drawing = sampler or SecureSampler()
+    return tuple(
+        _with_values(
+            calibration,
+            calibration.noise.sample([float(value) for value in answer.values], drawing),
+            answer.labels,
+            others=len(calibrations) - 1,
+        )
+        for calibration, answer in zip(calibrations, answers, strict=True)
+    )
+
+
+def _with_values(
+    calibration: Calibration, values: tuple[float, ...], labels: tuple[str, ...], others: int = 0
+) -> Release:
+    schema = calibration.framework.schema
     return Release(
         values=values,
-        labels=answer.labels,
+        labels=labels,
         calibration=calibration,
-        missing_rule=_missing_rule({name: schema[name] for name in sorted(query.columns)}),
+        missing_rule=missing_rule({name: schema[name] for name in sorted(calibration.query.columns)}),
         margins=(0.0,) * len(values),
+        others=others,
     )
+
+
+def release_many(
+    calibrations: Sequence[Calibration],
+    data: object,
+    *,
+    separate_guarantees: bool = False,
+    sampler: Sampler | None = None,
+) -> tuple[Release, ...]:
+    """Answer several calibrated queries on a table whose data are read once, each with its own noise.
+
+    Each guarantee is for its own answer, as if the others were never seen. Such guarantees do not add up: none holds
+    for the answers together. A `stack` of the queries, calibrated as one, has a guarantee for all of them.
+
+    Parameters
+    ----------
+    calibrations : sequence of Calibration
+        What `Mechanism.calibrate` returned; frameworks may differ, the schema is the same.
+    data : table, str or path
+        As `release` takes it.
+    separate_guarantees : bool
+        Declares that no guarantee for the answers together is needed; without it more than one is refused.
+    sampler : Sampler, optional
+        As `release` takes it.
+
+    Returns
+    -------
+    tuple of Release
+        In the order of the calibrations; each says with how many others it was released.
+
+    Raises
+    ------
+    RefusedError
+        If it is not declared that the guarantees are separate, or a calibration was changed after it was calibrated.
+    ParameterError
+        If there is no calibration, or `sampler` draws no noise.
+    QueryError
+        If the schemas differ, a query does not fit the schema, or a custom query moves by more than it declares.
+    DataError, FileError
+        As `release`; then nothing is released.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> framework = bp.example("student")
+    >>> queries = [bp.count(bp.col("height") > 180), bp.count(bp.col("height") > 190)]
+    >>> calibrations = [bp.plan(framework, query, epsilon=1.0).best for query in queries]
+    >>> from bnpriv.release import release_many
+    >>> both = release_many(calibrations, bp.example_data("student"), separate_guarantees=True)
+    >>> [each.value for each in both]
+    [1120.0, 103.0]
+    """
+    given: object = calibrations
+    if not isinstance(given, Iterable):
+        raise ParameterError(
+            "release_many takes a list of calibrations",
+            found=checks.type_text(given),
+            remedy="Write release(calibration, data) for one, release_many([first, second], data) for several.",
+        )
+    checked: tuple[Calibration, ...] = tuple(calibrations)
+    if not checked:
+        raise ParameterError("there must be something to release", found="no calibration", remedy="Calibrate a query.")
+    for calibration in checked:
+        _check_order(calibration, data)
+    if len(checked) > 1 and not checks.flag("separate_guarantees", separate_guarantees):
+        raise RefusedError(
+            "several answers on one table need a guarantee for all of them together",
+            found=f"{len(checked)} calibrations, each with a guarantee for its own answer; these do not add up",
+            remedy="Calibrate stack(...) of the queries as one query; or pass separate_guarantees=True if each answer "
+            "needs to be private by itself only.",
+        )
+    first, *others = (calibration.framework.schema for calibration in checked)
+    if any(_described(schema) != _described(first) for schema in others):
+        raise QueryError(
+            "queries that are released together must have one schema",
+            found="several",
+            remedy="Declare the frameworks with the same schema, so that a value counts the same in all answers.",
+        )
+    return _released(checked, data, sampler)
+
+
+def _described(schema: Schema) -> tuple[int, str]:
+    """Return what makes a schema; 0 and 1 as categories equal False and True, but texts count differently as these."""
+    return schema.records, repr(sorted(schema.columns.items()))
 
 
 @released.register
@@ -233,8 +260,18 @@ def _check_order(calibration: object, data: object) -> None:
         remedy = "Write release(calibration, data), or calibration.release(data)."
     elif isinstance(calibration, Plan):
         remedy = "Release one of the calibrations of the plan, for example plan.best."
+    elif type(calibration) in (list, tuple):
+        remedy = "Calibrate stack(...) of the queries as one, or see bnpriv.release.release_many."
     found = f"a {type(calibration).__name__}{' before it' if isinstance(data, Calibration) else ''}"
     raise DataError("a calibration is needed first, then the table", found=found, remedy=remedy)
+
+
+def _check_no_ledger(budget: object, key: object) -> None:
+    for what, given in (("a budget", budget), ("a key", key)):
+        if given is not None:
+            raise ParameterError(
+                f"{what} is kept in a ledger", found=f"{what} without one", remedy='Pass ledger="ledger.db".'
+            )
 
 
 _DRAWS: dict[type[Noise], str] = {
@@ -258,6 +295,12 @@ def _check_sampler(sampler: object, noise: Noise) -> None:
         found=checks.type_text(sampler),
         remedy="Leave it out; noise is then drawn from the random numbers of the operating system.",
     )
+
+
+def _check_storable(calibration: Calibration) -> None:
+    """Refuse an answer that is too long for a ledger, before it is charged; no number is longer than this one."""
+    labels = answer_labels(calibration.query, calibration.framework.schema)
+    canonical(_with_values(calibration, (-sys.float_info.max,) * len(labels), labels).stored)
 
 
 def _check(calibration: Calibration) -> None:
@@ -284,41 +327,3 @@ def _check(calibration: Calibration) -> None:
         )
     if isinstance(query, Custom):
         try_sensitivity(query, schema)
-
-
-def _whole_numbered(query: Query, schema: Schema) -> tuple[bool, ...]:
-    """Return for each output whether its exact answer is a whole number on every table."""
-    if isinstance(query, Custom):
-        return (False,) * query.size
-    form = normal_form(query, schema)
-    return tuple(
-        all(number.denominator == 1 for number in (*row.values(), shift))
-        for row, shift in zip(form.rows, form.offset, strict=True)
-    )
-
-
-def _missing_rule(columns: dict[str, Column]) -> str:
-    return "; ".join(f"{name}: {_column_rule(column)}" for name, column in columns.items()) + "."
-
-
-def _column_rule(column: Column) -> str:
-    if isinstance(column, Categorical):
-        return f"a missing or undeclared category counts as {column.missing!r}"
-    return (
-        f"a missing value counts as {_shown(float(cast(float, column.missing)), 0)}, "
-        f"one outside {_shown(float(column.lower), 0)} to {_shown(float(column.upper), 0)} as the nearest bound"
-    )
-
-
-def _common(interval: IntervalEnds, ends: IntervalEnds) -> IntervalEnds:
-    """Return the part of an interval that lies in the range of the answer; all of it where none does."""
-    low, high = max(interval[0], ends[0]), min(interval[1], ends[1])
-    return (low, high) if low < high else interval
-
-
-def _shown(value: float, width: float) -> str:
-    """Return a number with the digits that the noise leaves meaningful, all of them if there is none."""
-    if not width > 0 or not math.isfinite(width):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
-    digits = max(0, 2 - math.floor(math.log10(width)))
-    return f"{value:,.{digits}f}" if abs(value) < 1e15 and digits <= 15 else repr(value)

@@ -68,8 +68,8 @@ def _part(part: Inline) -> str:
 def _fact(row: Fact) -> str:
     mark = "" if row.question.endswith("?") else ":"
     lines = [*map(inline, row.lines)]
-    between = " " if all(line.endswith(".") for line in lines) else "; "
-    return f"{visible(row.question)}{mark} {between.join(lines)}"
+    shown = [line if line.endswith(".") else f"{line};" for line in lines[:-1]]
+    return f"{visible(row.question)}{mark} {' '.join([*shown, *lines[-1:]])}"
 
 
 def _joined(texts: Iterable[str], between: str = "\n") -> str:

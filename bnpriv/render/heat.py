@@ -1,12 +1,17 @@
-"""A heat map as a table: every cell says its number, so that colour is a help and no more."""
+"""A heat map as a table: every cell says its number, so that colour is a help and no more.
+
+Where there are more cells than can be read, a picture shows the colours alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import final
 
 from bnpriv.render.html import Html, captioned, element, join, name
+from bnpriv.render.svg import FIGURE_WIDTH, drawing, rect
 
 LONGEST_HEADING = 18
 """Letters of a heading."""
@@ -53,6 +58,34 @@ def heat_map(corner: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequ
     )
     top = element("tr", element("th", corner, scope="col"), *head)
     return captioned(caption, element("thead", top), element("tbody", *body), class_="heat")
+
+
+def heat_picture(levels: Sequence[Sequence[str]], title: str, desc: str) -> Html:
+    """Return coloured cells without numbers, for more of them than can be read.
+
+    Parameters
+    ----------
+    levels : sequence of sequence of str
+        The colours of every row; "none" and "zero" stay blank.
+    title, desc : str
+        What it is, and what it shows in words.
+    """
+    paths: dict[str, list[str]] = {}
+    for y, row in enumerate(levels):
+        x = 0
+        for level, run in groupby(row):
+            length = len(list(run))
+            if level not in ("none", "zero"):
+                paths.setdefault(level, []).append(f"M{x} {y}h{length}v1h-{length}z")
+            x += length
+    columns = max(map(len, levels), default=1)
+    unit = FIGURE_WIDTH / columns
+    cells = (element("path", d="".join(parts), class_=f"l{level}") for level, parts in sorted(paths.items()))
+    size = (FIGURE_WIDTH, unit * len(levels))
+    frame = rect((0.5, 0.5), (size[0] - 1, size[1] - 1), "frame")
+    return drawing(
+        size, element("g", *cells, transform=f"scale({unit:.6g})"), frame, title=title, desc=desc, class_="heat"
+    )
 
 
 def heat_legend(entries: Iterable[tuple[str, str]]) -> Html:

@@ -10,10 +10,12 @@ from bnpriv.errors import Refusal
 from bnpriv.frameworks import observer_text, odds
 from bnpriv.influence.base import Influence, tells
 from bnpriv.mechanisms.answer import headline as calibration_headline
+from bnpriv.mechanisms.answer import query_text
 from bnpriv.mechanisms.posterior_draws import points_text
 from bnpriv.mechanisms.verdict import share_text
 from bnpriv.networks import Network
-from bnpriv.render.document import Code, Name, Paragraph, Text
+from bnpriv.queries.base import Query
+from bnpriv.render.document import Name, Paragraph, Text
 from bnpriv.render.text import and_text, name_text, of_nats, some_text, upper_chance, upper_text
 from bnpriv.report.analysis import rare
 from bnpriv.report.values import Analysis, AttributeReport
@@ -79,7 +81,7 @@ def _laws_headline(report: Analysis) -> Text:
     )
 
 
-def _asked_headline(report: Analysis, query: object) -> Text:
+def _asked_headline(report: Analysis, query: Query) -> Text:
     read = sorted(name_text(row.protected) for row in report.attributes if row.is_queried)
     if read:
         return f"The queried columns are driven by {and_text(read)} directly, and {_without_bound(report)}"
@@ -87,15 +89,15 @@ def _asked_headline(report: Analysis, query: object) -> Text:
     assert most is not None
     assert most.asked is not None
     name = name_text(most.protected)
-    subject = Code(str(query))
+    subject = query_text(query)
     told = most.told
     if told == 0:
-        return subject, f" tells nothing about {_protected(report)}"
+        return *subject, f" tells nothing about {_protected(report)}"
     if math.isinf(told):
-        return subject, f" {endless_text(most.asked)}"
+        return *subject, f" {endless_text(most.asked)}"
     guess = " (estimate)" if most.asked.kind == "estimate" else ""
     moved = move_text(told, bounds_belief=most.bounds_belief)
-    return subject, f" tells up to {of_nats(upper_text(told))} about {name}: {moved}{guess}"
+    return *subject, f" tells up to {of_nats(upper_text(told))} about {name}: {moved}{guess}"
 
 
 def _without_bound(report: Analysis) -> str:

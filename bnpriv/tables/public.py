@@ -75,7 +75,9 @@ def _typed(frame: Frame, columns: int) -> Frame:
     for name, text in texts.items():
         numbers, whole = next(found), next(found)
         digits = nw.when(filled[name].str.contains(WHOLE_NUMBER)).then(text.str.strip_chars(" ")).cast(nw.Int64)
-        typed.append((digits if whole else numeric(text, nw.String()) if numbers else text).alias(name))
+        typed.append(
+            (digits if whole else numeric(text, nw.String(), frame.implementation) if numbers else text).alias(name)
+        )
     return frame.select(*typed)
 
 

@@ -24,7 +24,7 @@ from bnpriv.tables.schema import Categorical, Column
 
 
 @contextmanager
-def opened(data: object, columns: Mapping[str, Column]) -> Generator[Frame]:
+def opened(data: object, columns: Mapping[str, Column], *, doubles: bool = False) -> Generator[Frame]:
     """Open a table and select the declared columns by position, renamed to c0, c1, ... in the order of `columns`.
 
     Parameters
@@ -33,12 +33,15 @@ def opened(data: object, columns: Mapping[str, Column]) -> Generator[Frame]:
         Whatever narwhals takes, a Parquet file or directory of Parquet files, or a CSV file.
     columns : mapping from str to Real, Integer or Categorical
         The columns to be read.
+    doubles : bool
+        Whether a file's columns of numbers that are doubles stay as they are, with NaN and negative zeros, which saves
+        a test for each value.
 
     Yields
     ------
     narwhals.LazyFrame
         Numbers and whole-number categories as Float64, boolean ones as Boolean, others as what `keys_of` says of their
-        dtype; null where a value is missing, and never NaN.
+        dtype; null where a value is missing, and never NaN unless `doubles` allows it.
 
     Raises
     ------
@@ -48,7 +51,9 @@ def opened(data: object, columns: Mapping[str, Column]) -> Generator[Frame]:
         If a file is missing, unreadable or of another kind.
     """
     with source(data, columns) as (frame, names):
-        yield _read(chosen(frame, names, columns), columns)
+        # a file is opened such that no statistics in it decide a comparison; of other tables that is not known
+        as_they_are = doubles and isinstance(data, (str, os.PathLike))
+        yield _read(chosen(frame, names, columns), columns, as_they_are=as_they_are)
 
 
 @contextmanager
@@ -70,8 +75,15 @@ def source(data: object, columns: Collection[str]) -> Generator[tuple[Frame | nw
             yield found
         return
     frame = _table(in_memory(data, columns))
-    # the names alone: for its dtypes narwhals would look at the values of a pandas table
-    yield frame, frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
+    if _is_spark(frame):
+        yield frame, list(frame.to_native().columns)
+    else:
+        # the names alone: for its dtypes narwhals would look at the values of a pandas table
+        yield frame, frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
+
+
+def _is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
+    return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
 
 
 def _table(data: object) -> Frame | nw.DataFrame[Any]:
@@ -85,7 +97,7 @@ def _table(data: object) -> Frame | nw.DataFrame[Any]:
     raise DataError(
         "the data must be a table with distinct column names",
         found=type_text(data),
-        remedy="Pass a pandas, Polars, PyArrow, DuckDB, Dask or Spark table, or a path to a Parquet or CSV file.",
+        remedy="Pass a pandas, Polars, PyArrow, DuckDB, Dask, Spark or Ibis table, or a path to a Parquet or CSV file.",
     )
 
 
@@ -107,14 +119,18 @@ def chosen(
                 remedy="Rename the column, or declare the schema with the names that the data use.",
             )
     places = [names.index(name) for name in columns]
+    native: Any = frame.to_native()
+    if _is_spark(frame):
+        # Spark reads dots and backquotes in names, and not their case
+        renamed: Any = nw.from_native(native.toDF(*(f"p{place}" for place in range(len(names)))))
+        return renamed.select(*(nw.col(f"p{place}").alias(f"c{k}") for k, place in enumerate(places)))
     if frame.implementation.is_duckdb():
-        native: Any = frame.to_native()
         fields = [f"{identifier(native.columns[place])} AS c{k}" for k, place in enumerate(places)]
         return nw.from_native(native.project(", ".join(fields) or "1 AS c0"))
     return frame.select(*(nw.nth(place).alias(f"c{k}") for k, place in enumerate(places)))
 
 
-def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column]) -> Frame:
+def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column], *, as_they_are: bool) -> Frame:
     """Give every column one of the plain dtypes, by the values alone."""
     declared = {f"c{k}": column for k, column in enumerate(columns.values())}
     if isinstance(frame, nw.LazyFrame):
@@ -122,7 +138,10 @@ def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column]) -> Fr
     if isinstance(frame, nw.DataFrame):
         frame = _plain(frame, declared)
     dtypes = frame.collect_schema()
-    expressions = (reading(nw.col(name), column, dtypes[name]).alias(name) for name, column in declared.items())
+    expressions = (
+        reading(nw.col(name), column, dtypes[name], frame.implementation, as_they_are=as_they_are).alias(name)
+        for name, column in declared.items()
+    )
     return frame.lazy().select(*expressions)
 
 
@@ -159,6 +178,8 @@ def _plain_arrow(table: Any) -> Any:
             column = column.cast(column.type.value_type)
         if pa.types.is_integer(column.type):
             column = column.cast(pa.float64(), safe=False)
+        elif pa.types.is_decimal(column.type) and not pa.types.is_decimal128(column.type):  # unknown to narwhals
+            column = column.cast(pa.string()).cast(pa.float64())
         table = table.set_column(place, name, column)
     return table
 

@@ -32,6 +32,9 @@ ColumnValues = list[Any]
 NUMBER = r"^ *[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?) *$"
 """What a text that is a number looks like; all engines, and Python, round such a text to the same double."""
 
+IN_NO_NUMBER = "[^-+.0-9a-zA-Z ]"
+"""What no text that is a number has anywhere in it."""
+
 
 def _spellings(*words: str) -> tuple[str, ...]:
     return tuple(spelt for word in words for spelt in (word, word.capitalize(), word.upper()))

@@ -354,7 +354,7 @@ def test_a_column_named_almost_like_a_node_is_no_independent_column() -> None:
         (lambda: ANY.ColumnMechanism(large_delta=None), "large_delta must be True or False"),
         (lambda: ANY.TightMechanism(large_delta="no"), "large_delta must be True or False; found a str."),
         (lambda: ANY.WassersteinMechanism(noise=True), "noise must be one of laplace, gaussian"),
-        (lambda: ANY.MarkovChainMechanism(influence="spectal"), "Did you mean 'spectral'?"),
+        (lambda: ANY.mechanisms.MarkovChainMechanism(influence="spectal"), "Did you mean 'spectral'?"),
     ],
 )
 def test_options_of_mechanisms_that_merely_count_as_true_are_refused(build: Callable[[], object], says: str) -> None:

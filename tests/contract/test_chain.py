@@ -157,7 +157,7 @@ def test_the_output_never_tells_more_than_epsilon(influence: str, start: str) ->
         schema = bp.Schema(records=length, columns={"x": bp.Integer(0, 1)})
         framework = bp.ValuePrivacy(named, schema, "x", source="a test")
         epsilon = float(10 ** rng.uniform(-0.5, 0.7))
-        mechanism = bp.MarkovChainMechanism(influence=influence)  # type: ignore[arg-type]
+        mechanism = bp.mechanisms.MarkovChainMechanism(influence=influence)  # type: ignore[arg-type]
         scale = mechanism.calibrate(framework, bp.count(bp.col("x") == 1), epsilon=epsilon).scale
         starts = [rng.dirichlet(np.ones(2)) for _ in range(3)] if start == "any" else [chain.first(0)]
         for first in starts:
@@ -190,7 +190,7 @@ def test_several_chains_and_models_need_what_the_worst_needs() -> None:
         chain = MarkovChain(transition, "stationary", length, states=[0, 1])  # type: ignore[arg-type]
         schema = bp.Schema(records=chain.steps, columns={"x": bp.Integer(0, 1)})
         framework = bp.ValuePrivacy(chain, schema, "x", source="a test")
-        return bp.MarkovChainMechanism().calibrate(framework, bp.total("x"), epsilon=0.5).scale
+        return bp.mechanisms.MarkovChainMechanism().calibrate(framework, bp.total("x"), epsilon=0.5).scale
 
     alone = [scale(matrix, 60) for matrix in (first, second)]
     assert scale([first, second], 60) == max(alone)
@@ -284,7 +284,7 @@ def value_privacy(model, schema: bp.Schema) -> bp.ValuePrivacy:
         (lambda: MarkovChain(np.full((600, 600), 1 / 600), "any", 3), "512"),
         (lambda: value_privacy(day().model, bp.Schema(records=9, columns=day().schema.columns)), "one record per step"),
         (lambda: value_privacy(MarkovChain(np.eye(2), "any", 100), day().schema), "values of the column"),
-        (lambda: bp.MarkovChainMechanism(influence="fast"), "influence"),  # type: ignore[arg-type]
+        (lambda: bp.mechanisms.MarkovChainMechanism(influence="fast"), "influence"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(make, message: str) -> None:
@@ -301,13 +301,13 @@ def test_spectral_bounds_need_a_chain_that_mixes(transition: list[list[float]], 
     framework = bp.ValuePrivacy(chain, day().schema, "activity", source="x")
     query = bp.count(bp.col("activity") == "walk")
     for influence in ("spectral", "published"):
-        refusal = bp.MarkovChainMechanism(influence=influence).supports(framework, query, epsilon=1.0)
+        refusal = bp.mechanisms.MarkovChainMechanism(influence=influence).supports(framework, query, epsilon=1.0)
         assert message in str(refusal)
-    assert bp.MarkovChainMechanism().calibrate(framework, query, epsilon=1.0).scale <= 100 * (1 + 1e-12)
+    assert bp.mechanisms.MarkovChainMechanism().calibrate(framework, query, epsilon=1.0).scale <= 100 * (1 + 1e-12)
 
 
 def test_other_queries_and_frameworks_are_refused() -> None:
-    mechanism = bp.MarkovChainMechanism()
+    mechanism = bp.mechanisms.MarkovChainMechanism()
     student = bp.example("student")
     assert "Markov chain" in str(mechanism.supports(student, bp.mean("height"), epsilon=1.0))
     two = bp.Schema(records=100, columns={**day().schema.columns, "age": bp.Integer(0, 120)})

@@ -117,7 +117,7 @@ def test_the_output_never_tells_more_whatever_the_start(influence: str) -> None:
         schema = bp.Schema(records=length, columns={"x": bp.Integer(0, k - 1)})
         framework = bp.ValuePrivacy(chain, schema, "x", source="a test")
         query, epsilon = bp.count(bp.col("x") == 1), float(10 ** rng.uniform(-0.5, 0.7))
-        mechanism = bp.MarkovChainMechanism(influence=influence)  # type: ignore[arg-type]
+        mechanism = bp.mechanisms.MarkovChainMechanism(influence=influence)  # type: ignore[arg-type]
         if mechanism.supports(framework, query, epsilon=epsilon) is not None:
             continue
         tried += 1
@@ -132,7 +132,7 @@ def scale_of(transition: object, start: object, length: int = 200) -> float:
     chain = MarkovChain(transition, start, length)  # type: ignore[arg-type]
     schema = bp.Schema(records=length, columns={"x": bp.Categorical(list(map(str, chain.state_space)))})
     framework = bp.ValuePrivacy(chain, schema, "x", source="a test")
-    return bp.MarkovChainMechanism().calibrate(framework, bp.count(bp.col("x") == "1"), epsilon=1.0).scale
+    return bp.mechanisms.MarkovChainMechanism().calibrate(framework, bp.count(bp.col("x") == "1"), epsilon=1.0).scale
 
 
 @pytest.mark.parametrize(("stay", "most"), [(0.6, 3.95), (0.75, 10.2)])

@@ -17,17 +17,17 @@ integrate = Later("scipy.integrate")
 stats = Later("scipy.stats")
 
 
-def random_network(rng: np.random.Generator, size: int, models: int = 1) -> bp.GaussianNetwork:
+def random_network(rng: np.random.Generator, size: int, models: int = 1) -> bp.types.GaussianNetwork:
     names = [f"x{k}" for k in range(size)]
     slopes = {
         name: {parent: rng.normal(size=models) for parent in names[:k] if rng.random() < 0.6}
         for k, name in enumerate(names)
     }
     deviations = {name: 10 ** rng.uniform(-1, 1, size=models) for name in names}
-    return bp.GaussianNetwork.linear({name: rng.normal(size=models) for name in names}, deviations, slopes)
+    return bp.types.GaussianNetwork.linear({name: rng.normal(size=models) for name in names}, deviations, slopes)
 
 
-def mahalanobis(network: bp.GaussianNetwork, columns: list[str], protected: str, model: int = 0) -> float:
+def mahalanobis(network: bp.types.GaussianNetwork, columns: list[str], protected: str, model: int = 0) -> float:
     """Invert the covariance, as in the textbook."""
     inside = [network.attributes.index(name) for name in columns]
     i = network.attributes.index(protected)
@@ -84,23 +84,23 @@ def test_curves_equal_direct_integration() -> None:
         )
 
 
-def one(mu: float) -> bp.GaussianNetwork:
-    return bp.GaussianNetwork.linear({"i": 0.0, "x": 0.0}, {"i": 3.0, "x": 2.0}, {"x": {"i": 2.0 * mu}})
+def one(mu: float) -> bp.types.GaussianNetwork:
+    return bp.types.GaussianNetwork.linear({"i": 0.0, "x": 0.0}, {"i": 3.0, "x": 2.0}, {"x": {"i": 2.0 * mu}})
 
 
 def test_a_deviation_of_1e_5_keeps_its_digits() -> None:
-    network = bp.GaussianNetwork.linear(
+    network = bp.types.GaussianNetwork.linear(
         {"i": 0.0, "x": 1.0, "y": 0.0}, {"i": 1.0, "x": 1e-5, "y": 1e3}, {"x": {"i": 1e-5}, "y": {"x": 1e5}}
     )
     told = bp.max_influence(network, {"x", "y"}, "i", bp.apart(at_most=1))
     assert told.mu == pytest.approx(1.0, rel=1e-9)
     y_alone = bp.max_influence(network, {"y"}, "i", bp.apart(at_most=1))
     assert y_alone.mu == pytest.approx(1 / math.hypot(1.0, 1e3), rel=1e-9)
-    sharp = bp.GaussianNetwork.linear({"i": 0.0, "x": 0.0}, {"i": 1.0, "x": 1e-5}, {"x": {"i": 1.0}})
+    sharp = bp.types.GaussianNetwork.linear({"i": 0.0, "x": 0.0}, {"i": 1.0, "x": 1e-5}, {"x": {"i": 1.0}})
     assert bp.max_influence(sharp, {"x"}, "i", bp.apart(at_most=1)).mu == pytest.approx(1e5, rel=1e-8)
 
 
-def framework(network: bp.GaussianNetwork, at_most: float = 1.0) -> bp.DistributionalAttributePrivacy:
+def framework(network: bp.types.GaussianNetwork, at_most: float = 1.0) -> bp.DistributionalAttributePrivacy:
     columns = {name: bp.Real(0, 1) for name in network.attributes}
     schema = bp.Schema(records=10, columns=columns)
     return bp.DistributionalAttributePrivacy(network, schema, {"x0": bp.apart(at_most=at_most)}, source="a test")
@@ -159,7 +159,7 @@ def test_no_quilt_leaves_less_noise_and_the_claim_holds(noise: str) -> None:
 
 
 def test_a_report_says_first_that_the_protected_parameter_drives_the_query() -> None:
-    network = bp.GaussianNetwork.linear({"i": 0.0, "x": 0.0}, {"i": 3.0, "x": 2.0}, {"x": {"i": 0.5}})
+    network = bp.types.GaussianNetwork.linear({"i": 0.0, "x": 0.0}, {"i": 3.0, "x": 2.0}, {"x": {"i": 0.5}})
     schema = bp.Schema(records=50, columns={"i": bp.Real(-5, 5), "x": bp.Real(-5, 5)})
     framework = bp.DistributionalAttributePrivacy(network, schema, {"i": bp.apart(at_most=1)}, source="a textbook")
     for query in (bp.mean("i"), bp.stack(bp.mean("i"), bp.mean("x"))):
@@ -191,7 +191,7 @@ def test_intervals_are_certified_by_their_farthest_members() -> None:
 def test_a_covariance_alone_separates_nothing_but_tells_the_same() -> None:
     rng = np.random.default_rng(4)
     network = random_network(rng, 4, models=3)
-    again = bp.GaussianNetwork(network.attributes, network.mean, network.covariance)
+    again = bp.types.GaussianNetwork(network.attributes, network.mean, network.covariance)
     for columns in (["x1"], ["x1", "x3"], ["x2"]):
         first = bp.max_influence(network, columns, "x0", bp.apart(at_most=1)).details.mahalanobis
         second = bp.max_influence(again, columns, "x0", bp.apart(at_most=1)).details.mahalanobis
@@ -264,16 +264,16 @@ NAMES = ["a", "b"]
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: bp.GaussianNetwork(NAMES, [0, 0], [[1, 1], [1, 1]]), "singular"),
-        (lambda: bp.GaussianNetwork(NAMES, [0, 0], [[1, 2], [2, 1]]), "positive definite"),
-        (lambda: bp.GaussianNetwork(NAMES, [0, 0], [[1, 0.5], [0.4, 1]]), "symmetric"),
-        (lambda: bp.GaussianNetwork(NAMES, [0, 0], [[0, 0], [0, 1]]), "singular"),
-        (lambda: bp.GaussianNetwork(NAMES, [0, math.nan], [[1, 0], [0, 1]]), "finite"),
-        (lambda: bp.GaussianNetwork(NAMES, [0], [[1, 0], [0, 1]]), "shape"),
-        (lambda: bp.GaussianNetwork(NAMES, ["x", "y"], [[1, 0], [0, 1]]), "numbers"),
-        (lambda: bp.GaussianNetwork(["a", "a"], [0, 0], [[1, 0], [0, 1]]), "distinct"),
-        (lambda: bp.GaussianNetwork.linear({"a": 0}, {"a": 0}), "singular"),
-        (lambda: bp.GaussianNetwork.linear({"a": 0, "b": 0}, {"a": 1, "b": 1}, {"b": {"c": 1}}), "parent"),
+        (lambda: bp.types.GaussianNetwork(NAMES, [0, 0], [[1, 1], [1, 1]]), "singular"),
+        (lambda: bp.types.GaussianNetwork(NAMES, [0, 0], [[1, 2], [2, 1]]), "positive definite"),
+        (lambda: bp.types.GaussianNetwork(NAMES, [0, 0], [[1, 0.5], [0.4, 1]]), "symmetric"),
+        (lambda: bp.types.GaussianNetwork(NAMES, [0, 0], [[0, 0], [0, 1]]), "singular"),
+        (lambda: bp.types.GaussianNetwork(NAMES, [0, math.nan], [[1, 0], [0, 1]]), "finite"),
+        (lambda: bp.types.GaussianNetwork(NAMES, [0], [[1, 0], [0, 1]]), "shape"),
+        (lambda: bp.types.GaussianNetwork(NAMES, ["x", "y"], [[1, 0], [0, 1]]), "numbers"),
+        (lambda: bp.types.GaussianNetwork(["a", "a"], [0, 0], [[1, 0], [0, 1]]), "distinct"),
+        (lambda: bp.types.GaussianNetwork.linear({"a": 0}, {"a": 0}), "singular"),
+        (lambda: bp.types.GaussianNetwork.linear({"a": 0, "b": 0}, {"a": 1, "b": 1}, {"b": {"c": 1}}), "parent"),
         (lambda: framework(one(1.0)), "protected attribute"),
         (
             lambda: bp.DistributionalAttributePrivacy(

@@ -284,19 +284,19 @@ def test_linear_gaussian_networks_of_any_type() -> None:
             call = LINEAR | {name: value}
             usual = value is None and name != "intercepts" and name != "deviations"
             usual = usual or (isinstance(value, dict) and name == "coefficients")
-            assert refused(lambda c=call: bp.GaussianNetwork.linear(**c)) != usual
+            assert refused(lambda c=call: bp.types.GaussianNetwork.linear(**c)) != usual
         for slopes in ({"b": value}, {"b": {"a": value}}, {value: {}} if isinstance(value, str) else {}):
-            refused(lambda s=slopes: bp.GaussianNetwork.linear(**LINEAR, coefficients=s))
-        refused(lambda v=value: bp.GaussianNetwork(v, [0, 0], np.eye(2)))
-        refused(lambda v=value: bp.GaussianNetwork(["a", "b"], v, np.eye(2)))
-        refused(lambda v=value: bp.GaussianNetwork(["a", "b"], [0, 0], v))
+            refused(lambda s=slopes: bp.types.GaussianNetwork.linear(**LINEAR, coefficients=s))
+        refused(lambda v=value: bp.types.GaussianNetwork(v, [0, 0], np.eye(2)))
+        refused(lambda v=value: bp.types.GaussianNetwork(["a", "b"], v, np.eye(2)))
+        refused(lambda v=value: bp.types.GaussianNetwork(["a", "b"], [0, 0], v))
 
 
 @pytest.mark.parametrize("deviation", [5e-324, 1e-160, 1e-125, 1e125, 1e160, 1e308])
 def test_rows_8_and_15_variances_that_doubles_hardly_hold_are_refused(deviation: float) -> None:
     """A variance of 1e-320 has four digits: laws worked out from it would be off by more than is accounted for."""
-    assert refused(lambda: bp.GaussianNetwork.linear({"a": 0.0}, {"a": deviation}))
-    assert refused(lambda: bp.GaussianNetwork(["a"], [0.0], [[deviation * deviation]]))
+    assert refused(lambda: bp.types.GaussianNetwork.linear({"a": 0.0}, {"a": deviation}))
+    assert refused(lambda: bp.types.GaussianNetwork(["a"], [0.0], [[deviation * deviation]]))
 
 
 OF_NORMAL_LAWS: list[Any] = [
@@ -376,4 +376,4 @@ NONE_AT_ALL = [[[1.0, 0.5], [0.4, 1.0]], [[1.0, math.nan], [math.nan, 1.0]], [[1
 def test_what_is_no_covariance_is_refused(bad: list[list[float]]) -> None:
     assert refused(lambda: Normal([0.0, 0.0], bad))
     assert refused(lambda: CorrelatedGaussian(bad))
-    assert refused(lambda: bp.GaussianNetwork(["a", "b"], [0.0, 0.0], bad))
+    assert refused(lambda: bp.types.GaussianNetwork(["a", "b"], [0.0, 0.0], bad))

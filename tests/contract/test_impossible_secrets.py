@@ -74,8 +74,8 @@ IMPOSSIBLE: dict[str, Callable[[], Framework]] = {
 }
 MECHANISMS = (
     bp.MarkovQuiltMechanism(),
-    bp.MarkovChainMechanism(),
-    bp.MarkovChainMechanism(influence="spectral"),
+    bp.mechanisms.MarkovChainMechanism(),
+    bp.mechanisms.MarkovChainMechanism(influence="spectral"),
     bp.TightMechanism(),
     bp.WassersteinMechanism(),
     bp.ColumnMechanism(),
@@ -179,7 +179,7 @@ def test_models_in_which_a_chain_is_certain_are_dropped_and_told() -> None:
     scales = []
     for chain in (both, one):
         framework = bp.ValuePrivacy(chain, schema, "x", source="a test")
-        calibration = bp.MarkovChainMechanism().calibrate(framework, QUERY, epsilon=1.0)
+        calibration = bp.mechanisms.MarkovChainMechanism().calibrate(framework, QUERY, epsilon=1.0)
         scales.append(calibration.scale)
         assert ("in model 1 no two values" in str(calibration)) == (chain is both)
         assert "InfluenceReport" in repr(bp.influence_report(framework))

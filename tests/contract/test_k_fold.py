@@ -262,7 +262,7 @@ def test_a_plan_shows_all_four() -> None:
     assert {str(bp.TightMechanism(noise="gaussian")), str(bp.WassersteinMechanism(noise="gaussian"))} <= shown
 
 
-@pytest.mark.parametrize("number", [30, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [30, pytest.param(1000, marks=pytest.mark.long)])
 def test_never_above_the_distance_of_one_record_times_k(number: int) -> None:
     """Wasserstein noise for one record times k was all that there was."""
     rng = np.random.default_rng(77)

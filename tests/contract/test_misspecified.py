@@ -27,7 +27,7 @@ def perturbed(rng: np.random.Generator, framework: bp.DistributionalAttributePri
     return bp.DistributionalAttributePrivacy(wrong, framework.schema, protect, source="a wrong model")
 
 
-@pytest.mark.parametrize(("cases", "nodes"), [(16, 3), pytest.param(100, 4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("cases", "nodes"), [(16, 3), pytest.param(100, 4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("counts_only", [False, True])
 def test_no_wrong_model_passes_the_bound(
     counts_only: bool, cases: int, nodes: int, monkeypatch: pytest.MonkeyPatch
@@ -211,3 +211,12 @@ def test_the_text_says_what_holds() -> None:
     assert "may be off by a factor 1.1, epsilon is at most" in str(found)
     assert "Tables that matter for income" in str(found)
     assert "<dt>Tables that matter for income</dt>" in found._repr_html_()
+
+
+def test_the_rows_that_matter_most_are_named() -> None:
+    framework = bp.example("student")
+    found = bp.MarkovQuiltMechanism().calibrate(framework, "count(height > 180)", epsilon=1.0).misspecified(1.1)
+    rows = found.sensitive["income"]
+    assert {row.attribute for row in rows} <= set(found.counted["income"])
+    assert [row.nats for row in rows] == pytest.approx(sorted((row.nats for row in rows), reverse=True))
+    assert f"{rows[0]}: 1 % more or less" in str(found)

@@ -22,7 +22,7 @@ def test_narrow_effects_are_not_missed(seed: int) -> None:
     check(narrow(seed))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(len(KINDS), 60))
 def test_many_narrow_effects_are_not_missed(seed: int) -> None:
     check(narrow(seed))

@@ -90,7 +90,7 @@ def of_one_record(random: np.random.Generator) -> Question:
     columns = {"a": bp.Real(-50, 50), "b": bp.Real(-wide, wide, steps=2**30)}
     schema = bp.Schema(records=1, columns=columns)
     matrix = np.array([[1.0, correlation], [correlation, 1.0]])
-    network = bp.GaussianNetwork(NAMES[:2], [0, 0], matrix, level="records")
+    network = bp.types.GaussianNetwork(NAMES[:2], [0, 0], matrix, level="records")
     apart = float(random.uniform(0.1, 0.6))
     values = random.uniform(-1, 1)
     chosen = bp.pairs((values, values + apart)) if random.random() < 0.5 else bp.intervals((values, values + apart))
@@ -175,7 +175,7 @@ def test_several_numbers_with_gaussian_noise_are_as_close_as_their_mahalanobis_d
 
 def test_the_largest_model_decides() -> None:
     def scale(*slopes: float) -> float:
-        network = bp.GaussianNetwork.linear(
+        network = bp.types.GaussianNetwork.linear(
             {"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {"b": {"a": np.array(slopes)}}, level="records"
         )
         schema = bp.Schema(records=50, columns={name: bp.Real(-100, 100) for name in "ab"})
@@ -188,7 +188,7 @@ def test_the_largest_model_decides() -> None:
 
 
 def test_a_column_that_the_secret_says_nothing_of_needs_no_noise() -> None:
-    network = bp.GaussianNetwork.linear({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, level="records")
+    network = bp.types.GaussianNetwork.linear({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, level="records")
     schema = bp.Schema(records=50, columns={name: bp.Real(-1, 1) for name in "ab"})
     hidden = {"a": bp.Secret("mean(a)", pairs=bp.apart(at_most=0.1))}
     framework = bp.DatasetAttributePrivacy(network, schema, hidden, source="invented")

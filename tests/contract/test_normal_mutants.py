@@ -92,7 +92,7 @@ def test_only_the_first_model_counts(monkeypatch) -> None:
     monkeypatch.setattr(
         normal_module.NormalLaws, "constraints", lambda self: tuple(c for c in real(self) if c.model == 0)
     )
-    network = bp.GaussianNetwork.linear(
+    network = bp.types.GaussianNetwork.linear(
         {"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {"b": {"a": np.array([0.1, 2.0])}}, level="records"
     )
     schema = bp.Schema(records=50, columns={name: bp.Real(-100, 100) for name in "ab"})

@@ -341,7 +341,7 @@ def _binomials(n):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", CASES)
 def test_no_released_answer_gives_a_secret_away(kind):
     """Row 8: the exact laws of the released doubles, of models with hostile numbers, and of tables with offsets."""

@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+import bnpriv.influence.witness as witness_module
 import bnpriv.mechanisms.quilt as quilt_module
+import bnpriv.mechanisms.quilt_search as search_module
 import bnpriv.networks.factors as factors_module
 from bnpriv.evidence import influences
+from bnpriv.influence.base import influence_of
 from bnpriv.influence.ratios import PartBound, RatioTables
+from bnpriv.influence.witness import at_least
 from bnpriv.networks import Graph
+from bnpriv.secrets.declared import pairs_of
 from bnpriv.secrets.states import SecretPair
 from tests import oracles
 
@@ -86,6 +91,40 @@ def test_scale_equals_the_least_over_all_sets(seed: int) -> None:
         assert found.scale == pytest.approx(least_scale(framework, query, epsilon, common=common), rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_scale_is_the_same_where_one_assignment_is_looked_at_first(seed: int, monkeypatch) -> None:
+    monkeypatch.setattr(search_module, "LARGE_WORK", 0)
+    test_scale_equals_the_least_over_all_sets(seed)
+
+
+def witness_holds(cases: int = 40) -> bool:
+    rng = np.random.default_rng(17)
+    for _ in range(cases):
+        network = oracles.random_network(rng, 6, models=2, deterministic=0.3)
+        protected, *others = (str(name) for name in rng.permutation(network.attributes))
+        pairs = oracles._secrets(rng, network, protected)
+        for pair in pairs_of(network, protected, pairs):
+            for model in range(2):
+                law = oracles.joint(network, model)
+                told = at_least(network, protected, pair, model, others)
+                for some in (others[:1], others[:3], others):
+                    true = oracles.influence(network, law, tuple(some), protected, pair)
+                    if true > -np.inf and told(some) > true + 1e-12:
+                        return False
+    return True
+
+
+def test_one_assignment_never_tells_more_than_all() -> None:
+    assert witness_holds()
+
+
+@pytest.mark.mutants
+def test_an_assignment_that_is_not_divided_by_the_prior_is_found(monkeypatch) -> None:
+    real = witness_module.log_sum_exp
+    monkeypatch.setattr(witness_module, "log_sum_exp", lambda values, axis: real(values, axis) * (values.ndim > 1))
+    assert not witness_holds()
+
+
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_with_delta_the_scale_equals_the_least_over_all_sets(noise) -> None:
     rng = np.random.default_rng(45)
@@ -144,19 +183,55 @@ def test_row_45_a_star_of_queried_columns_takes_a_moment(k: int) -> None:
     assert found.scale == pytest.approx(max(scales), rel=1e-9)
 
 
-def test_row_45_a_tree_of_five_hundred_takes_a_moment() -> None:
-    rng = np.random.default_rng(3)
-    names = [f"v{k}" for k in range(500)]
-    tables = {names[0]: [0.5, 0.5]} | {name: rng.dirichlet([1.0, 1.0], size=2).T for name in names[1:]}
-    parents = {f"v{k}": [f"v{(k - 1) // 2}"] for k in range(1, 500)}
+def binary_tree(size: int, protected: str, seed: int = 3, sharp: float = 1.0):
+    """Return a framework of a tree in which every attribute has two children, and its attributes."""
+    rng = np.random.default_rng(seed)
+    names = [f"v{k}" for k in range(size)]
+    tables = {names[0]: [0.5, 0.5]} | {name: rng.dirichlet([sharp, sharp], size=2).T for name in names[1:]}
+    parents = {f"v{k}": [f"v{(k - 1) // 2}"] for k in range(1, size)}
     network = bp.DiscreteNetwork.from_tables(tables, states=dict.fromkeys(names, ("a", "b")), parents=parents)
     schema = bp.Schema(records=100, columns={name: bp.Real(0, 1) for name in names})
-    framework = bp.DistributionalAttributePrivacy(network, schema, "v7", source="a random draw")
+    return bp.DistributionalAttributePrivacy(network, schema, protected, source="a random draw"), names
+
+
+def test_row_45_a_tree_of_five_hundred_takes_a_moment() -> None:
+    framework, names = binary_tree(500, "v7")
+    rng = np.random.default_rng(3)
     for asked in (names, rng.choice(names, 80, replace=False).tolist()):
         started = time.process_time()
         found = bp.MarkovQuiltMechanism().calibrate(framework, bp.linear(dict.fromkeys(asked, 1.0)), epsilon=2.0)
         assert time.process_time() - started < 12
-        assert found.scale < len(asked) / 2.0  # a quilt is found, whether or not the search ends
+        assert found.certificate.notes == ()
+        assert found.scale < len(asked) / 2.0
+
+
+def test_a_tree_of_two_hundred_is_searched_to_its_end() -> None:
+    """Growing near sets column by column finds 34.2, and branch and bound ends at its limit there."""
+    framework, names = binary_tree(200, "v7")
+    found = bp.MarkovQuiltMechanism().calibrate(framework, bp.linear(dict.fromkeys(names, 1.0)), epsilon=1.0)
+    assert found.certificate.notes == ()
+    assert found.scale < 24
+    decision = found.certificate.decisions[0]
+    far = set(names) - decision.queried_near
+    told = float(influence_of(framework.network, far, "v7", [decision.pair]).values[0, 0])
+    assert found.scale == pytest.approx(len(decision.queried_near) / (1.0 - told), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_on_a_tree_the_scale_equals_the_least_over_all_sets(seed: int, monkeypatch) -> None:
+    rng = np.random.default_rng(460 + seed)
+    real, proved = search_module.QuiltSearch._improve_on_tree, []
+    monkeypatch.setattr(
+        search_module.QuiltSearch, "_improve_on_tree", lambda *args: proved.append(real(*args)) or proved[-1]
+    )
+    for _ in range(6):
+        framework, names = binary_tree(7, "v1", seed=int(rng.integers(1000)), sharp=2.0)
+        asked = rng.choice(names, size=5, replace=False)
+        query = bp.linear({str(name): float(rng.choice([-1.0, 0.5, 2.0])) for name in asked})
+        epsilon = float(rng.uniform(0.3, 4))
+        found = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=epsilon)
+        assert found.scale == pytest.approx(least_scale(framework, query, epsilon, common=False), rel=1e-9)
+    assert any(proved)
 
 
 def test_row_45_a_search_that_is_cut_is_told_and_valid(monkeypatch) -> None:

@@ -221,7 +221,7 @@ def test_values_of_a_chain_are_hidden_in_the_released_doubles(influence: str) ->
         schema = bp.Schema(records=n, columns={"t": held})
         question = asked(rng, ["t"], {"t": ends(held)[1]})
         epsilon = float(10 ** rng.uniform(-1, 0.7))
-        calibration = bp.MarkovChainMechanism(influence=influence).calibrate(  # type: ignore[arg-type]
+        calibration = bp.mechanisms.MarkovChainMechanism(influence=influence).calibrate(  # type: ignore[arg-type]
             bp.ValuePrivacy(chain, schema, "t", source="a test"), question.query, epsilon=epsilon
         )
         for step in range(n):
@@ -254,7 +254,7 @@ def test_one_record_of_many_moves_the_mean_by_a_unit_in_the_last_place(
     schema = bp.Schema(records=n, columns={"t": held})
     if chained:
         model = bp.MarkovChain([[1 - chance, chance]] * 2, [1 - chance, chance], n, states=[held.lower, held.upper])
-        mechanism: bp.MarkovChainMechanism | bp.MarkovQuiltMechanism = bp.MarkovChainMechanism()
+        mechanism: bp.mechanisms.MarkovChainMechanism | bp.MarkovQuiltMechanism = bp.mechanisms.MarkovChainMechanism()
     else:
         model = bp.DiscreteNetwork.from_tables(
             {"t": [1 - chance, chance]}, states={"t": [repr(held.lower), repr(held.upper)]}, level="records"

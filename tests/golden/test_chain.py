@@ -21,7 +21,7 @@ def scale(ones: tuple[float, float], epsilon: float, influence: str) -> float:
     chain = bp.MarkovChain(transition, "stationary", 100, states=[0, 1])
     schema = bp.Schema(records=100, columns={"x": bp.Integer(0, 1)})
     framework = bp.ValuePrivacy(chain, schema, "x", source="a test")
-    mechanism = bp.MarkovChainMechanism(influence=influence)  # type: ignore[arg-type]
+    mechanism = bp.mechanisms.MarkovChainMechanism(influence=influence)  # type: ignore[arg-type]
     return mechanism.calibrate(framework, bp.total("x"), epsilon=epsilon).scale
 
 

@@ -47,13 +47,14 @@ ROOMS = ("errors", "laws", "mechanisms", "noise", "types")
 """The modules on top, on purpose."""
 
 MOST = 60
-"""Names on top: what a user types, with room for a budget's accountant and session."""
+"""Names on top: what a user types. What is met without typing its name lies below: `types.GaussianNetwork`, which
+`from_pgmpy` makes, and `mechanisms.MarkovChainMechanism`, which `plan` tries by itself."""
 
 CONSTRUCTED = frozenset(
     {
-        "Categorical", "ColumnMechanism", "DatasetAttributePrivacy", "DiscreteNetwork", "DistributionPrivacy",
-        "DistributionalAttributePrivacy", "GaussianNetwork", "Integer", "MarkovChain", "MarkovChainMechanism",
-        "MarkovQuiltMechanism", "Real", "Schema", "Secret", "TightMechanism", "ValuePrivacy", "WassersteinMechanism",
+        "Accountant", "Categorical", "ColumnMechanism", "DatasetAttributePrivacy", "DiscreteNetwork",
+        "DistributionPrivacy", "DistributionalAttributePrivacy", "Integer", "MarkovChain", "MarkovQuiltMechanism",
+        "Real", "Schema", "Secret", "Session", "TightMechanism", "ValuePrivacy", "WassersteinMechanism",
     }
 )  # fmt: skip
 """The classes on top: users call them themselves."""

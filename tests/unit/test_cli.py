@@ -222,3 +222,61 @@ def test_a_slip_in_the_name_of_a_query(shell, name: str, meant: str) -> None:
     code, _, err = shell("plan", STUDENT, "--query", name, "--epsilon", "1")
     assert code == 2
     assert f"found '{name}'. Did you mean '{meant}'?" in err
+
+
+def test_release_with_a_ledger(shell, tmp_path: Path) -> None:
+    place = str(tmp_path / "ledger.db")
+    asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", "--ledger", place]
+    code, out, err = shell(*asked, "--budget", "0.9", "--key", "week 1")
+    assert (code, err) == (0, "")
+    assert "Release 1 of the account 'data'; all of them together: epsilon 0.5 at most, of a budget of 0.9." in out
+    assert shell(*asked, "--key", "week 1") == (0, out, "")  # the stored answer
+    code, out, err = shell(*asked)
+    assert (code, out) == (2, "")
+    assert err.startswith("refused: all releases together must stay within the budget")
+    code, out, err = shell("release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", "--key", "week 1")
+    assert (code, out) == (2, "")
+    assert "Add --ledger FILE." in err
+
+
+def test_ledger_show_verify_export(shell, tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    words = ["--query", "mean(sat)", "--epsilon", "0.5", "--ledger", str(place), "--budget", "2", "--json", "-"]
+    _, out, _ = shell("release", STUDENT, DATA, *words)
+    head = json.loads(out)["ledger"]["head"]
+    code, out, _ = shell("ledger", "show", str(place))
+    assert code == 0
+    for part in ("A ledger of 1 account.", "Account 'data'", "Left: epsilon 1.5", "mean(sat)", head):
+        assert part in out
+    code, out, _ = shell("ledger", "show", str(place), "--json", "-")
+    assert json.loads(out)["data"]["accounts"][0]["head"] == head
+    code, out, _ = shell("ledger", "verify", str(place), "--seen", head)
+    assert code == 0
+    assert out == f"The ledger is whole: 1 account, 1 charge, 1 answer.\ndata: {head}\n"
+    code, _, err = shell("ledger", "verify", str(place), "--seen", "0" * 64)
+    assert code == 2
+    assert "releases are missing" in err
+    code, out, _ = shell("ledger", "export", str(place))
+    assert [json.loads(row)["kind"] for row in out.splitlines()] == ["ledger", "account", "charge", "answer"]
+    code, out, _ = shell("ledger", "export", str(place), "-o", str(tmp_path / "rows.jsonl"))
+    assert out == f"4 rows written to {tmp_path / 'rows.jsonl'}\n"
+    code, _, err = shell("ledger", "show", str(tmp_path / "none.db"))
+    assert code == 2
+    assert not (tmp_path / "none.db").exists()
+    code, _, err = shell("ledger", "show", str(place), "--account", "dat")
+    assert (code, err.startswith("refused: an account must be one of")) == (2, True)
+
+
+def test_no_output_replaces_the_ledger(shell, tmp_path: Path) -> None:
+    place = str(tmp_path / "ledger.db")
+    words = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", "--budget", "2"]
+    assert shell(*words, "--ledger", place)[0] == 0
+    before = Path(place).read_bytes()
+    for each in (
+        [*words, "--ledger", place, "--json", place],
+        [*words, "--ledger", f"sqlite:///{place}", "--html", place],
+        ["ledger", "show", place, "--json", place],
+        ["ledger", "export", place, "-o", place],
+    ):
+        assert shell(*each)[0] == 2
+        assert Path(place).read_bytes() == before

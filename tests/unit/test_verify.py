@@ -230,7 +230,7 @@ def test_discrete_noise_for_fractions_fails() -> None:
 
 def test_what_is_not_covered_says_so() -> None:
     chain = bp.verify(
-        bp.MarkovChainMechanism().calibrate(
+        bp.mechanisms.MarkovChainMechanism().calibrate(
             bp.example("activity"), bp.parse_query('count(activity == "running")'), epsilon=1.0
         )
     )

@@ -9,6 +9,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence.draws import WHOLE_TABLES
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.guarantee import observer_fact, protected_fact, sureness_fact
+from bnpriv.mechanisms.answer import query_facts
 from bnpriv.mechanisms.verdict import brief_text
 from bnpriv.render.document import Fact, Name, Names, Strong, Text, fact
 from bnpriv.render.text import of_nats, upper_text
@@ -27,6 +28,8 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
     """Yield the questions that a report answers; `tries` is what to try next."""
     best = report.best
     secrets = report.protected if best is None else best.guarantee.secrets
+    if report.query is not None:
+        yield from query_facts(report.query)
     yield protected_fact(secrets)
     yield observer_fact(_observer(report), "a statistic of these columns" if report.query is None else "the answer")
     if best is not None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bnpriv.errors import Refusal
 from bnpriv.influence.base import Influence
 from bnpriv.influence.heat import LEGEND, heat_cell
+from bnpriv.influence.sensitivity import influence_gradient
 from bnpriv.render.bars import influence_bar
 from bnpriv.render.document import (
     Block,
@@ -39,6 +40,9 @@ MOST_ROWS = 15
 
 MOST_LINES = 6
 """Rows of the network that are shown without being unfolded."""
+
+MOST_SENSITIVE_ROWS = 3
+"""Rows of the network of which it is said what an error in them does."""
 
 MOST_BARS = 6
 """Columns whose influence is drawn beside the answer."""
@@ -272,6 +276,10 @@ def _explanation(asked: Influence) -> Section:
         blocks.append(Section(title=title, blocks=(Items(tuple(map(_line, rows))),), folded=True))
     elif rows:
         blocks.append(Items(tuple(map(_line, rows))))
+    gradient = influence_gradient(asked)
+    if not isinstance(gradient, Refusal) and (sensitive := gradient.largest(MOST_SENSITIVE_ROWS)):
+        blocks.append(Paragraph("The rows of the network that matter most, if they are off:"))
+        blocks.append(Items(tuple(row.sentence for row in sensitive)))
     title: Text = ("How ", Names(tuple(asked.columns)), f" {verb} about ", Name(asked.protected))
     if asked.protected in asked.columns:
         title = ("How the other values of ", Name(asked.protected), " tell about one of them")

@@ -172,7 +172,7 @@ REFUSED = {
     "a short row": (".bif", bif(sat="(low) .5, .3; (high) .1, .3, .6;"), "row of 3 numbers"),
     "a short table": (".bif", bif("table 1;"), "must have 2 numbers; found 1"),
     "a word for a number": (".bif", bif("table half, half;"), "must hold numbers; found 'half'"),
-    "not a number": (".bif", bif("table nan, 1;"), "found 'nan'"),
+    "not a number": (".bif", bif("table nanny, 1;"), "found 'nanny'"),
     "a very long number": (".bif", bif("table 0." + "1" * 99 + ", 1;"), "must hold numbers"),
     "no semicolon": (".bif", bif("table 0.6, 0.4"), "found 'table 0.6, 0.4' on line 4"),
     "no block's end": (".bif", BIF[:-3], "on line 5"),

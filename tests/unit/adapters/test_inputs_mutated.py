@@ -181,7 +181,7 @@ def test_mutants(tmp_path: Path, kind: str) -> None:
     assert FEW[kind] / 10 < refused < FEW[kind]  # some come through: the mutations are not too wild
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_mutants(tmp_path: Path, kind: str) -> None:
     attack(KINDS[kind], tmp_path, 10, SEED)

@@ -284,7 +284,7 @@ def test_normal_variables_give_the_exact_joint_law() -> None:
         v = pm.MvNormal("v", pt.stack([a, 2 * b]), covariance)
         pm.Normal("w", v.sum() - a / 7 + 1e6, [1e-3, 2.0])
     network = bp.from_pymc(model)
-    assert isinstance(network, bp.GaussianNetwork)
+    assert isinstance(network, bp.types.GaussianNetwork)
     assert network.mean.shape == (1, 6)
     assert network.covariance.shape == (1, 6, 6)
     names = ("a", "b", "v[0]", "v[1]", "w[0]", "w[1]")
@@ -460,7 +460,7 @@ def test_sums_over_normal_columns_of_linear_models_are_exact_and_counts_are_lear
         b = pm.Normal("b", a, 1)
         pm.Normal("x", b, 2, observed=np.zeros(40))
     network = bp.from_pymc(model)
-    assert isinstance(network, bp.GaussianNetwork)
+    assert isinstance(network, bp.types.GaussianNetwork)
     schema = bp.Schema(records=40, columns={"x": bp.Real(-10, 10)})
     protect = {"a": bp.intervals((-0.5, 0.5))}
     framework = bp.DistributionalAttributePrivacy(network, schema, protect, source="a textbook")
@@ -474,7 +474,7 @@ def test_sums_over_normal_columns_of_linear_models_are_exact_and_counts_are_lear
     assert counted.guarantee.kind == "estimate"
     seeded = bp.DistributionalAttributePrivacy(network.with_sampling(seed=3), schema, protect, source="a textbook")
     assert seeded.fingerprint() != framework.fingerprint()
-    alone = bp.GaussianNetwork([*"ab"], [0, 0], [[1, 0.5], [0.5, 1]])
+    alone = bp.types.GaussianNetwork([*"ab"], [0, 0], [[1, 0.5], [0.5, 1]])
     with pytest.raises(NetworkError, match="laws of columns"):
         alone.with_sampling(draws=10)
 
@@ -513,7 +513,7 @@ def test_eight_schools_with_draws_of_the_top_are_linear() -> None:
         {"mu": (("chain", "draw"), np.arange(4.0)[None]), "tau": (("chain", "draw"), np.arange(1.0, 5.0)[None])}
     )
     network = bp.from_pymc(eight_schools(), posterior=drawn)
-    assert isinstance(network, bp.GaussianNetwork)
+    assert isinstance(network, bp.types.GaussianNetwork)
     assert network.attributes == tuple(f"theta[{name}]" for name in SCHOOLS)
     np.testing.assert_allclose(network.mean[:, 0], np.arange(4.0))
     assert network.posterior_draws is not None
@@ -609,7 +609,7 @@ def test_a_linear_model_has_one_law_per_draw() -> None:
     slopes, spreads = np.array([[0.5, -1.0, 2.0]]), np.array([[1.0, 2.0, 3.0]])
     drawn = xarray.Dataset({"slope": (("chain", "draw"), slopes), "spread": (("chain", "draw"), spreads)})
     network = bp.from_pymc(model, posterior=drawn)
-    assert isinstance(network, bp.GaussianNetwork)
+    assert isinstance(network, bp.types.GaussianNetwork)
     np.testing.assert_allclose(network.mean[:, 1], 3 + slopes[0], rtol=1e-12)
     np.testing.assert_allclose(network.covariance[:, 1, 1], 4 * slopes[0] ** 2 + spreads[0] ** 2, rtol=1e-12)
 

@@ -307,7 +307,7 @@ def test_linear_and_discrete_networks_have_what_they_fix_to_protect() -> None:
     known = draws(mu=random.normal(size=4), tau=random.uniform(1, 2, 4))
     network = bp.from_pymc(schools, posterior=known)
     schema = bp.Schema(records=3, columns={"y": bp.Real(-100, 100)})
-    assert isinstance(network, bp.GaussianNetwork)
+    assert isinstance(network, bp.types.GaussianNetwork)
     sides = bp.intervals(((0, 2), (4, 6)))
     lower = bp.DistributionalAttributePrivacy(network, schema, {"theta[0]": sides}, source="made up")
     upper = bp.DistributionalAttributePrivacy(network, schema, {"mu": sides}, source="made up")

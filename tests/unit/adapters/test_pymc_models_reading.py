@@ -51,7 +51,7 @@ WIDE = bp.Real(-10_000, 10_000)
 def test_normal_columns_have_exact_laws_under_hundreds_of_draws() -> None:
     known = posterior(600)
     network = bp.from_pymc(schools(), posterior=known)
-    assert isinstance(network, bp.GaussianNetwork)
+    assert isinstance(network, bp.types.GaussianNetwork)
     assert network.models == 600
     private = framework(network, {"theta[0]": bp.pairs((0.0, 5.0))}, 8, y=WIDE)
     mu, tau = known["mu"].values.reshape(-1), known["tau"].values.reshape(-1)

@@ -194,7 +194,7 @@ def test_a_linear_model_with_a_column_of_counts_has_laws_given_each_draw() -> No
     random = np.random.default_rng(2)
     drawn = xarray.Dataset({"level": (("chain", "draw"), random.normal(1.0, 0.1, (2, 5)))})
     network = bp.from_pymc(model, posterior=drawn)
-    assert isinstance(network, bp.GaussianNetwork)
+    assert isinstance(network, bp.types.GaussianNetwork)
     assert network.forward.models == 10
     private = framework(network, {"effect": bp.intervals((0.0, 0.5))}, 4, calls=bp.Integer(0, 60))
     found = laws(private, bp.mean("calls")).constraints()

@@ -380,7 +380,7 @@ def test_linear_models_have_their_mean_and_covariance() -> None:
     for seed in range(40):
         lines = Lines.of(np.random.default_rng(seed))
         network = bp.from_pymc(lines.in_pymc())
-        assert isinstance(network, bp.GaussianNetwork), seed
+        assert isinstance(network, bp.types.GaussianNetwork), seed
         assert list(network.attributes) == [f"{name}[{k}]" for name, size in lines.sizes.items() for k in range(size)]
         mean, covariance = lines.law()
         scale = np.sqrt(np.diag(covariance))
@@ -393,7 +393,7 @@ def test_linear_models_have_the_moments_of_their_draws() -> None:
     model = lines.in_pymc()
     network = bp.from_pymc(model)
     noise = np.random.default_rng(0).normal(size=(200_000, sum(lines.sizes.values())))
-    assert isinstance(network, bp.GaussianNetwork)
+    assert isinstance(network, bp.types.GaussianNetwork)
     base = lines._at(np.zeros(noise.shape[1]))
     slopes = np.array([lines._at(each) - base for each in np.eye(noise.shape[1])])
     drawn = base + noise @ slopes

@@ -138,7 +138,7 @@ def test_normal_tables_have_the_closed_form(spread: float | None) -> None:
 
 def test_normal_records_and_drawn_ones_need_the_same_noise() -> None:
     """The closed form for normal records is for values of the property; narrow intervals around two are near it."""
-    exact = bp.GaussianNetwork.linear(
+    exact = bp.types.GaussianNetwork.linear(
         {"height": 0.0, "weight": 0.0}, {"height": 2.0, "weight": 1.0}, {"weight": {"height": 0.5}}, level="records"
     )
     query = bp.mean("weight")

@@ -50,7 +50,7 @@ def test_secrets_without_one_are_not(drawn: bool, pairs: object) -> None:
 
 
 def test_a_property_without_such_values_may_have_ranges_that_touch() -> None:
-    normal = bp.GaussianNetwork.linear({"x": 0.0}, {"x": 1.0}, {"x": {}}, level="records")
+    normal = bp.types.GaussianNetwork.linear({"x": 0.0}, {"x": 1.0}, {"x": {}}, level="records")
     schema = bp.Schema(records=20, columns={"x": bp.Real(-9, 9)})
     secret = {"x": bp.Secret(bp.mean("x"), pairs=bp.intervals(((-0.5, 0), (0, 0.5))))}
     framework = bp.DatasetAttributePrivacy(normal, schema, secret, source="s")

@@ -100,8 +100,8 @@ def test_clamping_is_no_more_probable_than_said(level: str) -> None:
             assert each[read].sum() <= pair.departure.mass * (1 + 1e-6) or pair.departure.mass == 1.0
 
 
-def two_columns(**options) -> bp.GaussianNetwork:
-    return bp.GaussianNetwork.linear(
+def two_columns(**options) -> bp.types.GaussianNetwork:
+    return bp.types.GaussianNetwork.linear(
         {"income": 50.0, "sat": 900.0}, {"income": 10.0, "sat": 100.0}, {"sat": {"income": 4.0}}, **options
     )
 
@@ -151,7 +151,7 @@ def test_the_distance_is_in_the_unit_of_the_property() -> None:
 
 
 def test_every_model_has_its_laws() -> None:
-    network = bp.GaussianNetwork.linear(
+    network = bp.types.GaussianNetwork.linear(
         {"income": 50.0, "sat": 900.0},
         {"income": 10.0, "sat": 100.0},
         {"sat": {"income": np.array([4.0, 1.0, -9.0])}},
@@ -236,7 +236,7 @@ def test_laws_of_means_against_tables_that_are_drawn() -> None:
     random, records, draws = np.random.default_rng(5), 4, 20_000
     schema = bp.Schema(records=records, columns={name: bp.Real(-1000, 1000) for name in "ab"})
     matrix = np.array([[4.0, -3.0], [-3.0, 9.0]])
-    network = bp.GaussianNetwork(["a", "b"], [10.0, 20.0], matrix, level="records")
+    network = bp.types.GaussianNetwork(["a", "b"], [10.0, 20.0], matrix, level="records")
     hidden = {"a": bp.Secret("total(a)", pairs=bp.apart(at_most=6))}
     framework = bp.DatasetAttributePrivacy(network, schema, hidden, source="invented")
     pair = laws(framework, bp.linear({"b": 2, "a": 1})).constraints()[0].pairs[0]
@@ -343,7 +343,7 @@ def test_calibrations_of_normal_records_are_stored_and_read(tmp_path) -> None:
 @pytest.mark.parametrize("slope", [0.1, 0.7, 3.3])
 def test_what_doubles_lose_of_a_gap_is_paid_for(slope: float) -> None:
     """Far from 0 the means are doubles wide apart: their difference is off, and counts as rounding of the answer."""
-    network = bp.GaussianNetwork.linear(
+    network = bp.types.GaussianNetwork.linear(
         {"x": 2.0**30 / 3, "y": 2.0**30 / 7}, {"x": 1.0, "y": 1.0}, {"y": {"x": slope}}, level="records"
     )
     bounds = bp.Real(-(2.0**40), 2.0**40)

@@ -153,5 +153,5 @@ def test_the_evidence_opens_no_quilts() -> None:
         assert "MarkovChainMechanism" in refusal.remedy
         with pytest.raises(bp.BnprivError):
             bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=1.0, delta=delta)
-    scale = bp.MarkovChainMechanism().calibrate(framework, query, epsilon=1.0).scale
+    scale = bp.mechanisms.MarkovChainMechanism().calibrate(framework, query, epsilon=1.0).scale
     assert bp.plan(framework, query, 1.0).best.scale == scale

@@ -16,7 +16,7 @@ stats = Later("scipy.stats")
 
 
 def gaussian() -> bp.types.Influence:
-    linear = bp.GaussianNetwork.linear(
+    linear = bp.types.GaussianNetwork.linear(
         {"income": 40.0, "sat": 880.0}, {"income": 10.0, "sat": 150.0}, {"sat": {"income": 3.0}}
     )
     return bp.max_influence(linear, {"sat"}, "income", bp.apart(at_most=20))

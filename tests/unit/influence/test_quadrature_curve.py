@@ -86,7 +86,7 @@ def test_normal_chain_against_the_closed_form() -> None:
             "q": Node(lambda a, k: stats.norm(k - a, 2), ("a", "k")),
         }
     )
-    linear = bp.GaussianNetwork.linear(
+    linear = bp.types.GaussianNetwork.linear(
         {"a": 0.0, "h": 1.0, "k": 0.0, "q": 0.0},
         {"a": 1.0, "h": 0.5, "k": 1.0, "q": 2.0},
         {"h": {"a": 1.0}, "k": {"h": 2.0}, "q": {"a": -1.0, "k": 1.0}},

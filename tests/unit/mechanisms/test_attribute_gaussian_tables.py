@@ -58,7 +58,7 @@ def test_clamped_records_are_paid_for_or_refused() -> None:
 
 
 def exams(**options: object) -> tuple[bp.DatasetAttributePrivacy, bp.types.Query]:
-    network = bp.GaussianNetwork.linear(
+    network = bp.types.GaussianNetwork.linear(
         {"hours": 20.0, "score": 20.0}, {"hours": 5.0, "score": 10.0}, {"score": {"hours": 2.0}}, level="records"
     )
     schema = bp.Schema(records=100, columns={"hours": bp.Real(-60, 100), "score": bp.Real(-200, 320)})

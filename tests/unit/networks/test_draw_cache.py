@@ -126,8 +126,8 @@ def test_models_that_are_linear_are_kept_by_their_draws_and_exact_ones_refused()
         pm.Normal("y", pm.Normal("mu", 0, 1), 1, observed=np.zeros(20))
     cache = DrawCache()
     linear = cache.attached(bp.from_pymc(model))
-    assert isinstance(linear, bp.GaussianNetwork)
+    assert isinstance(linear, bp.types.GaussianNetwork)
     linear.forward.simulator(["y"], 10, seed=0, given={}, records=20)
     assert len(cache.kept) == 1
     with pytest.raises(NetworkError, match="drawn from"):
-        cache.attached(bp.GaussianNetwork(["a"], [0.0], [[1.0]]))
+        cache.attached(bp.types.GaussianNetwork(["a"], [0.0], [[1.0]]))

@@ -16,6 +16,7 @@ import bnpriv as bp
 from bnpriv.errors import RefusedError
 from bnpriv.evidence import influences
 from bnpriv.frameworks.digest import digest
+from bnpriv.mechanisms import MarkovChainMechanism
 from tests.kinds import density
 from tests.later import Later
 
@@ -274,7 +275,7 @@ def dataset() -> bp.DatasetAttributePrivacy:
 
 
 def gaussian() -> bp.DistributionalAttributePrivacy:
-    network = bp.GaussianNetwork(["s", "x"], [0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]])
+    network = bp.types.GaussianNetwork(["s", "x"], [0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]])
     schema = bp.Schema(records=20, columns={"s": bp.Real(-9, 9), "x": bp.Real(-9, 9)})
     return bp.DistributionalAttributePrivacy(network, schema, {"s": bp.apart(at_most=0.5)}, source="a book")
 
@@ -286,7 +287,12 @@ def pair() -> bp.DistributionPrivacy:
 
 
 KINDS = {
-    "chain": (chain, bp.MarkovChainMechanism(), bp.count(bp.col("activity") == "walk"), ("model", "transition")),
+    "chain": (
+        chain,
+        MarkovChainMechanism(),
+        bp.count(bp.col("activity") == "walk"),
+        ("model", "transition"),
+    ),
     "dataset": (dataset, bp.TightMechanism(), bp.count(bp.col("x") == "hi"), ("network", "tables", "x", "values")),
     "gaussian": (gaussian, bp.ColumnMechanism(), bp.mean("x"), ("network", "mean")),
     "pair": (pair, bp.WassersteinMechanism(), None, ("pairs", 0, 1, "logs")),

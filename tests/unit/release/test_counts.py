@@ -10,11 +10,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from bnpriv.errors import SizeError
 from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
 from bnpriv.queries.constructors import count, histogram, mean
+from bnpriv.queries.normal_form import normal_form
 from bnpriv.queries.predicates import Col, Predicate, col
-from bnpriv.release import counts, expressions
+from bnpriv.release import counts, totals
 from bnpriv.release.evaluate import evaluate
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from tests.later import Later
@@ -109,12 +111,37 @@ def expected() -> dict[str, tuple[Fraction, ...]]:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", QUERIES)
 def test_row_45_one_pass_counts_what_many_passes_count(name, engine, expected, monkeypatch):
-    monkeypatch.setattr(counts, "VECTORS_AT_ONCE", 1)
     summed: list[int] = []
-    plain = expressions.integer_terms
-    monkeypatch.setattr(expressions, "integer_terms", lambda t, *rest: summed.append(len(t)) or plain(t, *rest))
+    plain = totals.integer_terms
+    monkeypatch.setattr(totals, "integer_terms", lambda t, *rest: summed.append(len(t)) or plain(t, *rest))
     assert evaluate(QUERIES[name], SCHEMA, ENGINES[engine](table())).values == expected[name]
     assert max(summed, default=0) <= 4  # in each partition
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_row_45_cells_are_found_by_nested_conditions_where_an_engine_has_no_search(name, expected, monkeypatch):
+    """The road of Spark and Ibis, taken by an engine that is always there."""
+    by_groups = lambda clean, terms, cells: totals._by_groups(  # noqa: E731
+        clean.select(*terms, *(column.group(float).alias(f"g{k}") for k, column in enumerate(cells))), len(terms), cells
+    )
+    monkeypatch.setattr(totals, "_in_duckdb", by_groups)
+    if counts.wide_columns(normal_form(QUERIES[name], SCHEMA).terms):
+        assert evaluate(QUERIES[name], SCHEMA, ENGINES["duckdb"](table())).values == expected[name]
+
+
+def test_row_45_too_many_bins_are_refused_where_an_engine_has_no_search(monkeypatch):
+    monkeypatch.setattr(counts, "MOST_SEARCHED", 100)
+    monkeypatch.setattr(totals, "_in_duckdb", lambda clean, terms, cells: [column.group(float) for column in cells])
+    with pytest.raises(SizeError, match=r"at most 100 constants.*; found 101"):
+        evaluate(QUERIES["edges"], SCHEMA, ENGINES["duckdb"](table()))
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_all_parts_of_a_query_take_one_scan(name, expected):
+    scans: list[int] = []
+    lazy = table().lazy().map_batches(lambda frame: scans.append(len(frame)) or frame, streamable=False)
+    assert evaluate(QUERIES[name], SCHEMA, lazy).values == expected[name]
+    assert scans == [ROWS]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])

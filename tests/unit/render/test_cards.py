@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ import bnpriv as bp
 from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.networks import Graph
 from bnpriv.render.html import style
+from bnpriv.render.text import upper_text
 from tests.kinds import KINDS
 
 TALL = bp.count(bp.col("height") > 180)
@@ -87,6 +89,52 @@ def test_the_influence_matrix_is_a_heat_map_of_the_same_numbers() -> None:
     assert "1.79" in text
     assert "1.79" in str(matrix)
     assert matrix.document.data["nats"][0][0] is None  # itself
+
+
+def test_a_large_influence_matrix_is_a_picture_with_what_tells_most() -> None:
+    names = [f"v{k}" for k in range(70)]
+    tables = {name: [[0.9, 0.2], [0.1, 0.8]] for name in names}
+    network = bp.DiscreteNetwork.from_tables(
+        {**tables, "v0": [0.5, 0.5]},
+        states=dict.fromkeys(names, ("few", "many")),
+        parents={below: [above] for above, below in itertools.pairwise(names)},
+    )
+    matrix = bp.types.InfluenceMatrix.of(network)
+    page = matrix.to_html()
+    assert len(page) < 100_000
+    assert 'class="l4"' in page
+    assert '<table class="heat"' not in page
+    text = str(matrix)
+    assert "A picture of 70 protected attributes, 70 that are seen." in text
+    assert "more tell something; to_pandas() has the numbers." in text
+    listed = text.split("What tells most", 1)[1].splitlines()
+    assert listed[2].split()[-1] == upper_text(float(np.nanmax(matrix.values)))
+    assert len(text.splitlines()) < 40
+    assert len(matrix.document.data["nats"]) == 70
+
+
+def test_a_long_query_stands_below_the_headline() -> None:
+    import pandas as pd
+
+    names = [f"answer_number_{k}" for k in range(10)]
+    network = bp.DiscreteNetwork.from_tables(
+        {"secret": [0.5, 0.5], **{name: [[0.9, 0.2], [0.1, 0.8]] for name in names}},
+        states=dict.fromkeys(["secret", *names], ("few", "many")),
+        parents={name: ["secret"] for name in names},
+    )
+    schema = bp.Schema(records=3, columns={name: bp.Real(0, 1) for name in names})
+    framework = bp.DistributionalAttributePrivacy(network, schema, "secret", source="invented")
+    short, query = bp.mean(names[0]), bp.linear(dict.fromkeys(names, 1.0))
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=1.0)
+    released = bp.release(calibration, pd.DataFrame({name: [0.0, 1.0, 1.0] for name in names}))
+    reports = [bp.influence_report(framework, query), bp.influence_report(framework, query, 1.0)]
+    for shown in (calibration, bp.plan(framework, query, epsilon=1.0), released, *reports):
+        first, text = str(shown).split("\n", 1)
+        assert first.startswith("A query of 10 columns ")
+        assert f"The query: {query}" in text
+    first, text = str(bp.influence_report(framework, short)).split("\n", 1)
+    assert first.startswith(str(short))
+    assert "The query: " not in text
 
 
 def test_cards_follow_the_notebook_and_pages_the_system() -> None:

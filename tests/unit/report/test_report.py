@@ -118,8 +118,8 @@ def test_a_query_of_the_protected_column_tells_everything(student) -> None:
     assert "can rule out a secret of income" in str(bare)
 
 
-def driven_by_normal_parameters() -> bp.GaussianNetwork:
-    network = bp.GaussianNetwork.linear(
+def driven_by_normal_parameters() -> bp.types.GaussianNetwork:
+    network = bp.types.GaussianNetwork.linear(
         {"a": 0.0, "b": 0.0, "c": 0.0}, {"a": 1.0, "b": 1.0, "c": 1.0}, {"b": {"a": 0.5}, "c": {"b": 0.5}}
     )
     return network.read_as(Reading(columns={"x": ("a", "c"), "y": ("c",)}))

@@ -88,7 +88,7 @@ def test_other_secrets_and_other_laws_of_a_gaussian_network_are_named() -> None:
     nearer = dataclasses.replace(kind.framework, protect={"income": bp.apart(at_most=1)})
     (said,) = bp.compare(kind.framework, nearer, kind.query).differences
     assert said == "pairs of secrets of income: values at most 5 apart in A, values at most 1 apart in B."
-    other = bp.GaussianNetwork.linear(
+    other = bp.types.GaussianNetwork.linear(
         {"income": 41.0, "school": 12.0, "sat": 840.0},
         {"income": 10.0, "school": 2.0, "sat": 150.0},
         {"school": {"income": 0.1}, "sat": {"school": 10.0}},

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 import bnpriv as bp
+from bnpriv.accounting import Ledger
 from bnpriv.laws import Atoms
 from bnpriv.networks import DiscreteNetwork
+from bnpriv.session import LedgerPage
 from tests.kinds import networks
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"
@@ -57,7 +59,7 @@ def fits(value: object, kind: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def shown() -> dict[str, list[Any]]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """Things of every kind that between them have every field."""
     import pandas as pd
 
@@ -71,8 +73,16 @@ def shown() -> dict[str, list[Any]]:
     calibration = bp.plan(student, TALL, 0.1).best
     curve = bp.types.PrivacyCurve.of([(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))], bp.noise.Laplace(1.0))
     weights = bp.linear({"height": 1.0, "sat": 1.0})
+    place = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
+    session.release(weights, epsilon=1.0)
     return {
-        "plan": [bp.plan(student, TALL, 1.0)],
+        "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session)],
+        "session": [session],
+        "history": [session.history],
+        "ledger": [LedgerPage.of(Ledger.open(place))],
+        "price": [session.what_if(weights, 1.0)],
+        "budget split": [session.plan([weights, TALL])],
         "leaks": [bp.leaks(student, TALL), networks().leaks],
         "tradeoff": [bp.tradeoff(student, TALL, [0.1, 1.0])],
         "comparison": [bp.compare(student, student, weights, 1.0)],
@@ -87,6 +97,11 @@ def shown() -> dict[str, list[Any]]:
 
 KINDS = (
     "plan",
+    "session",
+    "history",
+    "ledger",
+    "price",
+    "budget split",
     "leaks",
     "tradeoff",
     "comparison",

@@ -40,14 +40,14 @@ def test_the_rarer_comes_after_where_nothing_bounds_both() -> None:
 
 
 def test_several_models_of_a_gaussian_network_stand_in_with_the_largest_deviation() -> None:
-    both = bp.GaussianNetwork(
+    both = bp.types.GaussianNetwork(
         attributes=("a", "b"), mean=[[0.0, 0.0]] * 2, covariance=[[[1.0, 0.5], [0.5, 1.0]], [[9.0, 0.5], [0.5, 1.0]]]
     )
     assert leaks(both, bp.mean("b"))["a"].influence.pairs[0].farthest == 3.0
 
 
 def test_separated_attributes_of_a_gaussian_network_tell_nothing() -> None:
-    apart = bp.GaussianNetwork.linear({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {})
+    apart = bp.types.GaussianNetwork.linear({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {})
     row = leaks(apart, bp.mean("b"))["a"]
     assert (row.nats, row.delta, row.reached) == (0.0, None, "no path leads to it")
 

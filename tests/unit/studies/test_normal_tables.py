@@ -13,7 +13,7 @@ stats = Later("scipy.stats")
 
 
 def parameters() -> bp.DistributionalAttributePrivacy:
-    network = bp.GaussianNetwork.linear(
+    network = bp.types.GaussianNetwork.linear(
         {"income": 100.0, "school": 100.0, "sat": 540.0},
         {"income": 5.0, "school": 1.0, "sat": 50.0},
         {"sat": {"income": 1.0, "school": 1.0}},

@@ -119,7 +119,7 @@ def test_the_step_and_states_of_a_chain_are_those_that_matter_most() -> None:
     sticky = [[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.1, 0.0, 0.9]]
     chain = bp.MarkovChain(sticky, [0.5, 0.25, 0.25], 30, states=[0, 1, 5])
     framework = bp.ValuePrivacy(chain, bp.Schema(records=30, columns={"x": bp.Integer(0, 5)}), "x", source="invented")
-    calibration = bp.MarkovChainMechanism().calibrate(framework, bp.total("x"), epsilon=5.0)
+    calibration = bp.mechanisms.MarkovChainMechanism().calibrate(framework, bp.total("x"), epsilon=5.0)
     found = scene(calibration)
     means = [found.exact(side, 4000, np.random.default_rng(1)).mean() for side in (0, 1)]
     assert abs(means[0] - means[1]) > 20

@@ -150,7 +150,7 @@ def test_against_halls_condition() -> None:
     assert [seed for seed in range(400) if not agrees(seed)] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_against_halls_condition_at_length() -> None:
     assert [seed for seed in range(1000, 15000) if not agrees(seed)] == []
 

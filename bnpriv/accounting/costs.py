@@ -1,0 +1,136 @@
+"""What the noise of releases costs, as a function of the columns that it hides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+from bnpriv.accounting.entries import Entry, Near
+from bnpriv.evidence import Influences
+from bnpriv.queries.sensitivity import separate_columns
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NoiseCost:
+    """What all releases of one query cost together: how far its answer moves, times `rate`.
+
+    Parameters
+    ----------
+    entry : Entry
+        One of them.
+    rate : Fraction or None
+        The sum of one over the scale of each release; None where one of them has no noise that counts.
+    """
+
+    entry: Entry
+    rate: Fraction | None
+
+    @staticmethod
+    def of(entry: Entry) -> NoiseCost:
+        """Return the term of one release."""
+        return NoiseCost(entry=entry, rate=_rate(entry.scale) if entry.noise == "laplace" else None)
+
+    def beside(self, other: NoiseCost | None) -> NoiseCost:
+        """Return both releases of one query together."""
+        if other is None:
+            return self
+        rate = None if self.rate is None or other.rate is None else self.rate + other.rate
+        return NoiseCost(entry=other.entry, rate=rate)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoiseCosts:
+    """The cost of the noise of all releases that count by quilts; one more release costs the same however many are in.
+
+    Parameters
+    ----------
+    evidence : Influences
+    terms : mapping from str to NoiseCost
+        One for each query, by the key of its releases.
+    queried : frozenset of str
+        All columns that are queried.
+    bare : frozenset of str
+        The columns that move an answer without noise: no noise hides them.
+    blocks : tuple of frozenset of str
+        Columns in blocks whose costs add, for every query.
+    """
+
+    evidence: Influences
+    terms: Mapping[str, NoiseCost] = field(default_factory=dict[str, NoiseCost])
+    queried: Near = frozenset()
+    bare: Near = frozenset()
+    blocks: tuple[Near, ...] = ()
+    _last: NoiseCost | None = None
+    _earlier: Mapping[Near, Fraction] = field(default_factory=dict[Near, Fraction])
+    _costs: dict[Near, Fraction] = field(default_factory=dict[Near, Fraction])
+    _moved: dict[tuple[str, Near], Fraction] = field(default_factory=dict[tuple[str, Near], Fraction])
+
+    def plus(self, entry: Entry) -> NoiseCosts:
+        """Return the terms with those of one more release."""
+        one, before = NoiseCost.of(entry), self.terms.get(entry.key)
+        open_columns = entry.columns if one.rate is None else frozenset[str]()
+        return NoiseCosts(
+            evidence=self.evidence,
+            terms={**self.terms, entry.key: one.beside(before)},
+            queried=self.queried | entry.columns,
+            bare=self.bare.union(name for name in open_columns if self._sensitivity(entry, frozenset({name})) > 0),
+            blocks=self.blocks if before is not None else _joined(self.blocks, self._apart(entry)),
+            _last=one,
+            _earlier=self._costs,
+            _moved=self._moved,
+        )
+
+    def cost(self, near: Near) -> Fraction | None:
+        """Return what the noise costs that hides `near`, exactly; None where something has no noise."""
+        if near & self.bare:
+            return None
+        if near not in self._costs:
+            if self._last is not None and near in self._earlier:
+                self._costs[near] = self._earlier[near] + self._cost(self._last, near)
+            else:
+                self._costs[near] = sum((self._cost(term, near) for term in self.terms.values()), Fraction(0))
+        return self._costs[near]
+
+    def rough(self, near: Near) -> float:
+        """Return the cost as a double, rounded to nearest; infinite above the largest."""
+        cost = self.cost(near)
+        try:
+            return math.inf if cost is None else float(cost)
+        except OverflowError:
+            return math.inf
+
+    def _apart(self, entry: Entry) -> Iterable[Near]:
+        apart = (entry.columns,)
+        if entry.counted is not None:
+            apart = separate_columns(entry.counted, self.evidence.schema, 1)
+        return (*(frozenset({name}) for name in entry.columns), *apart)
+
+    def _cost(self, term: NoiseCost, near: Near) -> Fraction:
+        """Return what a term costs; near columns move no answer without noise, or nothing bounds it at all."""
+        return Fraction(0) if term.rate is None else term.rate * self._sensitivity(term.entry, near)
+
+    def _sensitivity(self, entry: Entry, near: Near) -> Fraction:
+        key = entry.key, near & entry.columns
+        if key not in self._moved:
+            self._moved[key] = Fraction(entry.moves(self.evidence, near))
+        return self._moved[key]
+
+
+def _joined(blocks: Iterable[Near], more: Iterable[Near]) -> tuple[Near, ...]:
+    """Return blocks of which no two overlap."""
+    found = list(blocks)
+    for each in more:
+        met = [block for block in found if block & each]
+        found = [*(block for block in found if not block & each), each.union(*met)]
+    return tuple(sorted(found, key=sorted))
+
+
+def _rate(scale: float) -> Fraction:
+    """Return one over a scale, rounded up to 90 binary digits: sums of such numbers stay short."""
+    places = 90 + math.frexp(scale)[1]
+    return Fraction(math.ceil(Fraction(2) ** places / Fraction(scale)), 1) / Fraction(2) ** places

@@ -1,0 +1,244 @@
+"""A release as an accountant keeps it: the facts that its cost follows from, which can be stored and read again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal, TypeVar, cast, final
+
+from bnpriv.accounting.exact import typed
+from bnpriv.accounting.families import RELEASE_FAMILIES, ReleaseFamily, family_of, own_law_reason
+from bnpriv.bound import KINDS, Kind
+from bnpriv.errors import LedgerError, QueryError
+from bnpriv.evidence import Influences, influences
+from bnpriv.frameworks.digest import digest
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.mechanisms.certificate import Decision
+from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace
+from bnpriv.queries.base import Query
+from bnpriv.queries.parser import parse_query
+from bnpriv.queries.weighted import Weighted
+from bnpriv.render import Json
+
+NOISES: tuple[ContinuousNoise | None, ...] = ("laplace", "gaussian", None)
+
+Near = frozenset[str]
+
+Name = TypeVar("Name")
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Entry:
+    """A release that was recorded, and what it counts as.
+
+    Parameters
+    ----------
+    mechanism, text : str
+        The mechanism and the query in words.
+    columns : frozenset of str
+        The columns that the query reads.
+    query : Query or None
+        None where it has no text that says it, and was read from a store.
+    noise : {"laplace", "gaussian"} or None
+        What the noise counts as; None without noise, or where a number of the answer has none.
+    scale : float
+    weights : tuple of float
+        Number j has noise of ``scale / weights[j]``; empty if all weights are 1.
+    moved : float
+        How far a change of all its columns moves the weighted answer, in the norm of the noise.
+    family : {"column", "quilt", "own law"}
+    epsilon, delta : Fraction
+        Of its own guarantee, as they were typed.
+    kind : {"exact", "certified", "estimate"}
+    near : tuple of frozenset of str
+        The near sets that its own calibration found best.
+    alone : str
+        Why it counts by its own law alone; "" if it does not.
+    confidence : float or None
+        With which confidence over draws from the model its own guarantee holds; None where it rests on no draws.
+    """
+
+    mechanism: str
+    text: str
+    columns: Near
+    query: Query | None
+    noise: ContinuousNoise | None
+    scale: float
+    weights: tuple[float, ...] = ()
+    moved: float
+    family: ReleaseFamily
+    epsilon: Fraction
+    delta: Fraction
+    kind: Kind
+    near: tuple[Near, ...] = ()
+    alone: str = ""
+    confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        finite = (self.scale, *self.weights) if self.noise is not None else self.weights
+        if not all(0 < each < math.inf for each in finite):
+            raise ValueError("noise needs scales above 0")
+        if self.query is not None and self.query.columns != self.columns:
+            raise ValueError("a query has the columns that it reads")
+        if self.family == "quilt" and not self.moved < math.inf:
+            raise ValueError("a release counts by how far its answer moves")
+
+    @staticmethod
+    def of(calibration: Calibration) -> Entry:
+        """Return what an accountant keeps of a calibration.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> query = bp.count(bp.col("height") > 180)
+        >>> entry = Entry.of(bp.ColumnMechanism().calibrate(bp.example("student"), query, epsilon=0.1))
+        >>> entry.family, entry.epsilon
+        ('column', Fraction(1, 10))
+        """
+        family = family_of(calibration)
+        noise = calibration.noise.accounted_noise()
+        if min(calibration.noise.scales) == 0:  # what some numbers have hides nothing of the others
+            noise = None
+        reason = own_law_reason(calibration) if family == "own law" else None
+        evidence = influences(calibration.framework)
+        query, weights = calibration.query, () if noise is None else noise.weights
+        norm: Literal[1, 2] = 2 if isinstance(noise, Gaussian) else 1
+        counted = Weighted(asked=query, weights=weights) if weights else query
+        moved = math.inf
+        if isinstance(evidence, Influences) and family == "quilt":
+            moved = evidence.sensitivity(counted, query.columns, norm).upper
+        return Entry(
+            mechanism=str(calibration.mechanism),
+            text=str(query),
+            columns=query.columns,
+            query=query,
+            noise="laplace" if isinstance(noise, Laplace) else "gaussian" if isinstance(noise, Gaussian) else None,
+            scale=0.0 if noise is None else noise.scale,
+            weights=weights,
+            moved=moved,
+            family=family,
+            epsilon=typed(calibration.guarantee.epsilon),
+            delta=typed(calibration.guarantee.delta),
+            kind=calibration.guarantee.kind,
+            near=tuple(each.queried_near for each in calibration.certificate.decisions if isinstance(each, Decision)),
+            alone="" if reason is None else reason.found,
+            confidence=calibration.guarantee.confidence,
+        )
+
+    @cached_property
+    def counted(self) -> Query | None:
+        """The query whose sensitivity over the scale is what the noise lets through."""
+        return Weighted(asked=self.query, weights=self.weights) if self.query and self.weights else self.query
+
+    @cached_property
+    def key(self) -> str:
+        """Equal for releases whose answers move alike."""
+        if self.counted is None:
+            return digest((self.text, self.weights, self.moved, tuple(sorted(self.columns))))
+        return digest((self.counted, self.noise))
+
+    def moves(self, evidence: Influences, near: Near) -> float:
+        """Return how far a change of near columns moves the weighted answer; a bound where the query is not known."""
+        near = near & self.columns
+        if not near or self.counted is None:
+            return self.moved if near else 0.0
+        return evidence.sensitivity(self.counted, near, 2 if self.noise == "gaussian" else 1).upper
+
+    def to_json(self) -> Json:
+        """Return it as plain values; exact numbers as text."""
+        return {
+            "mechanism": self.mechanism,
+            "query": self.text,
+            "columns": sorted(self.columns),
+            "noise": self.noise,
+            "scale": self.scale.hex(),
+            "weights": [weight.hex() for weight in self.weights],
+            "moved": self.moved.hex(),
+            "family": self.family,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "kind": self.kind,
+            "near": [sorted(near) for near in self.near],
+            "alone": self.alone,
+            "confidence": None if self.confidence is None else self.confidence.hex(),
+        }
+
+    @staticmethod
+    def from_json(record: Mapping[str, object]) -> Entry:
+        """Read what `to_json` returned.
+
+        A query that has no text is not known again: its largest change counts for whatever part of its columns is near.
+
+        Raises
+        ------
+        LedgerError
+            If it is anything else.
+        """
+        try:
+            text = _text(record["query"])
+            noise = cast("ContinuousNoise | None", _one_of(record["noise"], NOISES))
+            return Entry(
+                mechanism=_text(record["mechanism"]),
+                text=text,
+                columns=_names(record["columns"]),
+                query=_parsed(text),
+                noise=noise,
+                scale=_number(record["scale"]),
+                weights=tuple(map(_number, cast("list[object]", record["weights"]))),
+                moved=_number(record["moved"]),
+                family=_one_of(record["family"], RELEASE_FAMILIES),
+                epsilon=_fraction(record["epsilon"]),
+                delta=_fraction(record["delta"]),
+                kind=_one_of(record["kind"], KINDS),
+                near=tuple(map(_names, cast("list[object]", record["near"]))),
+                alone=_text(record["alone"]),
+                confidence=None if record["confidence"] is None else _number(record["confidence"]),
+            )
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
+            raise LedgerError(
+                "a stored release must be what was stored",
+                found="a record that cannot be read",
+                remedy="Do not edit the ledger; bnpriv ledger verify tells where it was changed.",
+            ) from None
+
+
+def _parsed(text: str) -> Query | None:
+    try:
+        query = parse_query(text)
+    except QueryError:
+        return None
+    return query if str(query) == text else None
+
+
+def _one_of(value: object, names: tuple[Name, ...]) -> Name:
+    return names[names.index(cast(Name, value))]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _names(value: object) -> Near:
+    if not isinstance(value, list):
+        raise TypeError
+    return frozenset(map(_text, cast("list[object]", value)))
+
+
+def _number(value: object) -> float:
+    found = float.fromhex(_text(value))
+    if not found >= 0:
+        raise ValueError
+    return found
+
+
+def _fraction(value: object) -> Fraction:
+    found = Fraction(_text(value))
+    if found < 0:
+        raise ValueError
+    return found

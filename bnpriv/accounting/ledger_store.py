@@ -1,0 +1,399 @@
+"""Where a ledger is kept: a file of SQLite or a PostgreSQL server, opened with its checks, and its transactions."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, final
+from urllib.parse import quote
+
+from bnpriv import checks
+from bnpriv.accounting.ledger_chain import changed
+from bnpriv.accounting.ledger_schema import OPENING_LOCK, found_tables, make_tables, migrate
+from bnpriv.errors import LedgerError, MissingExtraError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from sqlalchemy import Connection, Engine
+
+SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
+
+_PRAGMAS = (
+    "PRAGMA synchronous = EXTRA",  # a commit survives a loss of power, the removal of the journal included
+    "PRAGMA fullfsync = ON",  # where the system's fsync leaves data in the cache of the disk
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA mmap_size = 0",
+)
+
+_ELSEWHERE = "Give the path of a file that only you, or your group, can write, or a PostgreSQL URL."
+
+_ON_PURPOSE = "A new ledger is made on purpose only: by a first release with a budget, or by Ledger.open(create=True)."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LedgerStore:
+    """A place that keeps a ledger.
+
+    Parameters
+    ----------
+    path : Path or None
+        Of the file; None for a server.
+    engine : Engine
+        Without a pool: a connection lives as long as its transaction, so processes that fork share none.
+    patience : float
+        Seconds to wait for others who write.
+    """
+
+    path: Path | None
+    engine: Engine = field(repr=False)
+    patience: float
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        """Give a connection that sees one state of the ledger.
+
+        Raises
+        ------
+        LedgerError
+            If the place cannot be read.
+        """
+        with self._connection() as connection:
+            if self.path is None:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            else:
+                connection.exec_driver_sql("BEGIN")
+                _check_journal(connection)
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        """Give a connection that may write; what was written is on the disk when this ends, or not there at all.
+
+        Raises
+        ------
+        LedgerError
+            If the place cannot be written.
+        """
+        with self._connection() as connection:
+            if self.path is None:
+                _begin_on_server(connection, self.patience)
+            else:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                _check_journal(connection)
+            yield connection
+            connection.commit()
+
+    @contextmanager
+    def _connection(self) -> Generator[Connection]:
+        import sqlite3
+
+        from sqlalchemy.exc import SQLAlchemyError
+
+        if self.path is not None:
+            check_file(self.path)
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise _unusable(error) from None
+        except UnicodeDecodeError:  # what a database takes for text
+            raise changed("a text that is none") from None
+
+    def check_pages(self) -> None:
+        """Check every page of a file.
+
+        Raises
+        ------
+        LedgerError
+            If one is not whole.
+        """
+        if self.path is None:
+            return
+        with self.reading() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+        if found != "ok":
+            raise LedgerError(
+                "every page of a ledger must be whole",
+                found="a page that is not",
+                remedy="Nothing was repaired and nothing is released. Restore the latest whole copy, and count what "
+                "was released since as spent.",
+            )
+
+
+def store_at(where: object, *, create: bool, upgrade: bool, patience: float) -> LedgerStore:
+    """Open a place that keeps a ledger, or make one where there is nothing and `create` says so.
+
+    Raises
+    ------
+    LedgerError, MissingExtraError
+        If there is none, or it cannot be trusted; if it is on a server, and psycopg is not installed.
+    """
+    text = _place_text(where)
+    if text.partition("://")[0] in SERVERS and "://" in text:
+        store = LedgerStore(path=None, engine=_server_engine(text), patience=patience)
+        _begin_on(store, create=create)
+    else:
+        store = _file_store(_file_path(text), patience)
+        if create and not os.path.lexists(store.path or ""):
+            _make_file(store)
+        with store.reading() as connection:
+            _require_tables(found_tables(connection))
+    if upgrade:
+        with store.writing() as connection:
+            migrate(connection)
+    store.check_pages()
+    return store
+
+
+def check_file(path: Path) -> None:
+    """Check that a file is a regular one that not everybody can write or replace.
+
+    Raises
+    ------
+    LedgerError
+        If it is not.
+    """
+    try:
+        about, folder = path.lstat(), path.parent.stat()
+    except (OSError, ValueError) as error:
+        found = (error.strerror if isinstance(error, OSError) else None) or "no path"
+        remedy = f"Check the path. {_ON_PURPOSE} If one was lost, what it held counts as spent."
+        raise LedgerError("the ledger must be there", found=found, remedy=remedy) from None
+    if stat.S_ISLNK(about.st_mode):
+        raise LedgerError("a ledger must not be a symbolic link", found="a link", remedy=_ELSEWHERE)
+    if not stat.S_ISREG(about.st_mode):
+        raise LedgerError("a ledger must be a regular file", found="something else", remedy=_ELSEWHERE)
+    if os.path.lexists(f"{path}-wal"):
+        raise _other_journal("a write-ahead log beside it")
+    if os.name == "posix":
+        _check_modes(about.st_mode, folder.st_mode)
+        _check_folders(path)
+        _check_names(path)
+
+
+def _check_modes(file: int, folder: int) -> None:
+    if file & stat.S_IWOTH:
+        remedy = "Find out who wrote it, then take that right away: chmod o-w."
+        raise LedgerError("a ledger must not be writable for everybody", found="a file that is", remedy=remedy)
+    if folder & stat.S_IWOTH:  # also /tmp: a journal that somebody puts beside a file is played back into it
+        raise LedgerError(
+            "a ledger must not lie where everybody can replace it, or put a journal beside it",
+            found="a folder that everybody can write",
+            remedy=_ELSEWHERE,
+        )
+    if not file & (stat.S_IWUSR | stat.S_IWGRP):
+        remedy = "Nothing can be charged in it: give the file back its right to be written."
+        raise LedgerError("a ledger must be writable", found="a file that is read-only", remedy=remedy)
+
+
+def _check_folders(path: Path) -> None:
+    """Check that no folder on the way is one that everybody can put another in the place of."""
+    for folder in path.parent.resolve().parents:
+        with suppress(OSError):
+            mode = folder.stat().st_mode
+            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+                raise LedgerError(
+                    "a ledger must not lie where everybody can replace its folder",
+                    found="a folder above it that everybody can write",
+                    remedy=_ELSEWHERE,
+                )
+
+
+def _check_names(path: Path) -> None:
+    """Check that a file has one name: by another, who is killed leaves a journal that is not found by this one."""
+    for _ in range(3):  # somebody may be making it: it has two names for a moment
+        with suppress(FileNotFoundError):  # who opens it says so
+            names = path.lstat().st_nlink
+            if names == 1 or names - sum(_is_same(each, path) for each in path.parent.glob(".*.new")) == 1:
+                return
+    raise LedgerError(
+        "a ledger must have one name",
+        found="a file with hard links",
+        remedy="Copy it to a file of its own, and use that alone; see that nobody uses the others.",
+    )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return one.samefile(other)
+    return False
+
+
+def _other_journal(found: str) -> LedgerError:
+    return LedgerError(
+        "a ledger must keep the journal that it was made with",
+        found=found,
+        remedy="Nothing is released. Restore the latest whole copy, and count what was released since as spent.",
+    )
+
+
+def _place_text(where: object) -> str:
+    path = isinstance(where, (str, os.PathLike))
+    text = os.fspath(cast("str | os.PathLike[str]", where)) if path else None
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        found = "a text that is none" if isinstance(text, str) else checks.type_text(where)
+        raise LedgerError("a ledger is at a path or a URL", found=found, remedy=_ELSEWHERE)
+    return text
+
+
+def _file_path(text: str) -> Path:
+    if text.startswith("sqlite://"):
+        text = text.removeprefix("sqlite://").removeprefix("/")
+    elif "://" in text:
+        found = checks.cut(text.partition("://")[0])
+        raise LedgerError("a ledger is an SQLite file or on a PostgreSQL server", found=found, remedy=_ELSEWHERE)
+    if text in {"", ":memory:"} or text.startswith("file:"):
+        raise LedgerError("a ledger must outlive the process", found="no file", remedy=_ELSEWHERE)
+    with suppress(RuntimeError):
+        return Path(text).expanduser().absolute()
+    return Path(text).absolute()
+
+
+def _file_store(path: Path, patience: float) -> LedgerStore:
+    import sqlite3
+
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import NullPool
+
+    def connect() -> sqlite3.Connection:
+        # mode=rw: what is not there is never made by opening it
+        connection = sqlite3.connect(
+            f"file:{quote(str(path))}?mode=rw",
+            uri=True,
+            timeout=patience,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        return connection
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
+    return LedgerStore(path=path, engine=engine, patience=patience)
+
+
+def _make_file(store: LedgerStore) -> None:
+    """Make a ledger beside its place and link it there, whole: nobody sees half of one, and none is overwritten."""
+    path = store.path
+    assert path is not None
+    left = [name for name in (f"{path.name}-journal", f"{path.name}-wal") if os.path.lexists(path.with_name(name))]
+    if left:
+        raise LedgerError(
+            "a new ledger must not lie where one was lost",
+            found=f"{checks.cut(left[0])} without its ledger",
+            remedy="Restore the ledger that it belongs to; what that held counts as spent.",
+        )
+    beside = path.with_name(f".{secrets.token_hex(8)}.new")
+    try:
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with _file_store(beside, store.patience).writing() as connection:
+            make_tables(connection)
+        with suppress(FileExistsError):  # somebody else was faster: theirs counts
+            os.link(beside, path)
+        _sync_folder(path.parent)
+    except (OSError, ValueError) as error:
+        if isinstance(error, LedgerError):
+            raise
+        found = (error.strerror if isinstance(error, OSError) else None) or "no path"
+        raise LedgerError("the folder of a new ledger must be writable", found=found, remedy=_ELSEWHERE) from None
+    finally:
+        with suppress(OSError, ValueError):
+            beside.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def _check_journal(connection: Connection) -> None:
+    if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "delete":
+        raise _other_journal("another one")
+
+
+def _server_engine(text: str) -> Engine:
+    from sqlalchemy import create_engine, make_url
+    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.pool import NullPool
+
+    try:
+        url = make_url(text).set(drivername="postgresql+psycopg")
+        return create_engine(
+            url,
+            poolclass=NullPool,
+            isolation_level="READ COMMITTED",
+            hide_parameters=True,
+            connect_args={"client_encoding": "UTF8"},  # texts of an SQL_ASCII database are bytes otherwise
+        )
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            "a ledger on a PostgreSQL server needs psycopg",
+            found="no psycopg",
+            remedy='Install it: pip install "bnpriv[postgres]".',
+        ) from None
+    except (SQLAlchemyError, ValueError, TypeError):
+        remedy = "Write postgresql://user@host/database."
+        raise LedgerError("the URL of a server must be well formed", found="another one", remedy=remedy) from None
+
+
+def _begin_on_server(connection: Connection, patience: float) -> None:
+    if connection.exec_driver_sql("SHOW fsync").scalar() != "on":
+        raise LedgerError(
+            "a server that keeps a ledger must write what it commits to the disk",
+            found="fsync off",
+            remedy="Turn fsync on.",
+        )
+    milliseconds = max(1, min(int(1000 * patience), 2**31 - 1))
+    settings: list[tuple[str, Any]] = [
+        ("lock_timeout", milliseconds),
+        ("statement_timeout", 0),
+        ("idle_in_transaction_session_timeout", milliseconds),  # the lock of who went away without a word
+    ]
+    if connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off":
+        settings.append(("synchronous_commit", "on"))
+    for name, value in settings:
+        connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
+
+
+def _begin_on(store: LedgerStore, *, create: bool) -> None:
+    with store.writing() as connection:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OPENING_LOCK})")
+        found = found_tables(connection)
+        if not found and create:
+            make_tables(connection)
+        else:
+            _require_tables(found)
+
+
+def _require_tables(found: frozenset[str]) -> None:
+    if len(found) != 3:
+        raise LedgerError(
+            "a ledger must have its tables",
+            found="none of them" if not found else "some of them",
+            remedy=f"{_ON_PURPOSE} If there was one here, restore the latest whole copy, and count what was released "
+            "since as spent.",
+        )
+
+
+def _unusable(error: Exception) -> LedgerError:
+    """Return what a database says, in its first line, as our own error; never what was to be written."""
+    cause = getattr(error, "orig", None) or error
+    first = (str(cause).splitlines() or [""])[0].strip()
+    return LedgerError(
+        "the ledger must be readable and writable",
+        found=checks.cut(first) if first else checks.type_text(cause),
+        remedy="Nothing is shown. What was charged stays charged; look whether the disk is full, or the place "
+        "read-only, in use, damaged or out of reach.",
+    )

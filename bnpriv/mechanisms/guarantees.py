@@ -1,0 +1,49 @@
+"""The guarantee of a framework: what it protects against whom, with the numbers that are promised."""
+
+from __future__ import annotations
+
+from bnpriv.bound import Kind
+from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, Guarantee, ValuePrivacy
+from bnpriv.mechanisms.posterior_draws import models_text, posterior_of
+
+
+def guarantee_for(
+    framework: Framework,
+    *,
+    epsilon: float,
+    delta: float,
+    kind: Kind,
+    confidence: float | None = None,
+    baseline_text: str = "",
+    answers: int = 1,
+) -> Guarantee:
+    """Return what is promised of the secrets of a framework.
+
+    Parameters
+    ----------
+    framework : Framework
+    epsilon, delta : float
+    kind : {"exact", "certified", "estimate"}
+    confidence : float, optional
+        With which confidence over draws from the model it holds.
+    baseline_text : str
+        What is hidden beside the secrets.
+    answers : int
+        How many answers the adversary sees.
+    """
+    drawn = posterior_of(framework)
+    return Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        secrets=framework.protected_secrets,
+        models=framework.models,
+        source=framework.source,
+        kind=kind,
+        single_values=isinstance(framework, ValuePrivacy),
+        by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
+        models_text=models_text(framework),
+        beyond_text="" if drawn is None else drawn.sentence,
+        confidence=confidence,
+        baseline_text=baseline_text,
+        answers=answers,
+    )

@@ -1,0 +1,241 @@
+"""A released answer with its guarantee; everything in it may be published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast, final
+
+from bnpriv.accounting.mark import Mark
+from bnpriv.errors import LedgerError, QueryError
+from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.released import IntervalEnds
+from bnpriv.noise.intervals import intervals, is_none
+from bnpriv.queries.base import Query
+from bnpriv.queries.custom import Custom
+from bnpriv.queries.normal_form import normal_form
+from bnpriv.release.document import ShownNumber, beside_fact, release_document
+from bnpriv.release.wording import shown_number
+from bnpriv.render import Document, Json, Shown
+from bnpriv.render.text import visible
+from bnpriv.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Guarantee
+
+RELEASE_FORMAT = "bnpriv release 1"
+INTERVAL_LEVEL = 0.95
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Release(Shown):
+    """A released answer with its guarantee; everything in it may be published.
+
+    Its methods are post-processing of the released numbers: they cost no privacy and see no data.
+
+    Parameters
+    ----------
+    values : tuple of float
+        The released numbers.
+    labels : tuple of str
+        What each of them is.
+    calibration : Calibration
+        The noise, the guarantee and the reasons.
+    missing_rule : str
+        What missing values and values out of range counted as; never how many there were.
+    margins : tuple of float
+        By how much `rounded` may have moved each number away from the exact one.
+    mark : Mark, optional
+        Where it stands in a ledger.
+    others : int
+        How many other answers `release_many` released with it.
+    """
+
+    values: tuple[float, ...]
+    labels: tuple[str, ...]
+    calibration: Calibration
+    missing_rule: str
+    margins: tuple[float, ...]
+    mark: Mark | None = None
+    others: int = 0
+
+    @property
+    def value(self) -> float | tuple[float, ...]:
+        """Return the number if there is one, else the tuple of all."""
+        return self.values[0] if len(self.values) == 1 else self.values
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return what the release promises."""
+        return self.calibration.guarantee
+
+    def interval(self, level: float = INTERVAL_LEVEL) -> IntervalEnds | tuple[IntervalEnds, ...]:
+        """Return intervals that hold all the exact answers at once, with probability `level` over the noise.
+
+        Parameters
+        ----------
+        level : float
+            Above 0 and below 1.
+
+        Returns
+        -------
+        (float, float), or a tuple of them if there are several numbers
+            A single point where there is no noise.
+
+        Raises
+        ------
+        ParameterError
+            If `level` is out of range.
+        """
+        found = self._intervals(level)
+        return found[0] if len(found) == 1 else found
+
+    def clamped(self) -> Release:
+        """Return the release with every number moved into the range of its exact answer; intervals stay valid."""
+        from bnpriv.queries.sensitivity import answer_range
+
+        lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
+        ends = zip(self.values, lower, upper, strict=True)
+        # the exact answer lies in the range, so a number outside only comes nearer to it
+        return replace(self, values=tuple(min(max(value, float(low)), float(high)) for value, low, high in ends))
+
+    def rounded(self) -> Release:
+        """Return the release with counts and other whole-numbered answers rounded; their intervals widen by a half.
+
+        Raises
+        ------
+        QueryError
+            If no exact answer is certain to be a whole number.
+        """
+        whole = _whole_numbered(self.calibration.query, self.calibration.framework.schema)
+        if not any(whole):
+            raise QueryError(
+                "an answer must be a whole number to be rounded",
+                found=str(self.calibration.query),
+                remedy="Round the numbers that you print instead.",
+            )
+        noisy = not is_none(self.calibration.noise)
+        values = tuple(float(round(value)) if k else value for value, k in zip(self.values, whole, strict=True))
+        margins = tuple(0.5 if k and noisy else margin for margin, k in zip(self.margins, whole, strict=True))
+        return replace(self, values=values, margins=margins)
+
+    def to_dict(self) -> Json:
+        """Return the release with its calibration as plain values."""
+        numbers = [
+            {"label": label, "value": value, f"interval_{100 * INTERVAL_LEVEL:g}": list(interval)}
+            for label, value, interval in zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), strict=True)
+        ]
+        return {
+            "format": RELEASE_FORMAT,
+            "release": numbers,
+            "missing_rule": self.missing_rule,
+            **({"released_with": self.others} if self.others else {}),
+            **({} if self.mark is None else {"ledger": self.mark.to_json()}),
+            "calibration": self.calibration.to_dict(),
+        }
+
+    @property
+    def document(self) -> Document:
+        """Return the released numbers, what they are worth, and what was known before."""
+        facts = [] if self.mark is None else [self.mark.fact]
+        if self.others:
+            facts.append(beside_fact(self.others))
+        return release_document(self.calibration, self._shown(), self.missing_rule, self.to_dict(), facts)
+
+    @property
+    def stored(self) -> Json:
+        """Return what a ledger keeps of the answer: the released numbers, never anything of the data beside them."""
+        return {
+            "values": [value.hex() for value in self.values],
+            "labels": list(self.labels),
+            "missing_rule": self.missing_rule,
+        }
+
+    @staticmethod
+    def from_stored(stored: Mapping[str, object], calibration: Calibration, mark: Mark) -> Release:
+        """Return the release of which a ledger kept the answer.
+
+        Parameters
+        ----------
+        stored : mapping
+            What `stored` returned.
+        calibration : Calibration
+            Of the same question.
+        mark : Mark
+            Where it stands in the ledger.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        LedgerError
+            If the ledger holds anything else.
+        """
+        try:
+            values = tuple(float.fromhex(cast(str, value)) for value in cast("list[object]", stored["values"]))
+            labels = tuple(map(str, cast("list[object]", stored["labels"])))
+            if len(values) != len(labels) or len(values) != calibration.noise.dimension:
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
+            raise LedgerError(
+                "a stored answer must be what was stored",
+                found="a record that cannot be read",
+                remedy="Do not edit the ledger; bnpriv ledger verify tells where it was changed.",
+            ) from None
+        return Release(
+            values=values,
+            labels=labels,
+            calibration=calibration,
+            missing_rule=str(stored.get("missing_rule", "")),
+            margins=(0.0,) * len(values),
+            mark=mark,
+        )
+
+    def _shown(self) -> list[ShownNumber]:
+        from bnpriv.queries.sensitivity import answer_range
+
+        noisy = not is_none(self.calibration.noise)
+        ranges = zip(*answer_range(self.calibration.query, self.calibration.framework.schema), strict=True)
+        numbers = zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), ranges, strict=True)
+        found: list[ShownNumber] = []
+        for label, value, whole, (least, most) in numbers:
+            width = whole[1] - whole[0]
+            low, high = _common(whole, (float(least), float(most)))
+            ends = (shown_number(low, width), shown_number(high, width)) if noisy else ("", "")
+            shown = ShownNumber(
+                label=label,
+                value=value,
+                interval=(low, high),
+                text=shown_number(value, width),
+                low=ends[0],
+                high=ends[1],
+            )
+            found.append(shown)
+        return found
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
+        return visible(f"Release({shown})")
+
+    def _intervals(self, level: float) -> tuple[IntervalEnds, ...]:
+        return intervals(self.calibration.noise, self.values, self.margins, level)
+
+
+def _whole_numbered(query: Query, schema: Schema) -> tuple[bool, ...]:
+    """Return for each output whether its exact answer is a whole number on every table."""
+    if isinstance(query, Custom):
+        return (False,) * query.size
+    form = normal_form(query, schema)
+    return tuple(
+        all(number.denominator == 1 for number in (*row.values(), shift))
+        for row, shift in zip(form.rows, form.offset, strict=True)
+    )
+
+
+def _common(interval: IntervalEnds, ends: IntervalEnds) -> IntervalEnds:
+    """Return the part of an interval that lies in the range of the answer; all of it where none does."""
+    low, high = max(interval[0], ends[0]), min(interval[1], ends[1])
+    return (low, high) if low < high else interval

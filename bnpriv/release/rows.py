@@ -1,0 +1,44 @@
+"""What can be refused of a table before a release is charged: nothing here depends on its values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+
+from bnpriv.release.evaluate import guarded, require_rows
+from bnpriv.tables.schema import Schema
+
+
+def check_rows(columns: Collection[str], schema: Schema, data: object) -> None:
+    """Refuse a table that cannot be read, lacks a column, or has not the declared number of rows.
+
+    Parameters
+    ----------
+    columns : collection of str
+        Those that must be there, once each.
+    schema : Schema
+    data : table, str or path
+
+    Raises
+    ------
+    DataError, FileError
+        Says nothing about the values; not even how many rows there are.
+    """
+    require_rows(guarded(lambda: _rows(columns, data)), schema)
+
+
+def _rows(columns: Collection[str], data: object) -> int:
+    from bnpriv.tables.partitions import over_partitions
+
+    return sum(over_partitions(data, partial(_part_rows, sorted(columns))))
+
+
+def _part_rows(columns: Collection[str], data: object) -> int:
+    import narwhals as nw
+
+    from bnpriv.tables.reader import chosen, collected, source
+
+    with source(data, columns) as (frame, names):
+        if columns:  # engines differ in what it means to select none
+            chosen(frame, names, columns)
+        return int(collected(frame.lazy().select(nw.len().alias("rows"))).row(0)[0])
