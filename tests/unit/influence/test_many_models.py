@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -210,7 +211,10 @@ def spark() -> Iterator[None]:
     from joblibspark import register_spark
     from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    # Spark's workers are started as python3 of the PATH unless they are told which Python is meant
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYSPARK_PYTHON", sys.executable)
+        session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     try:
         register_spark()
         with joblib.parallel_config("spark", n_jobs=2):
