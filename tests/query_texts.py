@@ -7,6 +7,7 @@ from hypothesis import strategies as st  # noqa: TID253 - tests import this file
 from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
 from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
+from bnpriv.queries.crossed import CountBy, Crosstab
 from bnpriv.queries.predicates import OPERATORS, And, Comparison, IsIn, Not, Or, Predicate
 
 NASTY = ["in", "true", "count", "a b", "`", "``", "a`b", '"', "\\", "é", "1x", "x;y", "\n", "and", "~", "_", "a)", "​x"]
@@ -33,19 +34,35 @@ CATEGORIES = st.one_of(
     st.lists(st.text(max_size=8), min_size=1, max_size=5, unique=True), st.just([True]), st.just([False, True])
 )
 WEIGHTS = st.one_of(NUMBERS, st.fractions()).filter(bool)
+BINS = st.one_of(st.none(), EDGES, CATEGORIES)
+AXES = st.dictionaries(NAMES, BINS, min_size=1, max_size=3).map(lambda axes: tuple(axes.items()))
 SIMPLE: st.SearchStrategy[Query] = st.one_of(
     PREDICATES.map(count),
     PREDICATES.map(proportion),
     NAMES.map(total),
     NAMES.map(mean),
-    st.builds(histogram, NAMES, st.one_of(st.none(), EDGES, CATEGORIES)),
+    st.builds(histogram, NAMES, BINS),
+    AXES.filter(lambda axes: len(axes) > 1).map(lambda axes: Crosstab(axes=axes)),
+    st.builds(lambda predicate, axes: CountBy(predicate=predicate, axes=axes), PREDICATES, AXES),
     st.dictionaries(NAMES, WEIGHTS, min_size=1, max_size=3).map(linear),
     st.lists(NAMES, min_size=1, max_size=3, unique=True).map(moments),
 )
 QUERIES = st.one_of(SIMPLE, st.lists(SIMPLE, min_size=1, max_size=3).map(lambda parts: stack(*parts)))
 PIECES = st.sampled_from(
     [
-        *["count(", "proportion(", "stack(", "total(", "histogram(", "linear(", "moments(", "custom(", "height", "sat"],
+        *[
+            "count(",
+            "proportion(",
+            "stack(",
+            "total(",
+            "histogram(",
+            "linear(",
+            "moments(",
+            "custom(",
+            "by",
+            "height",
+            "sat",
+        ],
         *["(", ")", "[", "]", ",", ":", "/", "&", "|", "~", "<", "<=", "==", "!=", "=", "!", "in", "true", "and", "`"],
         *["1", "-1", "1e9", "1e999", ".5", "5.", "--1", "0", '"f"', "'m'", '"', "'", "\\", " ", "\n", "\0", "é"],
     ]

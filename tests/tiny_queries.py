@@ -10,7 +10,7 @@ from hypothesis import strategies as st  # noqa: TID253 - tests import this file
 
 from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Indicator, Output, Power, Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
+from bnpriv.queries.constructors import count, crosstab, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
@@ -82,11 +82,30 @@ def raw(draw: st.DrawFn, schema: Schema) -> Query:
 
 
 @st.composite
+def edges(draw: st.DrawFn, column: Column) -> list[float] | None:
+    if isinstance(column, Categorical):
+        return None
+    places = st.sampled_from([column.lower + share * (column.upper - column.lower) / 8 for share in range(-1, 10)])
+    return sorted(draw(st.lists(places, min_size=2, max_size=4, unique=True)))
+
+
+@st.composite
+def crossed(draw: st.DrawFn, schema: Schema) -> Query:
+    """A crosstab, or counts by groups."""
+    names = draw(st.lists(st.sampled_from(sorted(schema.columns)), min_size=1, max_size=2, unique=True))
+    found = {name: draw(edges(schema[name])) for name in names}
+    bins = {name: each for name, each in found.items() if each is not None}
+    return crosstab(*names, bins=bins) if len(names) > 1 else count(draw(condition(schema))).by(*names, bins=bins)
+
+
+@st.composite
 def simple(draw: st.DrawFn, schema: Schema) -> Query:
     numeric = [name for name in sorted(schema.columns) if not isinstance(schema[name], Categorical)]
-    kinds = ["count", "count", "proportion", "histogram"]
+    kinds = ["count", "count", "proportion", "histogram", "crossed"]
     kinds += ["total", "mean", "linear", "moments", "raw"] if numeric else []
     kind = draw(st.sampled_from(kinds))
+    if kind == "crossed":
+        return draw(crossed(schema))
     if kind == "raw":
         return draw(raw(schema))
     if kind in ("count", "proportion"):
@@ -94,11 +113,7 @@ def simple(draw: st.DrawFn, schema: Schema) -> Query:
         return count(predicate) if kind == "count" else proportion(predicate)
     if kind == "histogram":
         name = draw(st.sampled_from(sorted(schema.columns)))
-        column = schema[name]
-        if isinstance(column, Categorical):
-            return histogram(name)
-        places = st.sampled_from([column.lower + share * (column.upper - column.lower) / 8 for share in range(-1, 10)])
-        return histogram(name, sorted(draw(st.lists(places, min_size=2, max_size=4, unique=True))))
+        return histogram(name, draw(edges(schema[name])))
     names = draw(st.lists(st.sampled_from(numeric), min_size=1, max_size=2, unique=True))
     if kind == "linear":
         return linear({name: draw(WEIGHTS) for name in names})

@@ -2,7 +2,9 @@
 
 from bnpriv.queries.asked import as_query, stack
 from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
+from bnpriv.queries.constructors import count, crosstab, histogram, linear, mean, moments, proportion, total
+from bnpriv.queries.constructors import proportion as share
+from bnpriv.queries.constructors import total as sum
 from bnpriv.queries.custom import custom
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.predicates import Predicate, col
@@ -16,6 +18,7 @@ __all__ = [
     "col",
     "column_sensitivity",
     "count",
+    "crosstab",
     "custom",
     "histogram",
     "linear",
@@ -23,6 +26,8 @@ __all__ = [
     "moments",
     "parse_query",
     "proportion",
+    "share",
     "stack",
+    "sum",
     "total",
 ]

@@ -5,19 +5,20 @@ Users make them with the functions of `bnpriv.queries.constructors`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from numbers import Integral
-from typing import SupportsFloat, cast, final
+from typing import NoReturn, SupportsFloat, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Indicator, Output, Power, Query
+from bnpriv.queries.bins import bins_of, checked_bins
+from bnpriv.queries.crossed import COUNTS_BY, CountBy, axes_of
 from bnpriv.queries.custom import Custom
-from bnpriv.queries.predicates import And, Col, Comparison, Constant, Predicate, column_name, constant, literal, quoted
-from bnpriv.tables.schema import Categorical, Schema, decimal
+from bnpriv.queries.predicates import Col, Constant, Predicate, column_name, literal, quoted
+from bnpriv.tables.schema import Schema, decimal
 
 WEIGHT_ONE = Fraction(1)
 MOST_BITS = 4096  # of a weight's numerator and denominator: more than any double needs
@@ -54,6 +55,34 @@ class _OfColumn(Query):
 class Count(_OfCondition):
     """The number of records that satisfy `predicate`; made by `count`."""
 
+    def by(self, *columns: str, bins: Mapping[str, Iterable[Constant]] | None = None) -> CountBy:
+        """Count in every group of records apart.
+
+        Parameters
+        ----------
+        *columns : str
+            The columns whose categories, or bins, make the groups; of several every combination is a group.
+        bins : mapping from str to sequence, optional
+            As `crosstab` takes it.
+
+        Returns
+        -------
+        CountBy
+            One number per group.
+
+        Raises
+        ------
+        QueryError
+            If there is no column, one is repeated, or its bins are no increasing edges or categories.
+
+        Examples
+        --------
+        >>> from bnpriv.queries import col, count
+        >>> print(count(col("height") > 180).by("ward", "age", bins={"age": [17, 45, 90]}))
+        count(height > 180) by ward, age [17, 45, 90]
+        """
+        return CountBy(predicate=self.predicate, axes=axes_of(columns, bins, COUNTS_BY))
+
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),)),)
@@ -66,6 +95,28 @@ class Count(_OfCondition):
 @dataclass(frozen=True, kw_only=True)
 class Proportion(_OfCondition):
     """The share of the records that satisfy `predicate`; made by `proportion`."""
+
+    def by(self, *columns: str, bins: Mapping[str, Iterable[Constant]] | None = None) -> NoReturn:
+        """Refuse: the size of a group is no public number.
+
+        Parameters
+        ----------
+        *columns : str
+            The columns whose categories would make the groups.
+        bins : mapping from str to sequence, optional
+            As `crosstab` takes it.
+
+        Raises
+        ------
+        QueryError
+            Always.
+        """
+        raise QueryError(
+            "a share is of all the records, whose number is public",
+            found="a share within groups, which divides by counts that noise may bring to 0",
+            remedy="Ask both counts, count(...).by(...) and histogram or crosstab of the groups, and divide what is "
+            "released.",
+        )
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return the one number of the answer."""
@@ -111,7 +162,7 @@ class Histogram(_OfColumn):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.bins is not None:
-            object.__setattr__(self, "bins", _bins(self.bins))
+            object.__setattr__(self, "bins", checked_bins(self.bins, "a histogram"))
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """Return one count per bin.
@@ -121,17 +172,8 @@ class Histogram(_OfColumn):
         QueryError
             If a column of numbers comes without increasing edges.
         """
-        column = schema[self.column]
-        if isinstance(column, Categorical):
-            values = tuple(column.categories) if self.bins is None else self.bins
-            return tuple(_count(Comparison(self.column, "==", value)) for value in values)
-        edges = _edges(self.column, self.bins)
-        last = len(edges) - 2
-        bins = (
-            (Comparison(self.column, ">=", low), Comparison(self.column, "<=" if place == last else "<", high))
-            for place, (low, high) in enumerate(pairwise(edges))
-        )
-        return tuple(_count(And(pair)) for pair in bins)
+        bins = bins_of(self.column, schema[self.column], self.bins, "a histogram")
+        return tuple(_count(each.condition) for each in bins)
 
     def __str__(self) -> str:
         bins = "" if self.bins is None else f", [{', '.join(literal(value) for value in self.bins)}]"
@@ -244,40 +286,6 @@ def _condition_remedy(what: str, predicate: object) -> str:
 
 def _count(predicate: Predicate) -> Output:
     return Output(str(predicate), ((WEIGHT_ONE, Indicator(predicate)),))
-
-
-def _bins(bins: Iterable[object]) -> tuple[Constant, ...]:
-    """Check what can be checked before the schema tells edges from categories."""
-    values = tuple(constant(value) for value in bins)
-    if not values:
-        raise QueryError("a histogram needs bins", found="an empty list", remedy="Leave bins out, or list them.")
-    kinds = {type(value) if isinstance(value, (str, bool)) else float for value in values}
-    if len(kinds) > 1:
-        found = checks.listing(sorted(kind.__name__ for kind in kinds))
-        raise QueryError("bins must be of one type", found=found, remedy="List edges, or list categories.")
-    if len(set(values)) < len(values):
-        raise QueryError("bins must be distinct", found="a repeated value", remedy="List each value once.")
-    if any(isinstance(value, float) for value in values):
-        _increasing(values)  # categories are never fractions, so these are edges
-    return values
-
-
-def _edges(name: str, bins: tuple[Constant, ...] | None) -> tuple[Constant, ...]:
-    if bins is None or len(bins) < 2 or isinstance(bins[0], (str, bool)):
-        found = checks.listing(literal(value) for value in bins or ())
-        raise QueryError(
-            f"a histogram of {name!r}, which holds numbers, needs two or more edges",
-            found=found,
-            remedy="List the edges of the bins, for example bins=[120, 150, 220].",
-        )
-    _increasing(bins)
-    return bins
-
-
-def _increasing(edges: tuple[Constant, ...]) -> None:
-    for low, high in pairwise(cast("tuple[float, ...]", edges)):
-        if not low < high:
-            raise QueryError("edges must increase", found=f"{low!r} before {high!r}", remedy="Sort the edges.")
 
 
 def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:

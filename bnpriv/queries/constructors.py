@@ -8,7 +8,9 @@ from typing import cast
 
 from bnpriv.checks import type_text
 from bnpriv.errors import QueryError
+from bnpriv.queries.bins import checked_bins
 from bnpriv.queries.builtin import Count, Histogram, Linear, Mean, Moments, Proportion, Total
+from bnpriv.queries.crossed import CROSSTAB, Crosstab, axes_of
 from bnpriv.queries.predicates import Constant, Predicate
 
 
@@ -146,13 +148,39 @@ def histogram(column: str, bins: Iterable[Constant] | None = None) -> Histogram:
     >>> print(histogram("height", [120, 150, 220]))
     histogram(height, [120, 150, 220])
     """
-    if bins is not None and (isinstance(bins, str) or not isinstance(bins, Iterable)):
-        raise QueryError(
-            "the bins of a histogram are a list of edges or categories",
-            found=type_text(bins),
-            remedy="List the edges: a number of bins would have to be read off the data.",
-        )
-    return Histogram(column=column, bins=None if bins is None else tuple(bins))
+    return Histogram(column=column, bins=None if bins is None else checked_bins(bins, "a histogram"))
+
+
+def crosstab(*columns: str, bins: Mapping[str, Iterable[Constant]] | None = None) -> Crosstab:
+    """Count the records in every cell of several columns.
+
+    Parameters
+    ----------
+    *columns : str
+        Two columns or more; of Categorical ones every category counts.
+    bins : mapping from str to sequence, optional
+        For each Real or Integer column two or more increasing edges, as `histogram` takes them; of a Categorical column
+        the categories that count, by default all.
+
+    Returns
+    -------
+    Crosstab
+        One number per cell, at most 1,000; the last column changes fastest.
+
+    Raises
+    ------
+    QueryError
+        If there are fewer than two columns, one is repeated, or bins are given that are no increasing edges or
+        categories of one of them; and, once the schema is known, if a column of numbers has no edges.
+    SizeError
+        Once the schema is known, if there are too many cells.
+
+    Examples
+    --------
+    >>> print(crosstab("sex", "age", bins={"age": [17, 45, 90]}))
+    crosstab(sex, age [17, 45, 90])
+    """
+    return Crosstab(axes=axes_of(columns, bins, CROSSTAB))
 
 
 def linear(weights: Mapping[str, float | Fraction]) -> Linear:

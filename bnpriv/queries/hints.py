@@ -28,15 +28,19 @@ SIGNS = {
 }
 """By the sign that no rule of the grammar has."""
 
+ALIASES = frozenset({"share", "sum"})
+"""Second names, which are read and not written: of proportion and total."""
+
 OTHER_NAMES = {
     "avg": "mean",
     "average": "mean",
-    "sum": "total",
     "number": "count",
-    "share": "proportion",
     "fraction": "proportion",
     "percentage": "proportion",
     "hist": "histogram",
+    "cross": "crosstab",
+    "table": "crosstab",
+    "contingency": "crosstab",
 }
 """What queries are called elsewhere."""
 
@@ -83,6 +87,32 @@ def of_query(name: str, follows: str, queries: Iterable[str], operators: Iterabl
     return QUERY_EXAMPLE
 
 
+def of_more(name: str) -> str:
+    """Return what was meant by a comma behind all that a query takes."""
+    if name in ("total", "sum", "mean"):
+        return (
+            f"It takes one column: ask several in stack({name}(a), {name}(b)), or weigh them with linear(a: 1, b: 1)."
+        )
+    return JOIN
+
+
+def of_groups(name: str) -> str:
+    """Return what to ask instead of a query other than count by groups."""
+    if name == "proportion":
+        return (
+            "A share within groups divides by counts that noise may bring to 0: ask both counts, "
+            "stack(count(...) by ward, histogram(ward)), and divide what is released."
+        )
+    if name in ("mean", "total"):
+        return (
+            f"Only counts are asked by groups. The {name} within groups can be read off the counts of "
+            "crosstab(ward, height [120, 170, 220])."
+        )
+    if name == "histogram":
+        return "Name both columns in one question: crosstab(ward, height [120, 170, 220])."
+    return "Only counts are asked by groups: count(height > 180) by ward."
+
+
 def of_comparison(column: str, follows: str, named: str) -> str:
     """Return what was meant where a comparison lacks its operator; `named` is all that may be one name."""
     if column == "not" or follows == "not":
@@ -113,6 +143,8 @@ def of_column(text: str) -> str:
         name = text[1:-1]
         plain = name.isascii() and name.isidentifier()
         return f"Write the column without quotes: {name[:MOST_SHOWN_LETTERS]}." if plain else backticks(name)
+    if text == "[":
+        return "Edges stand right behind their column: age [17, 45, 90]; of a histogram after a comma."
     if text[:1].isdigit() or text[:1] in ("-", "."):
         return f"Write the column first, as in height > 180. {BETWEEN_BACKTICKS}"
     return BETWEEN_BACKTICKS if text.isalpha() else "Name a column here, as in height > 180."

@@ -2,12 +2,15 @@
 
 ::
 
-    query      = "count" "(" condition ")" | "proportion" "(" condition ")"
-               | "total" "(" column ")" | "mean" "(" column ")"
+    query      = "count" "(" condition ")" [ "by" axis { "," axis } ]
+               | ( "proportion" | "share" ) "(" condition ")"
+               | ( "total" | "sum" ) "(" column ")" | "mean" "(" column ")"
                | "histogram" "(" column [ "," list ] ")"
+               | "crosstab" "(" axis "," axis { "," axis } ")"
                | "linear" "(" column ":" weight { "," column ":" weight } ")"
                | "moments" "(" column { "," column } ")"
                | "stack" "(" query { "," query } ")"
+    axis       = column [ list ]
     condition  = both { "|" both }
     both       = negated { "&" negated }
     negated    = "~" negated | "(" condition ")" | comparison
@@ -22,18 +25,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NoReturn, TypeVar, cast, final
+from typing import NoReturn, TypeVar
 
 from bnpriv.checks import type_text
 from bnpriv.errors import QueryError
 from bnpriv.queries import hints
 from bnpriv.queries.base import Query
-from bnpriv.queries.builtin import Stack
+from bnpriv.queries.builtin import Count, Stack
 from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
+from bnpriv.queries.crossed import CountBy, CrossedColumn, Crosstab
 from bnpriv.queries.hints import JOIN, QUERY_EXAMPLE
 from bnpriv.queries.predicates import (
     MOST_NESTED,
@@ -46,36 +48,12 @@ from bnpriv.queries.predicates import (
     Or,
     Predicate,
 )
-from bnpriv.tables.schema import decimal
+from bnpriv.queries.tokens import Token, fraction, name_of, refuse, tokens_of, unescaped
+
+Item = TypeVar("Item")
 
 MOST_CHARACTERS = 10_000
 MOST_OPEN = 2 * MOST_NESTED + 4  # a nested condition prints as "~(", and a query adds its own parenthesis
-
-TokenKind = Literal["name", "quoted", "number", "string", "symbol", "end"]
-Item = TypeVar("Item")
-
-TOKEN = re.compile(
-    r"""
-    (?P<name>   [A-Za-z_][A-Za-z0-9_]* )
-  | (?P<quoted> ` (?:[^`]|``)+ ` )
-  | (?P<number> -? (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?:[eE][+-]?[0-9]+)? )
-  | (?P<string> "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' )
-  | (?P<symbol> [<>=!]= | [<>&|~()\[\],:/] )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-SPACE = re.compile(r"\s*")
-ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-
-
-@final
-@dataclass(frozen=True)
-class Token:
-    """A word of the text and where it starts."""
-
-    kind: TokenKind
-    text: str
-    position: int
 
 
 def parse_query(text: str) -> Query:
@@ -111,35 +89,10 @@ def parse_query(text: str) -> Query:
             found=f"{len(text):,}",
             remedy="Build the query in Python, with bnpriv.count and the others.",
         )
-    parser = _Parser(text, _tokens(text))
+    parser = _Parser(text, tokens_of(text))
     query = parser.query()
     parser.expect_end()
     return query
-
-
-def _tokens(text: str) -> list[Token]:
-    tokens: list[Token] = []
-    place = _skip(text, 0)
-    while place < len(text):
-        match = TOKEN.match(text, place)
-        if match is None:
-            _refuse(
-                "a name, a number, a string or a symbol of the grammar", text[place], place, hints.of_sign(text, place)
-            )
-        tokens.append(Token(cast("TokenKind", match.lastgroup), match.group(), place))
-        place = _skip(text, match.end())
-    tokens.append(Token("end", "", len(text)))
-    return tokens
-
-
-def _skip(text: str, place: int) -> int:
-    match = SPACE.match(text, place)
-    return match.end() if match else place
-
-
-def _refuse(expected: str, found: str, position: int, remedy: str = QUERY_EXAMPLE) -> NoReturn:
-    shown = repr(found if len(found) <= 40 else found[:40] + "...") if found else "the end"
-    raise QueryError(f"a query's text needs {expected} at character {position + 1}", found=shown, remedy=remedy)
 
 
 class _Parser:
@@ -161,7 +114,7 @@ class _Parser:
         return token
 
     def refuse(self, expected: str, remedy: str = QUERY_EXAMPLE) -> NoReturn:
-        _refuse(expected, self.next.text, self.next.position, remedy)
+        refuse(expected, self.next.text, self.next.position, remedy)
 
     def at(self, symbol: str) -> bool:
         return self.next.kind == "symbol" and self.next.text == symbol
@@ -202,9 +155,12 @@ class _Parser:
         rules: dict[str, Callable[[], Query]] = {
             "count": lambda: count(self.condition()),
             "proportion": lambda: proportion(self.condition()),
+            "share": lambda: proportion(self.condition()),
             "total": lambda: total(self.column()),
+            "sum": lambda: total(self.column()),
             "mean": lambda: mean(self.column()),
             "histogram": self.histogram,
+            "crosstab": self.crosstab,
             "linear": lambda: linear(self.weights()),
             "moments": lambda: moments(self.many(self.column)),
             "stack": lambda: Stack(parts=tuple(self.many(self.query))),
@@ -214,14 +170,34 @@ class _Parser:
         if self.next.kind != "name" or self.next.text not in rules:
             follows = self.tokens[self.place + 1].text if self.next.kind == "name" else ""
             remedy = hints.of_query(self.next.text, follows, rules, OPERATORS)
-            self.refuse(f"one of the queries {', '.join(rules)}", remedy)
-        rule = rules[self.take().text]
+            self.refuse(f"one of the queries {', '.join(name for name in rules if name not in hints.ALIASES)}", remedy)
+        name = self.take().text
         self.enter()
         self.expect("(")
-        query = rule()
-        self.expect(")", JOIN if self.at(",") else QUERY_EXAMPLE)
+        query = rules[name]()
+        self.expect(")", hints.of_more(name) if self.at(",") else QUERY_EXAMPLE)
         self.open -= 1
-        return query
+        return self.grouped(query) if self.next.kind == "name" and self.next.text == "by" else query
+
+    def grouped(self, query: Query) -> Query:
+        """Return counts by groups; a comma goes on with the groups unless a query follows."""
+        if not isinstance(query, Count):
+            self.refuse("the end of the query", hints.of_groups(str(query).partition("(")[0]))
+        self.place += 1
+        axes = [self.axis()]
+        while self.at(",") and self.tokens[self.place + 2].text != "(":
+            self.place += 1
+            axes.append(self.axis())
+        return CountBy(predicate=query.predicate, axes=tuple(axes))
+
+    def axis(self) -> CrossedColumn:
+        return self.column(), self.constants() if self.at("[") else None
+
+    def crosstab(self) -> Query:
+        axes = self.many(self.axis)
+        if not self.at(")"):
+            self.refuse("',' or ')'", "Separate the columns with commas: crosstab(sex, age [17, 45, 90]).")
+        return Crosstab(axes=tuple(axes))
 
     def histogram(self) -> Query:
         column = self.column()
@@ -233,9 +209,9 @@ class _Parser:
     def weights(self) -> dict[str, Fraction]:
         found: dict[str, Fraction] = {}
         for token, weight in self.many(self.weighted):
-            name = _name(token)
+            name = name_of(token)
             if name in found:
-                _refuse("each column once", token.text, token.position, "Add the weights up.")
+                refuse("each column once", token.text, token.position, "Add the weights up.")
             found[name] = weight
         return found
 
@@ -243,14 +219,14 @@ class _Parser:
         token = self.next
         self.column()
         self.expect(":", "Give every column a weight, as in linear(height: 0.5, sat: 2).")
-        weight = _fraction(self.number())
+        weight = fraction(self.number())
         if not self.at("/"):
             return token, weight
         self.place += 1
         divisor = self.next
-        under = _fraction(self.number())
+        under = fraction(self.number())
         if under == 0:
-            _refuse("a divisor other than 0", divisor.text, divisor.position)
+            refuse("a divisor other than 0", divisor.text, divisor.position)
         return token, weight / under
 
     def condition(self) -> Predicate:
@@ -308,7 +284,7 @@ class _Parser:
         if token.kind == "name" and token.text in ("true", "false"):
             return self.take().text == "true"
         if token.kind == "string":
-            return _unescaped(self.take())
+            return unescaped(self.take())
         if token.kind == "number":
             return self.number()
         return self.refuse("a number, a string in quotes, true or false", hints.of_constant(token.text))
@@ -320,9 +296,9 @@ class _Parser:
         try:
             value = int(token.text) if token.text.lstrip("-").isdecimal() else float(token.text)
         except ValueError:  # a whole number of more digits than Python converts
-            _refuse("a number of fewer digits", token.text, token.position)
+            refuse("a number of fewer digits", token.text, token.position)
         if value in (float("inf"), float("-inf")):
-            _refuse("a number that fits into a double", token.text, token.position)
+            refuse("a number that fits into a double", token.text, token.position)
         return value
 
     def column(self) -> str:
@@ -330,19 +306,4 @@ class _Parser:
         if token.kind not in ("name", "quoted") or token.text == "in":
             self.refuse("the name of a column", hints.of_column(token.text))
         self.place += 1
-        return _name(token)
-
-
-def _fraction(number: float) -> Fraction:
-    return decimal(number) if isinstance(number, float) else Fraction(number)
-
-
-def _name(token: Token) -> str:
-    return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
-
-
-def _unescaped(token: Token) -> str:
-    for match in ESCAPE.finditer(token.text):
-        if match.group(1) not in "\\\"'":
-            _refuse("a backslash or a quote after a backslash", match.group(), token.position + match.start())
-    return ESCAPE.sub(r"\1", token.text[1:-1])
+        return name_of(token)

@@ -14,7 +14,7 @@ import pytest
 from bnpriv.errors import BnprivError, DataError, FileError, QueryError
 from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Indicator, Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
+from bnpriv.queries.constructors import count, crosstab, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
 from bnpriv.release.evaluate import evaluate, try_sensitivity
@@ -87,6 +87,8 @@ QUERY = stack(
     count(col("byte") < 128),
     count(col("single") <= 0.1),
     count(col("odd").isin([0.1, 0.7])),
+    crosstab("gender", "smokes", "age", bins={"age": [-5, 0, 17, 120]}),
+    count(col("height") > 170).by("group", "byte", bins={"byte": [10, 128, 250]}),
 )
 
 
