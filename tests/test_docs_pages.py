@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,11 +67,36 @@ def test_the_page_on_engines_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert len(namespace["everything"].values) == 3
 
 
-def test_the_page_on_many_models_runs() -> None:
-    text = (ROOT / "docs" / "many-models.md").read_text(encoding="utf-8")
-    namespace: dict[str, object] = {"__name__": "page"}
+def run(name: str) -> dict[str, Any]:
+    """Run all Python of a page, from the top to the end, and return its names."""
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {"__name__": "page"}
     for body in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        exec(compile(body, "docs/many-models.md", "exec"), namespace)
+        exec(compile(body, f"docs/{name}", "exec"), namespace)
+    return namespace
+
+
+def test_the_page_on_useless_answers_runs() -> None:
+    found = run("useless-answers.md")
+    text = (ROOT / "docs" / "useless-answers.md").read_text(encoding="utf-8")
+    said = dict(re.findall(r"^(\w+) = noise\(.*\)  # ([\d.,]+, \w+)$", text, re.MULTILINE))
+    assert len(said) == 8
+    for name, (scale, verdict) in ((name, found[name]) for name in said):
+        assert said[name] == f"{scale:,.1f}".removesuffix(".0") + f", {verdict}", name
+    assert "From epsilon 3.1 on the answer is released without noise" in str(found["tradeoff"])
+    assert found["leaks"].rows[0].attribute == "antiviral"
+
+
+def test_the_page_on_questioning_a_model_runs() -> None:
+    found = run("questioning-a-model.md")
+    assert found["edges"] == {("income", "sat"): 0.0}
+    assert "contradict 3 of 4 tested rows" in str(found["check"])
+    assert "A needs no noise" in str(found["comparison"])
+    assert found["worst"] > 0.5
+
+
+def test_the_page_on_many_models_runs() -> None:
+    namespace = run("many-models.md")
     assert namespace["theta"].models == 1000
     assert namespace["matrix"].loc["income", "sat"] > 1
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,12 @@ from tutorials.execute import METADATA, execute, missing, notebooks
 
 PATHS = [Path(path) for path in notebooks()]
 MOST_BYTES = 400_000
+MOST_CELLS = 25
+USED = {"bnpriv", "matplotlib", "numpy", "pandas", "pgmpy", "pymc", "scipy", "xarray"}
+"""What a tutorial imports beside Python's own modules."""
+
+HEADING = re.compile(r"^(#+) ", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 VALUE = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?|\b(?:inf|True|False|exact|sharp|useful|coarse|useless)\b")
 HIDDEN = re.compile(
@@ -82,6 +91,51 @@ def test_it_runs_and_the_stored_numbers_come_out_again(path: Path) -> None:
     assert len(stored) >= 5
     assert all(stored.values()), "a cell tagged check prints nothing to be checked"
     assert checked(execute(path)) == stored  # a cell that raises ends it here
+
+
+@every
+def test_it_is_short_and_well_formed(path: Path) -> None:
+    """One idea, from what is learned to where to go next; a heading never skips a level."""
+    cells = nbformat.read(path, as_version=4).cells
+    assert 10 <= len(cells) <= MOST_CELLS
+    first, last = cells[0].source, cells[-1].source
+    assert "minutes" in first
+    assert re.search(r"^\* ", first, re.MULTILINE), "the first cell lists what is learned"
+    assert re.search(r"\]\(.*\)", last), "the last cell says where to go"
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    depths = [len(marks) for marks in HEADING.findall(text)]
+    assert depths[0] == 1
+    assert depths.count(1) == 1
+    assert all(below <= above + 1 for above, below in pairwise(depths))
+
+
+@every
+def test_links_lead_to_files(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    targets = [found for found in LINK.findall(text) if "://" not in found]
+    assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def imported(source: str) -> set[str]:
+    """The modules that a cell imports; lines for the notebook alone are left out."""
+    code = "\n".join(line for line in source.splitlines() if not line.startswith(("%", "!")))
+    statements = list(ast.walk(ast.parse(code)))
+    plain = {alias.name for each in statements if isinstance(each, ast.Import) for alias in each.names}
+    return plain | {each.module for each in statements if isinstance(each, ast.ImportFrom) and each.module}
+
+
+@every
+def test_everything_is_reached_from_the_face(path: Path) -> None:
+    modules = {name for cell in code_cells(nbformat.read(path, as_version=4)) for name in imported(cell.source)}
+    assert "bnpriv" in modules
+    assert {name for name in modules if name.startswith("bnpriv.")} == set()
+    assert {name.partition(".")[0] for name in modules} <= USED | sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("source", ["from bnpriv.networks import x", "def f():\n    import bnpriv.release as r"])
+def test_an_import_from_inside_is_seen(source: str) -> None:
+    assert any(name.startswith("bnpriv.") for name in imported(source))
 
 
 @every
