@@ -18,7 +18,7 @@ from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.starter import starter
 from bnpriv.checks import closest, spelling
-from bnpriv.errors import BnprivError, FileError, ParameterError, QueryError
+from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePrivacy, of_parameters
 from bnpriv.mechanisms.plan import plan as make_plan
 from bnpriv.queries import Query, parse_query
@@ -76,8 +76,9 @@ def report(
     """Show what the columns, and a query, tell about the protected attributes."""
     with outputs(html, markdown, _file(json), reading=[framework]) as out:
         with _working("computing influences"):
+            declared = read_framework(framework)
             asked = None if query is None else _query(framework, query)
-            made = influence_report(_reported(read_framework(framework)), asked, epsilon, delta)
+            made = influence_report(_reported(declared), asked, epsilon, delta)
             text = str(made)
         if html is not None:
             out.put(html, made.to_html())
@@ -133,9 +134,9 @@ def release(
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
     with outputs(html, _file(json), reading=[framework, data, *_ledger_file(ledger)]) as out:
-        asked = _query(framework, query)
         with _working("calibrating every mechanism"):
             declared = read_framework(framework)
+            asked = _query(framework, query)
             named = None if mechanism is None else make_plan(declared, asked, epsilon, delta).of(mechanism)
             if ledger is None:
                 session, best = None, named or make_plan(declared, asked, epsilon, delta).best
@@ -236,7 +237,7 @@ def init(data: Annotated[Path, typer.Argument(metavar="DATA", help="A Parquet or
 
 
 def main() -> None:
-    """Run the shell; exit 0 when done, 2 when refused, with one line that says why and what to do."""
+    """Run the shell; exit 0 when done, 2 when refused, and say why and what to do: a line for each problem."""
     if not hasattr(sys.stdout, "reconfigure"):
         print("refused: standard output must be open; found it closed. Print to a terminal or a file.", file=sys.stderr)
         sys.exit(REFUSED)
@@ -245,7 +246,8 @@ def main() -> None:
     try:
         app()
     except BnprivError as error:
-        print(f"refused: {visible(' '.join(str(error).split()))}", file=sys.stderr)
+        lines = str(error).split("\n") if isinstance(error, FileProblemsError) else [str(error)]
+        print("refused: " + "\n".join(visible(" ".join(line.split())) for line in lines), file=sys.stderr)
         sys.exit(REFUSED)
     finally:
         try:

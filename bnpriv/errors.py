@@ -83,6 +83,39 @@ class FileError(BnprivError, ValueError):
     """A model, framework or data file is not what its name says."""
 
 
+@final
+class FileProblemsError(FileError):
+    """Several things are wrong with one file; the text lists them all.
+
+    Parameters
+    ----------
+    label : str
+        The file.
+    problems : sequence of BnprivError
+        At least one, kept as a tuple in ``problems``.
+
+    Examples
+    --------
+    >>> print(
+    ...     FileProblemsError(
+    ...         "f.toml", [FileError("f.toml, line 2: count is needed", found="none", remedy="Write it.")]
+    ...     )
+    ... )
+    f.toml: a framework file must have no problem; found 1. Mend each of them:
+    1. line 2: count is needed; found none. Write it.
+    """
+
+    def __init__(self, label: str, problems: Sequence[BnprivError]) -> None:
+        listed = [" ".join(str(problem).removeprefix(label).lstrip(",: ").split()) for problem in problems]
+        text = "\n".join(f"{number}. {line}" for number, line in enumerate(listed, start=1))
+        super().__init__(
+            f"{label}: a framework file must have no problem",
+            found=str(len(listed)),
+            remedy=f"Mend each of them:\n{text}",
+        )
+        self.problems = tuple(problems)
+
+
 class SizeError(BnprivError, MemoryError):
     """A table would be larger than the limit; found out before it is allocated."""
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Set
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from collections.abc import Callable, Mapping, Set
+from pathlib import Path
 from typing import Any, cast
 
-from bnpriv.adapters.files import path_text, read_network, read_text
+from bnpriv.adapters.files import path_text, read_text
+from bnpriv.adapters.framework_network import NOTION_LEVELS, declared_network, only_its_own
+from bnpriv.adapters.framework_parts import assembled
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
-from bnpriv.adapters.gaussian_section import declared_gaussian, secret_of_continuous
-from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none, parse_toml
+from bnpriv.adapters.gaussian_section import secret_of_continuous
+from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none, load_toml
 from bnpriv.checks import listing, spelling, text
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
-from bnpriv.networks import IntervalNetwork, MarkovChain, Network, require_discrete
-from bnpriv.networks.discrete import Level
-from bnpriv.networks.missing_rows import MissingRows
-from bnpriv.networks.model_class import model_class
+from bnpriv.networks import MarkovChain, Network, require_discrete
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
 from bnpriv.render.text import toml_key
@@ -28,9 +27,6 @@ from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 MOST_FRAMEWORK_BYTES = 2**18
 """Largest framework file, 256 KiB."""
 
-NOTION_LEVELS: dict[str, Level] = {"distributional": "parameters", "dataset": "records", "value": "records"}
-"""What a file may declare, and the level of the network that it needs."""
-
 _SECTIONS = ("notion", "source", "network", "chain", "records", "columns", "protect", "laws", "queries")
 _BOUNDED = ("type", "independent", "missing", "lower", "upper")
 _COLUMN_KEYS = {
@@ -40,6 +36,8 @@ _COLUMN_KEYS = {
 }
 _LAWS = ("normal", "bernoulli", "categorical")
 _NORMAL = "Write normal = [165, 8]."
+_NO_SOURCE = "not said yet"
+"""In place of a source whose lack is noted, so that the rest is checked too."""
 
 
 def read_framework(path: str | os.PathLike[str], *, network: Network | None = None) -> Framework:
@@ -68,6 +66,9 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
 
     Raises
     ------
+    FileProblemsError
+        If several things are wrong: it lists all of them, each with its line. What follows is raised as it is where it
+        stands alone.
     FileError
         If the file is not readable or not TOML, a key is missing, unknown or of the wrong type, or the network file
         lies outside the folder, or `network` is missing, or given to a file that names its own.
@@ -81,32 +82,17 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
     10000
     """
     root = _load(path)
-    _filled(root)
-    source = root.string("source")
+    problems = root.problems
+    notion = problems.tried(_notion, root)
+    source = problems.tried(root.string, "source")
     _queries(root)
-    notion = root.string("notion")
     if notion == "value" and "chain" in root.values:
-        _only_its_own(root, network)
-        return _chain(root, source)
-    declared = _network(root, notion, network)
-    schema, independent = _schema(root, notion)
-    protect = root.section("protect")
-    parts = {name: protect.section(name) for name in protect.values}
-    laws = _laws(root, declared, schema)
-    if notion == "dataset":
-        secrets = {name: secret_of_table(part) for name, part in parts.items()}
-        with root.named():
-            return DatasetAttributePrivacy(declared, schema, secrets, source=source, laws=laws)
-    if notion == "value":
-        hidden = {name: secret_of_parameter(part) for name, part in parts.items()}
-        with root.named():
-            return ValuePrivacy(require_discrete(declared, "value privacy"), schema, hidden, source=source)
-    secret = secret_of_parameter if declared.states else secret_of_continuous
-    chosen = cast(Any, {name: secret(part) for name, part in parts.items()})
-    with root.named():
-        return DistributionalAttributePrivacy(
-            declared, schema, chosen, source=source, independent=independent, laws=laws
-        )
+        framework = _chain(root, source, network)
+    else:
+        framework = _over_network(root, notion, source, network)
+    problems.settle(root.label)
+    assert framework is not None
+    return framework
 
 
 def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
@@ -134,7 +120,11 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
     >>> sorted(read_queries(example_path("student"))["tall"].columns)
     ['height']
     """
-    return _queries(_load(path))
+    root = _load(path)
+    root.problems.tried(_notion, root)
+    named = _queries(root)
+    root.problems.settle(root.label)
+    return named
 
 
 def names_pymc(path: str | os.PathLike[str]) -> bool:
@@ -152,46 +142,19 @@ def _load(path: str | os.PathLike[str]) -> TomlTable:
             remedy = "Give the path of a framework file; the examples are read with bnpriv.example(name)."
         raise FileError(f"{label}: a framework file must end in .toml", found="another ending", remedy=remedy)
     content = read_text(path, MOST_FRAMEWORK_BYTES)
-    values = parse_toml(label, content)
-    root = TomlTable(label, "", values)
-    root.only(_SECTIONS)
+    return load_toml(label, content).only(_SECTIONS)
+
+
+def _notion(root: TomlTable) -> str:
     notion = root.string("notion")
     if notion not in NOTION_LEVELS:
         raise root.refusal(
             f"notion must be {listing(map(repr, NOTION_LEVELS))}",
             found=repr(notion[:80]),
             remedy="Other notions are declared in Python.",
+            key="notion",
         )
-    return root
-
-
-def _filled(root: TomlTable) -> None:
-    """Refuse a file in which several lines are still to be filled in, naming all of them at once."""
-    missing = list(_unfilled(root))
-    if len(missing) > 1:
-        raise root.refusal(
-            "every line that ends in three dots must be filled in",
-            found=f"nothing yet for {listing(missing)}",
-            remedy="Fill them in, and remove the # in front of them.",
-        )
-
-
-def _unfilled(root: TomlTable) -> Iterator[str]:
-    """Yield the keys that the file lacks, whatever else may be wrong with it."""
-    if "source" not in root.values:
-        yield "source"
-    if "chain" not in root.values:
-        network = _inside(root, "network")
-        if network.isdisjoint(("file", "attributes", "pymc")):
-            yield "file in [network]"
-    if "count" not in _inside(root, "records"):
-        yield "count in [records]"
-    columns = _inside(root, "columns")
-    for name in sorted(columns):
-        if "type" not in _inside(root, "columns", name):
-            yield f"type in [columns.{toml_key(name)}]"
-    if not _inside(root, "protect"):
-        yield "[protect.NAME]"
+    return notion
 
 
 def _inside(root: TomlTable, *path: str) -> Set[str]:
@@ -203,154 +166,137 @@ def _inside(root: TomlTable, *path: str) -> Set[str]:
     return found.keys()
 
 
-def _chain(root: TomlTable, source: str) -> ValuePrivacy:
-    """Return the framework over ``[chain]``, whose column is the one under ``[protect]``."""
-    part = root.section("chain", ("transition", "initial", "length", "states"))
+def _chain(root: TomlTable, source: str | None, network: Network | None) -> ValuePrivacy | None:
+    """Return the framework over ``[chain]``, whose column is the one under ``[protect]``; None if it cannot be read."""
+    problems = root.problems
+    part = problems.tried(root.section, "chain", ("transition", "initial", "length", "states"))
+    if part is not None:
+        problems.tried(only_its_own, part, network)
+    chain = None if part is None else problems.tried(_markov_chain, part)
     schema, _ = _schema(root, "value")
-    protect = root.section("protect")
-    for name in protect.values:
-        protect.section(name, ())
+    protect = {name: part.only(()) for name, part in _sections(root, "protect").items()}
+    if chain is None or schema is None or problems:
+        return None
+    with problems.gathered(), root.named():
+        return ValuePrivacy(chain, schema, list(protect), source=source or _NO_SOURCE)
+
+
+def _markov_chain(part: TomlTable) -> MarkovChain:
+    transition, initial, length = part.needs("transition", "initial", "length")
     with part.named():
-        chain = MarkovChain(
-            part.need("transition"),
-            part.need("initial"),
-            part.need("length"),
-            states=cast(Any, part.values.get("states", ())),
-        )
-    with root.named():
-        return ValuePrivacy(chain, schema, list(protect.values), source=source)
+        return MarkovChain(transition, initial, length, states=cast(Any, part.values.get("states", ())))
 
 
-def _network(root: TomlTable, notion: str, given: Network | None) -> Network:
-    """Return the declared network: linear-Gaussian if its attributes stand in the file itself, or the one given."""
-    part = root.section("network")
-    if "pymc" in part.values:
-        part.only(("pymc",))
-        module = part.string("pymc")
-        if given is None:
-            raise part.refusal(
-                "the network is written in PyMC, and no file makes bnpriv run Python code",
-                found=f"the module {module[:80]!r}",
-                remedy="The shell cannot read such a model. In Python write "
-                "bnpriv.read_framework(path, network=bnpriv.from_pymc(model)), then bnpriv.plan(...) and the like.",
-            )
-        return given
-    _only_its_own(part, given)
-    if notion != "value" and "attributes" in part.values:
-        return declared_gaussian(part, NOTION_LEVELS[notion])
-    # without a level in the file a network of parameters has none that was declared: see the framework
-    return _files_network(part, None if notion == "distributional" else NOTION_LEVELS[notion])
+def _over_network(root: TomlTable, notion: str | None, source: str | None, given: Network | None) -> Framework | None:
+    """Return the framework over a network; None if something in the file keeps it from being made."""
+    problems = root.problems
+    network = problems.tried(declared_network, root, notion or "distributional", given)
+    schema, independent = _schema(root, notion or "distributional")
+    protect = _sections(root, "protect")
+    laws = _laws(root, network, schema)
+    if notion is None:
+        return None
+    secret = secret_of_table if notion == "dataset" else secret_of_parameter
+    if network is not None and not network.states and notion == "distributional":
+        secret = secret_of_continuous
+    secrets = {name: chosen for name, part in protect.items() if (chosen := problems.tried(_one, secret, part))}
+    if network is None or schema is None or (protect and not secrets) or "protect" not in root.values:
+        return None
+
+    def made(hidden: Mapping[str, Any], known: DeclaredLaws | None) -> Framework:
+        told = source or _NO_SOURCE
+        if notion == "dataset":
+            return DatasetAttributePrivacy(network, schema, hidden, source=told, laws=known)
+        if notion == "value":
+            return ValuePrivacy(require_discrete(network, "value privacy"), schema, hidden, source=told)
+        return DistributionalAttributePrivacy(network, schema, hidden, source=told, independent=independent, laws=known)
+
+    return assembled(root, made, {name: (protect[name], chosen) for name, (chosen,) in secrets.items()}, laws)
 
 
-def _only_its_own(part: TomlTable, given: Network | None) -> None:
-    if given is not None:
-        raise part.refusal(
-            "a network is passed only for a file that names a PyMC module",
-            found="a file that declares its own",
-            remedy='Leave network= out, or write pymc = "model_pymc.py" in [network].',
-        )
+def _one(secret: Callable[[TomlTable], Any], part: TomlTable) -> tuple[Any]:
+    """Return what is hidden in a tuple, since None stands for all pairs."""
+    return (secret(part),)
 
 
-def _files_network(part: TomlTable, usual: Level | None) -> Network:
-    """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
-    part.only(("file", "level", "normalize", "within", "missing_rows"))
-    files = _files(part)
-    level = cast(Level, part.string("level")) if "level" in part.values else usual
-    normalize = part.boolean("normalize")
-    paths = [_beside(part, name) for name in files]
-    gaps = part.values.get("missing_rows")
-    if gaps is not None and len(files) > 1:
-        raise part.refusal(
-            "rows without data are read in a network of one model", found=f"{len(files)} files", remedy="Name one file."
-        )
-    with part.named():
-        models = (
-            read_network(paths[0], level, normalize=normalize, missing_rows=cast(MissingRows, gaps))
-            if gaps is not None
-            else model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
-        )
-        if "within" not in part.values:
-            return models
-        return IntervalNetwork.around(models, cast(float, part.values["within"]))
+def _sections(root: TomlTable, key: str) -> dict[str, TomlTable]:
+    """Return the tables in a table; what is none is noted."""
+    problems = root.problems
+    whole = problems.tried(root.section, key)
+    found = {name: problems.tried(whole.section, name) for name in whole.values} if whole is not None else {}
+    return {name: part for name, part in found.items() if part is not None}
 
 
-def _files(part: TomlTable) -> list[str]:
-    listed = listed_or_none(part.values.get("file"))
-    if listed is None:
-        return [part.string("file")]
-    files = [name for name in listed if isinstance(name, str) and name.strip()]
-    if not files or len(files) != len(listed) or len(set(files)) != len(files):
-        raise part.refusal(
-            "file must be a text, or a list of different texts",
-            found=f"{len(listed)} entries, {len(set(files))} different texts",
-            remedy='Write file = ["one.bif", "two.bif"]: each file is one model.',
-        )
-    return files
-
-
-def _beside(part: TomlTable, name: str) -> Path:
-    """Return the path of a file that is named relative to the framework file and stays in its folder."""
-    folder = Path(part.label).resolve().parent
-    plain = PurePosixPath(name)
-    outside = plain.is_absolute() or ".." in plain.parts or "\\" in name or bool(PureWindowsPath(name).drive)
-    if outside or not (folder / plain).resolve().is_relative_to(folder):
-        raise part.refusal(
-            "the network file must lie in the folder of the framework file, or below",
-            found=repr(name[:80]),
-            remedy="Put it there, and name it by a relative path with forward slashes.",
-        )
-    return Path(part.label).parent / plain
-
-
-def _schema(root: TomlTable, notion: str) -> tuple[Schema, list[str]]:
-    count = root.section("records", ("count",)).need("count")
-    columns = root.section("columns")
-    declared: dict[str, Column] = {}
-    independent: list[str] = []
-    for name in columns.values:
-        part = columns.section(name)
-        with part.named():
-            declared[name] = _column(part, notion)
-        if part.boolean("independent"):
-            independent.append(name)
-    with root.named("[records] and [columns]"):
-        return Schema(records=count, columns=declared), independent
+def _schema(root: TomlTable, notion: str) -> tuple[Schema | None, list[str]]:
+    """Return the schema, None if some of it cannot be read, and the columns that are declared independent."""
+    problems = root.problems
+    records = problems.tried(root.section, "records", ("count",))
+    count = None if records is None else problems.tried(records.need, "count")
+    parts = _sections(root, "columns")
+    read = {name: problems.tried(_column, part, notion) for name, part in parts.items()}
+    declared = {name: column for name, column in read.items() if column is not None}
+    independent = [name for name, part in parts.items() if problems.tried(part.boolean, "independent")]
+    if records is None or count is None:
+        return None, independent
+    with problems.gathered(), records.named(key="count") if parts else root.named("[records] and [columns]"):
+        # the number of records is checked beside any column
+        schema = Schema(records=count, columns=declared or {name: Integer(0, 1) for name in parts})
+        return (schema if len(declared) == len(parts) and "columns" in root.values else None), independent
+    return None, independent
 
 
 def _column(part: TomlTable, notion: str) -> Column:
     kind = part.string("type")
     if kind not in _COLUMN_KEYS:
         remedy = spelling(kind, _COLUMN_KEYS)
-        raise part.refusal(f"type must be one of {listing(_COLUMN_KEYS)}", found=repr(kind[:80]), remedy=remedy)
+        raise part.refusal(
+            f"type must be one of {listing(_COLUMN_KEYS)}", found=repr(kind[:80]), remedy=remedy, key="type"
+        )
     # in a table whose records are the network's own, every column is a node
-    part.only([key for key in _COLUMN_KEYS[kind] if notion == "distributional" or key != "independent"])
-    missing = cast(Any, part.values.get("missing"))
-    if kind == "categorical":
-        categories = part.need("categories")
-        if not isinstance(categories, list):
-            raise part.refusal("categories must be a list", found=kind_of(categories), remedy='Write ["a", "b"].')
-        return Categorical(cast("list[str]", categories), missing=missing)
-    bounded = Real if kind == "real" else Integer
-    return bounded(part.need("lower"), part.need("upper"), missing=missing)
+    part = part.only([key for key in _COLUMN_KEYS[kind] if notion == "distributional" or key != "independent"])
+    with part.named():
+        missing = cast(Any, part.values.get("missing"))
+        if kind == "categorical":
+            categories = part.need("categories")
+            if not isinstance(categories, list):
+                raise part.refusal(
+                    "categories must be a list",
+                    found=kind_of(categories),
+                    remedy='Write ["a", "b"].',
+                    key="categories",
+                )
+            return Categorical(cast("list[str]", categories), missing=missing)
+        bounded = Real if kind == "real" else Integer
+        return bounded(*part.needs("lower", "upper"), missing=missing)
 
 
-def _laws(root: TomlTable, network: Network, schema: Schema) -> DeclaredLaws | None:
+def _laws(root: TomlTable, network: Network | None, schema: Schema | None) -> DeclaredLaws | None:
     """Return the laws of columns: [laws.COLUMN.STATE], or [laws.COLUMN] for an independent column."""
     if "laws" not in root.values:
         return None
+    problems = root.problems
     laws: dict[str, DeclaredLaw | dict[Any, DeclaredLaw]] = {}
-    part = root.section("laws", tuple(schema.columns))
-    for name in part.values:
-        own = part.section(name)
+    if schema is not None:
+        problems.tried(root.section, "laws", tuple(schema.columns))
+    for name, own in _sections(root, "laws").items():
+        if network is None or schema is None or name not in schema.columns:
+            continue  # what a law is about is not known
+        column = schema[name]
         # keys of a TOML file are texts, whatever the states are
         states = {str(state): state for state in network.states.get(name, ())}
-        column = schema[name]
-        laws[name] = (
-            {states.get(key, key): _law(own.section(key, _LAWS), column) for key in own.values}
-            if states
-            else _law(part.section(name, _LAWS), column)
-        )
+        if states:
+            found = {key: problems.tried(_law_of_state, own, key, column) for key in own.values}
+            if None not in found.values():
+                laws[name] = cast("dict[Any, DeclaredLaw]", {states.get(key, key): law for key, law in found.items()})
+        else:
+            law = problems.tried(_law, own.only(_LAWS), column)
+            if law is not None:
+                laws[name] = law
     return laws
+
+
+def _law_of_state(own: TomlTable, key: str, column: Column) -> DeclaredLaw:
+    return _law(own.section(key, _LAWS), column)
 
 
 def _law(part: TomlTable, column: Column) -> DeclaredLaw:
@@ -384,12 +330,17 @@ def _written(category: object) -> str:
 
 
 def _queries(root: TomlTable) -> dict[str, Query]:
+    """Return the named queries that can be read; what is wrong with the others is noted."""
     if "queries" not in root.values:
         return {}
-    named: dict[str, Query] = {}
-    part = root.section("queries")
-    for name in part.values:
-        with part.named(f"[queries] {toml_key(name[:80])}"):
-            text("a query's name", name)
-            named[name] = parse_query(part.string(name))
-    return named
+    part = root.problems.tried(root.section, "queries")
+    if part is None:
+        return {}
+    read = {name: root.problems.tried(_named_query, part, name) for name in part.values}
+    return {name: query for name, query in read.items() if query is not None}
+
+
+def _named_query(part: TomlTable, name: str) -> Query:
+    with part.named(f"[queries] {toml_key(name[:80])}", key=name):
+        text("a query's name", name)
+        return parse_query(part.string(name))

@@ -19,13 +19,13 @@ _VALUES = ("pairs = [[40, 50], [40, [60, 70]]]", "a value or a list of values", 
 
 def secret_of_parameter(part: TomlTable) -> SecretPairs | None:
     """Return which states of a parameter must not be told apart; None for all."""
-    part.only(("pairs",))
+    part = part.only(("pairs",))
     return _pairs(part, *_STATES)
 
 
 def secret_of_table(part: TomlTable) -> Secret:
     """Return the property of a column that is hidden, and which of its values must not be told apart."""
-    part.only(("property", "at_most", "pairs", "intervals"))
+    part = part.only(("property", "at_most", "pairs", "intervals"))
     given = [key for key in ("at_most", "pairs", "intervals") if key in part.values]
     if len(given) > 1:
         raise part.refusal(

@@ -15,7 +15,7 @@ _KEYS = ("intercept", "deviation", "coefficients")
 
 def declared_gaussian(part: TomlTable, usual: Level) -> GaussianNetwork:
     """Return the network of ``[network.attributes.NAME]``; a list of numbers has one for each model."""
-    part.only(("attributes", "level"))
+    part = part.only(("attributes", "level"))
     level = cast(Level, part.string("level")) if "level" in part.values else usual
     attributes = part.section("attributes")
     rows = {name: attributes.section(name, _KEYS) for name in attributes.values}
@@ -31,7 +31,7 @@ def declared_gaussian(part: TomlTable, usual: Level) -> GaussianNetwork:
 
 def secret_of_continuous(part: TomlTable) -> Apart | IntervalPairs | None:
     """Return which values of a continuous parameter must not be told apart."""
-    part.only(("at_most", "intervals"))
+    part = part.only(("at_most", "intervals"))
     if "at_most" in part.values and "intervals" in part.values:
         raise part.refusal("values are chosen by at_most or by intervals", found="both", remedy="Keep one of them.")
     with part.named():

@@ -6,9 +6,11 @@ import re
 import tomllib
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, cast, final
 
+from bnpriv.adapters.problems import Problems
+from bnpriv.adapters.toml_lines import key_lines, line_of
 from bnpriv.checks import closest, listing, type_text
 from bnpriv.errors import DeclarationError, FileError
 from bnpriv.render.text import toml_key
@@ -20,24 +22,45 @@ _LONG_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){16}")
 @final
 @dataclass(frozen=True)
 class TomlTable:
-    """A table of the file, with the words that name it in messages."""
+    """A table of the file, with the words that name it in messages.
+
+    Parameters
+    ----------
+    label : str
+        The file.
+    where : str
+        The header of the table; empty for the whole file.
+    values : mapping from str to object
+    path : tuple of str
+        The keys that lead to it.
+    lines : mapping from tuple of str to int
+        Where tables and keys stand.
+    problems : Problems
+        What is wrong with the file so far; shared by all its tables.
+    """
 
     label: str
     where: str
     values: Mapping[str, object]
+    path: tuple[str, ...] = ()
+    lines: Mapping[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int], repr=False)
+    problems: Problems = field(default_factory=Problems, repr=False)
 
-    def refusal(self, required: str, *, found: str, remedy: str) -> FileError:
-        """Return a refusal that names the file and the table."""
-        place = f"{self.label}, {self.where}" if self.where else self.label
-        return FileError(f"{place}: {required}", found=found, remedy=remedy)
+    def refusal(self, required: str, *, found: str, remedy: str, key: str | None = None) -> FileError:
+        """Return a refusal that names the file, the line of the table or of its key, and the table."""
+        return FileError(f"{self._place(key, self.where)}: {required}", found=found, remedy=remedy)
+
+    def _place(self, key: str | None, where: str) -> str:
+        line = line_of(self.lines, self.path if key is None else (*self.path, key))
+        return ", ".join(filter(None, (self.label, "" if line is None else f"line {line}", where)))
 
     @contextmanager
-    def named(self, where: str = "") -> Generator[None]:
+    def named(self, where: str = "", *, key: str | None = None) -> Generator[None]:
         """Let refusals from inside say which part of which file they are about."""
         try:
             yield
         except DeclarationError as refused:
-            place = ", ".join(filter(None, (self.label, where or self.where)))
+            place = self._place(key, where or self.where)
             raise type(refused)(f"{place}: {refused.required}", found=refused.found, remedy=refused.remedy) from None
 
     def section(self, key: str, known: Collection[str] | None = None) -> TomlTable:
@@ -46,43 +69,67 @@ class TomlTable:
         value = self.values.get(key)
         if not isinstance(value, dict):
             found = "none" if value is None else kind_of(value)
-            raise self.refusal(f"a section {where} is needed", found=found, remedy=f"Write it below a line {where}.")
-        part = TomlTable(self.label, where, cast("dict[str, object]", value))
-        if known is not None:
-            part.only(known)
-        return part
-
-    def only(self, known: Collection[str]) -> None:
-        """Refuse keys that are not `known`, and name the nearest that is."""
-        unknown = next((key for key in self.values if key not in known), None)
-        if unknown is not None:
-            near = closest(unknown, known)
             raise self.refusal(
-                f"the keys must be among {listing(known)}",
-                found=f"the unknown {unknown[:80]!r}",
-                remedy=f"Did you mean {near!r}?" if near is not None else "Remove it, or check the spelling.",
+                f"a section {where} is needed", found=found, remedy=f"Write it below a line {where}.", key=key
             )
+        path = (*self.path, key)
+        part = TomlTable(self.label, where, cast("dict[str, object]", value), path, self.lines, self.problems)
+        return part if known is None else part.only(known)
+
+    def only(self, known: Collection[str]) -> TomlTable:
+        """Return the table without the keys that are not `known`, each of which is noted as a problem.
+
+        A key that is a slip of a known one is read as that one, so that nothing else is said to be missing.
+        """
+        read = {key: value for key, value in self.values.items() if key in known}
+        for key in (key for key in self.values if key not in known):
+            near = closest(key, known)
+            self.problems.note(
+                self.refusal(
+                    f"the keys must be among {listing(known)}",
+                    found=f"the unknown {key[:80]!r}",
+                    remedy=f"Did you mean {near!r}?" if near is not None else "Remove it, or check the spelling.",
+                    key=key,
+                )
+            )
+            if near is not None:
+                read.setdefault(near, self.values[key])
+        return replace(self, values=read)
 
     def string(self, key: str, default: str | None = None) -> str:
         """Return the text under `key`."""
         value = self.values.get(key, default)
         if not isinstance(value, str) or not value.strip():
             found = "none" if value is None else "an empty string" if value == "" else kind_of(value)
-            raise self.refusal(f"{key} must be a text", found=found, remedy=f'Write {key} = "...".')
+            raise self.refusal(f"{key} must be a text", found=found, remedy=f'Write {key} = "...".', key=key)
         return value
 
     def boolean(self, key: str) -> bool:
         """Return the truth value under `key`, false by default."""
         value = self.values.get(key, False)
         if not isinstance(value, bool):
-            raise self.refusal(f"{key} must be true or false", found=kind_of(value), remedy=f"Write {key} = true.")
+            raise self.refusal(
+                f"{key} must be true or false", found=kind_of(value), remedy=f"Write {key} = true.", key=key
+            )
         return value
 
     def need(self, key: str) -> Any:
         """Return the value under `key`, of any type."""
-        if key not in self.values:
-            raise self.refusal(f"{key} is needed", found="none", remedy=f"Write {key} = ... in this section.")
-        return self.values[key]
+        return self.needs(key)[0]
+
+    def needs(self, *keys: str) -> list[Any]:
+        """Return the values under several keys, of any type; refuse all that are missing at once."""
+        missing = [key for key in keys if key not in self.values]
+        if missing:
+            remedy = f"Write {' and '.join(f'{key} = ...' for key in missing)} in this section."
+            verb = "is" if len(missing) == 1 else "are"
+            raise self.refusal(f"{' and '.join(missing)} {verb} needed", found="none", remedy=remedy)
+        return [self.values[key] for key in keys]
+
+
+def load_toml(label: str, content: str) -> TomlTable:
+    """Return the whole of a TOML file as a table that knows its lines."""
+    return TomlTable(label, "", parse_toml(label, content), lines=key_lines(content))
 
 
 def parse_toml(label: str, content: str) -> dict[str, Any]:

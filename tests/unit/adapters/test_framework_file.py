@@ -7,10 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from bnpriv.adapters import framework_file
+from bnpriv.adapters import framework_file, framework_network
 from bnpriv.adapters.files import read_network
 from bnpriv.adapters.framework_file import read_framework, read_queries
-from bnpriv.errors import BnprivError, FileError, FrameworkError, NetworkError, QueryError, SchemaError, SecretError
+from bnpriv.adapters.toml_lines import key_lines, line_of
+from bnpriv.errors import (
+    BnprivError,
+    FileError,
+    FileProblemsError,
+    FrameworkError,
+    NetworkError,
+    QueryError,
+    SchemaError,
+    SecretError,
+)
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -116,7 +126,7 @@ def test_defaults(tmp_path: Path) -> None:
 
 def test_normalize(tmp_path: Path) -> None:
     off = NETWORK.replace("0.7, 0.3", "0.7, 0.3000001")
-    with pytest.raises(NetworkError, match=r"framework\.toml, \[network\]: .*normalize=True"):
+    with pytest.raises(NetworkError, match=r"framework\.toml, line 5, \[network\]: .*normalize=True"):
         read_framework(write(tmp_path, network=off))
     assert read_framework(write(tmp_path, TEXT.replace("false", "true"), off)).models == 1
 
@@ -345,7 +355,7 @@ def test_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def known(*_: object, **__: object) -> DiscreteNetwork:
         return network
 
-    monkeypatch.setattr(framework_file, "read_network", known)
+    monkeypatch.setattr(framework_network, "read_network", known)
     rng = random.Random(20261120)
     path, passed = tmp_path / "mutant.toml", 0
     for _ in range(1500):
@@ -366,15 +376,98 @@ def test_a_file_that_is_not_filled_in_is_told_all_that_it_lacks(tmp_path: Path) 
     path.write_text('notion = "distributional"\n[network]\n[records]\n[columns.x]\n[columns."a b"]\n')
     with pytest.raises(FileError) as refused:
         read_framework(path)
-    found = str(refused.value)
-    for key in ("source", "file in [network]", "count in [records]", "type in [columns.x]", '[columns."a b"]'):
-        assert key in found
-    assert "[protect.NAME]" in found
+    found = str(refused.value).splitlines()
+    assert found[0].endswith("f.toml: a framework file must have no problem; found 6. Mend each of them:")
+    for line, (place, key) in zip(
+        found[1:],
+        [
+            ("", "source must be a text"),
+            ("line 2, [network]", "file must be a text"),
+            ("line 3, [records]", "count is needed"),
+            ("line 4, [columns.x]", "type must be a text"),
+            ('line 5, [columns."a b"]', "type must be a text"),
+            ("", "a section [protect] is needed"),
+        ],
+        strict=True,
+    ):
+        assert line.partition(". ")[2].startswith(f"{place}: {key}" if place else key)
 
 
 @pytest.mark.parametrize("wrong", ["columns = 3", "columns = [1]", "network = 1\nrecords = 2", "protect = 'x'"])
-def test_what_is_no_table_counts_as_not_filled_in(tmp_path: Path, wrong: str) -> None:
+def test_what_is_no_table_is_told_with_all_that_is_missing(tmp_path: Path, wrong: str) -> None:
     path = tmp_path / "f.toml"
     path.write_text(f'notion = "dataset"\n{wrong}\n')
-    with pytest.raises(FileError, match=r"nothing yet for source, file in \[network\], count in \[records\]"):
+    with pytest.raises(FileProblemsError) as refused:
         read_framework(path)
+    told = [problem.required for problem in refused.value.problems]
+    assert len(told) == 5
+    for section in ("[network]", "[records]", "[columns]", "[protect]"):
+        assert sum(f"a section {section} is needed" in each for each in told) == 1
+
+
+def test_all_problems_are_told_at_once_and_none_that_follows_from_another(tmp_path: Path) -> None:
+    text = TEXT
+    for old, new in {
+        'source = "public census 2020"': "",
+        "network.bif": "networks.bif",
+        "count = 1_000": "count = 0",
+        'missing = "middle"': 'missing = "rich"',
+        "lower = 400": "lowr = 400",  # read as `lower`: it is not told to be missing too
+        "upper = 220.5": "upper = 20",
+        "count(sat >= 1200)": "count(sat >=",
+        '["low", "high"],': '["low"],',
+    }.items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    with pytest.raises(FileProblemsError) as refused:
+        read_framework(write(tmp_path, text))
+    told = str(refused.value)
+    assert len(refused.value.problems) == 8
+    for place, words in {
+        "source must": "found none",
+        "line 11, [records]": "records must be at least 1",
+        "line 13, [columns.income]": "missing must be one of the categories",
+        "line 20, [columns.sat]": "Did you mean 'lower'?",
+        "line 24, [columns.height]": "lower must be below upper",
+        "line 34, [queries]": '"high scores"',
+        "line 30, [protect.income]": "list of pairs",
+    }.items():
+        assert any(place in line and words in line for line in told.splitlines()), (place, told)
+    assert "networks.bif" in told
+    assert "lower is needed" not in told
+
+
+def test_secrets_and_laws_that_do_not_fit_are_told_one_by_one(tmp_path: Path) -> None:
+    text = DATASET.replace("[protect.income]", "[protect.wealth]").replace("[950, 180]", "[950, -1]")
+    text += '\n[protect.sat]\nproperty = "mean(income)"\n'
+    with pytest.raises(FileProblemsError) as refused:
+        read_framework(write(tmp_path, text))
+    assert len(refused.value.problems) == 3
+    assert {"wealth", "sat"} == {name for name in ("wealth", "sat") if f"[protect.{name}]" in str(refused.value)}
+
+
+def test_what_is_common_to_all_secrets_is_told_once(tmp_path: Path) -> None:
+    text = DATASET.replace('level = "records"', 'level = "parameters"')
+    text += '\n[protect.sat]\nproperty = "mean(sat)"\n'
+    with pytest.raises(FrameworkError, match="level 'parameters'"):
+        read_framework(write(tmp_path, text))
+
+
+def test_lines_are_found_whatever_the_toml_looks_like() -> None:
+    text = (
+        '# a = 1\n"a.b" = """\nx = 1\n[no]\n"""\n[[t]]\n\'q"\' = [\n  1, # ]\n  2,\n]\n'
+        'c.d = {e = "="}\nz = 1 # [x]\n[ f . "g h" ]\n'
+    )
+    lines = key_lines(text)
+    assert lines == {
+        ("a.b",): 2,
+        ("t",): 6,
+        ("t", 'q"'): 7,
+        ("t", "c"): 11,
+        ("t", "c", "d"): 11,
+        ("t", "z"): 12,
+        ("f",): 13,
+        ("f", "g h"): 13,
+    }
+    assert line_of(lines, ("t", "c", "d", "e")) == 11
+    assert line_of(lines, ("nowhere",)) is None

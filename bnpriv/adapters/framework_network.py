@@ -1,0 +1,99 @@
+"""The section ``[network]`` of a framework file: network files, a linear-Gaussian network, or a PyMC module."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import cast
+
+from bnpriv.adapters.files import read_network
+from bnpriv.adapters.gaussian_section import declared_gaussian
+from bnpriv.adapters.toml_file import TomlTable, listed_or_none
+from bnpriv.networks import IntervalNetwork, Network
+from bnpriv.networks.discrete import Level
+from bnpriv.networks.missing_rows import MissingRows
+from bnpriv.networks.model_class import model_class
+
+NOTION_LEVELS: dict[str, Level] = {"distributional": "parameters", "dataset": "records", "value": "records"}
+"""What a file may declare, and the level of the network that it needs."""
+
+
+def declared_network(root: TomlTable, notion: str, given: Network | None) -> Network:
+    """Return the declared network: linear-Gaussian if its attributes stand in the file itself, or the one given."""
+    part = root.section("network")
+    if "pymc" in part.values:
+        part = part.only(("pymc",))
+        module = part.string("pymc")
+        if given is None:
+            raise part.refusal(
+                "the network is written in PyMC, and no file makes bnpriv run Python code",
+                found=f"the module {module[:80]!r}",
+                remedy="The shell cannot read such a model. In Python write "
+                "bnpriv.read_framework(path, network=bnpriv.from_pymc(model)), then bnpriv.plan(...) and the like.",
+            )
+        return given
+    only_its_own(part, given)
+    if notion != "value" and "attributes" in part.values:
+        return declared_gaussian(part, NOTION_LEVELS[notion])
+    # without a level in the file a network of parameters has none that was declared: see the framework
+    return _files_network(part, None if notion == "distributional" else NOTION_LEVELS[notion])
+
+
+def only_its_own(part: TomlTable, given: Network | None) -> None:
+    """Refuse a network that is passed for a file that declares its own."""
+    if given is not None:
+        raise part.refusal(
+            "a network is passed only for a file that names a PyMC module",
+            found="a file that declares its own",
+            remedy='Leave network= out, or write pymc = "model_pymc.py" in [network].',
+        )
+
+
+def _files_network(part: TomlTable, usual: Level | None) -> Network:
+    """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
+    part = part.only(("file", "level", "normalize", "within", "missing_rows"))
+    files = _files(part)
+    level = cast(Level, part.string("level")) if "level" in part.values else usual
+    normalize = part.boolean("normalize")
+    paths = [_beside(part, name) for name in files]
+    gaps = part.values.get("missing_rows")
+    if gaps is not None and len(files) > 1:
+        raise part.refusal(
+            "rows without data are read in a network of one model", found=f"{len(files)} files", remedy="Name one file."
+        )
+    with part.named():
+        models = (
+            read_network(paths[0], level, normalize=normalize, missing_rows=cast(MissingRows, gaps))
+            if gaps is not None
+            else model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
+        )
+        if "within" not in part.values:
+            return models
+        return IntervalNetwork.around(models, cast(float, part.values["within"]))
+
+
+def _files(part: TomlTable) -> list[str]:
+    listed = listed_or_none(part.values.get("file"))
+    if listed is None:
+        return [part.string("file")]
+    files = [name for name in listed if isinstance(name, str) and name.strip()]
+    if not files or len(files) != len(listed) or len(set(files)) != len(files):
+        raise part.refusal(
+            "file must be a text, or a list of different texts",
+            found=f"{len(listed)} entries, {len(set(files))} different texts",
+            remedy='Write file = ["one.bif", "two.bif"]: each file is one model.',
+        )
+    return files
+
+
+def _beside(part: TomlTable, name: str) -> Path:
+    """Return the path of a file that is named relative to the framework file and stays in its folder."""
+    folder = Path(part.label).resolve().parent
+    plain = PurePosixPath(name)
+    outside = plain.is_absolute() or ".." in plain.parts or "\\" in name or bool(PureWindowsPath(name).drive)
+    if outside or not (folder / plain).resolve().is_relative_to(folder):
+        raise part.refusal(
+            "the network file must lie in the folder of the framework file, or below",
+            found=repr(name[:80]),
+            remedy="Put it there, and name it by a relative path with forward slashes.",
+        )
+    return Path(part.label).parent / plain
