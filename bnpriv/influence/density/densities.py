@@ -55,9 +55,8 @@ def log_density(parameter: Parameter, value: FloatArray, parents: Sequence[Float
             found=f"shape {logs.shape} for {flat[0].shape}",
             remedy="Return one number for every point.",
         )
-    clean = np.where(
-        np.isfinite(logs), np.clip(logs, LOWEST_LOG_DENSITY, HIGHEST), np.where(logs > 0, HIGHEST, -np.inf)
-    )
+    clean = np.clip(logs, LOWEST_LOG_DENSITY, HIGHEST)
+    clean[~(logs > -np.inf)] = -np.inf
     return cast(FloatArray, clean.reshape(whole[0].shape))
 
 

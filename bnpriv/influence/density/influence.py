@@ -7,9 +7,9 @@ docs/claims/quadrature.md says what is proved and what is an estimate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import TypeVar, cast, final
 
 import numpy as np
 
@@ -31,8 +31,13 @@ from bnpriv.render import number_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.values import IntervalPair
 
+T = TypeVar("T")
+
 MOST_LATTICES = 4
 """Grids that are kept with a network; each may hold large tables."""
+
+MOST_TOLD = 64
+"""Influences and curves that are kept with a grid, so that the next report need not find them again; each is small."""
 
 OF_DRAWS = Refusal(
     required="a bound of what columns tell needs the law of every parameter",
@@ -116,7 +121,7 @@ class DensityDetails(WithoutDistance):
             If a table would be too large.
         """
         curves = (
-            curve_of(lattice, influence.frontier, start=max(0, len(found.history) - 3))
+            _curve(lattice, influence.frontier, max(0, len(found.history) - 3))
             for lattice, found in zip(self.lattices, self.found, strict=False)
         )
         return DensityLosses(values=influence.values, curves=tuple(curves))
@@ -169,7 +174,7 @@ def _(network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Se
     lattices: tuple[Lattice, ...] = ()
     if border:
         lattices = tuple(_lattice(network, protected, pair) for pair in pairs)
-        found = tuple(refined(lattice, border) for lattice in lattices)
+        found = tuple(_settled(lattice, border) for lattice in lattices)
     else:
         found = tuple(outside(network.parameters[protected], pair) or SEPARATED for pair in pairs)
     return _influence(network, asked, protected, DensityDetails(pairs=tuple(pairs), found=found, lattices=lattices))
@@ -249,4 +254,24 @@ def _lattice(network: DensityNetwork, protected: str, pair: IntervalPair) -> Lat
         while len(kept) >= MOST_LATTICES:
             del kept[next(iter(kept))]
         kept[key] = Lattice(network, protected, pair)
+    return kept[key]
+
+
+def _settled(lattice: Lattice, border: tuple[str, ...]) -> Settled:
+    """Return what refinement leads to for a frontier; the grids keep the latest."""
+    return _told(lattice, (border,), lambda: refined(lattice, border))
+
+
+def _curve(lattice: Lattice, border: tuple[str, ...], start: int) -> LossCurve:
+    """Return the losses of a frontier; the grids keep the latest."""
+    return _told(lattice, (border, start), lambda: curve_of(lattice, border, start=start))
+
+
+def _told(lattice: Lattice, key: tuple[object, ...], find: Callable[[], T]) -> T:
+    kept = cast("dict[tuple[object, ...], T]", lattice.told)
+    if key not in kept:
+        found = find()
+        while len(kept) >= MOST_TOLD:
+            del kept[next(iter(kept))]
+        kept[key] = found
     return kept[key]

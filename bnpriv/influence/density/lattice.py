@@ -78,6 +78,7 @@ class Lattice:
         self.protected = protected
         self.pair = pair
         self.comparisons: dict[tuple[tuple[str, ...], ...], object] = {}
+        self.told: dict[tuple[object, ...], object] = {}
         self._scales: dict[str, Scale] = {}
         self._depths: dict[str, tuple[FloatArray, FloatArray]] = {}
         self._axes: dict[tuple[str, int, float], Axis] = {}
