@@ -7,7 +7,7 @@ from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.adapters.pgmpy import from_pgmpy
 from bnpriv.adapters.pymc import from_pymc
 from bnpriv.networks import DiscreteNetwork, MarkovChain, model_class
-from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from bnpriv.tables.schema import Binned, Categorical, Integer, Real, Schema
 from bnpriv.secrets.apart import apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import pairs
@@ -76,6 +76,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Accountant",
+    "Binned",
     "BnprivError",
     "Categorical",
     "ColumnMechanism",

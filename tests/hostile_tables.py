@@ -17,7 +17,7 @@ from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
 from bnpriv.queries.constructors import count, histogram, moments, total
 from bnpriv.queries.predicates import col
-from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
+from bnpriv.tables.schema import Binned, Categorical, Column, Integer, Real, Schema
 from tests.later import Later
 
 pa = Later("pyarrow")
@@ -31,6 +31,10 @@ DECLARED: dict[str, Column] = {
     # what is wrongly taken for true would be hidden by a missing value that counts as true
     "truth or false": Categorical([False, True], missing=False),
     "text": Categorical(["a", "", "1", "-7", "no", "nan"], missing="1"),
+    "coarse": Categorical(["x", "3", "nan"], coarsen={"x": ["a", 1, "é "], "3": ["-7", " 3 ", "7"]}, missing="nan"),
+    "blanks": Categorical(["3", " 3 ", "a"], coarsen={"a": ["no\t", "1e0", "é"]}, missing="a"),
+    "binned": Binned([-1.5, 0.1, 3, 8.25], missing=0.1, steps=1_000_003),
+    "whole bins": Binned([-2, 0, 7], within="whole numbers", missing=3),
 }
 FLOATS = [0.0, -0.0, 1.0, NAN, None, 3.0, INF, -INF, 8.25, -1.5, 0.1, 0.3, 1e300, 5e-324, 0.49999999999999994, 2.5, 7.0]
 WHOLE = [0, 1, 3, None, -7, 2**53 + 1, 2**62 + 1, -(2**63), 5, 6, 2, 1, 0, None, 3, 8, -1]
@@ -104,13 +108,16 @@ def as_truth(value: object) -> bool | None:
     return {0: False, 1: True}.get(as_number(value))
 
 
-def as_text(value: object, categories: Sequence[str]) -> str | None:
-    if isinstance(value, str):
-        return value
+def as_text(value: str, labels: Sequence[str]) -> str:
+    return value if value in labels else value.strip(" \t")
+
+
+def as_coarse(value: object, meant: dict[str, str]) -> str | None:
+    """The category of all labels that write a number or a truth value."""
     read = as_truth if isinstance(value, bool) else as_number
-    meant = read(value)
-    same = [category for category in categories if meant is not None and read(category) == meant]
-    return same[0] if len(same) == 1 else None
+    number = read(value)
+    same = {category for label, category in meant.items() if number is not None and read(label) == number}
+    return same.pop() if len(same) == 1 else None
 
 
 def counted(column: Column, value: object) -> object:
@@ -118,14 +125,18 @@ def counted(column: Column, value: object) -> object:
     if isinstance(column, Categorical):
         kind = type(column.categories[0])
         if kind is str:
-            found: object = as_text(value, column.categories)
+            meant = {raw: category for category, listed in column.coarsen.items() for raw in listed}
+            meant |= {category: category for category in column.categories}
+            read = as_text(value, list(meant)) if isinstance(value, str) else as_coarse(value, meant)
+            found: object = meant.get(read)
         else:
             found = as_truth(value) if kind is bool else as_number(value)
         known = [category for category in column.categories if found is not None and found == category]
         return known[0] if known else column.missing
     number = as_number(value)
     inside = min(max(float(column.missing) if number is None else number, column.lower), column.upper)
-    return math.floor(inside + 0.5) if isinstance(column, Integer) else inside
+    whole = isinstance(column, Integer) or (isinstance(column, Binned) and column.within == "whole numbers")
+    return math.floor(inside + 0.5) if whole else inside
 
 
 def oracle(column: Column, values: Sequence[object]) -> list[Fraction]:

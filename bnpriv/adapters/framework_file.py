@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any, cast
 
+from bnpriv.adapters.column_section import binned, coarsened
 from bnpriv.adapters.files import path_text, read_text
 from bnpriv.adapters.framework_network import NOTION_LEVELS, declared_network, only_its_own
 from bnpriv.adapters.framework_parts import assembled
@@ -32,7 +33,8 @@ _BOUNDED = ("type", "independent", "missing", "lower", "upper")
 _COLUMN_KEYS = {
     "real": _BOUNDED,
     "integer": _BOUNDED,
-    "categorical": ("type", "independent", "missing", "categories"),
+    "binned": ("type", "independent", "missing", "edges", "labels", "within"),
+    "categorical": ("type", "independent", "missing", "categories", "coarsen"),
 }
 _LAWS = ("normal", "bernoulli", "categorical")
 _NORMAL = "Write normal = [165, 8]."
@@ -265,7 +267,9 @@ def _column(part: TomlTable, notion: str) -> Column:
                     remedy='Write ["a", "b"].',
                     key="categories",
                 )
-            return Categorical(cast("list[str]", categories), missing=missing)
+            return Categorical(cast("list[str]", categories), coarsen=coarsened(part), missing=missing)
+        if kind == "binned":
+            return binned(part, missing)
         bounded = Real if kind == "real" else Integer
         return bounded(*part.needs("lower", "upper"), missing=missing)
 

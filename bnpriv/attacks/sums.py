@@ -24,7 +24,7 @@ from bnpriv.queries.cells import Leaf
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, numeric
 from bnpriv.queries.predicates import IsIn, Predicate, Truths, truth
 from bnpriv.tables.column_laws import ColumnLaw
-from bnpriv.tables.schema import Categorical, Column, Integer, Schema
+from bnpriv.tables.schema import Categorical, Column, Schema, is_whole
 
 MOST_SUM_CELLS = 2_000_000
 """Cells times terms of one group of columns, before they are allocated."""
@@ -173,7 +173,7 @@ def _steps(column: Column, values: NDArray[Any]) -> FloatArray:
     """Return the grid steps of values as the column defines them; 0 for categories."""
     if isinstance(column, Categorical):
         return np.zeros(len(values))
-    if isinstance(column, Integer):
+    if is_whole(column):
         return np.floor(values + 0.5) - column.lower
     return np.floor((values - column.lower) * column.rate + 0.5)
 

@@ -24,7 +24,7 @@ from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, Wholes, numeric
 from bnpriv.queries.predicates import Comparison, IsIn, truth
 from bnpriv.tables.column_laws import ColumnLaw, NumberLaw
-from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, Column, NumberColumn, Schema, is_whole
 
 MOST_RECORD_COMBINATIONS = 10**7
 """Combinations of column values that are tabulated for one record."""
@@ -136,12 +136,12 @@ def _between_steps(form: NormalForm, name: str) -> Sequence[float]:
     column = numeric(name, form.schema)
     if column.steps > MOST_STEPS:
         return ()
-    if isinstance(column, Integer):
-        return [float(value) for value in range(column.lower, column.upper + 1)]
+    if is_whole(column):
+        return [float(value) for value in range(int(column.lower), int(column.upper) + 1)]
     return list(dict.fromkeys(_least_double(column, k) for k in range(1, column.steps + 1)))
 
 
-def _least_double(column: Real, step: int) -> float:
+def _least_double(column: NumberColumn, step: int) -> float:
     """Return the least double whose grid step is at least `step`: the reference is `Real.step`, rounding and all."""
     low, high = column.lower, column.upper
     near = float(column.origin + (step - Fraction(1, 2)) * column.grid)
@@ -257,7 +257,7 @@ def _along(leaf: Comparison | IsIn, columns: Mapping[str, _Axis], schema: Schema
 
 
 def _holds(leaf: Comparison | IsIn, value: Any, column: Column) -> bool:
-    if isinstance(column, Integer):
+    if is_whole(column):
         value = math.floor(value + 0.5)
     if isinstance(leaf, IsIn):
         return value in leaf.values

@@ -8,7 +8,7 @@ import unicodedata
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError
 from bnpriv.networks.base import Level, Network
-from bnpriv.tables.schema import Categorical, Column, Integer, Schema, State
+from bnpriv.tables.schema import Categorical, Column, Schema, State, is_whole
 
 MEANS: dict[Level, str] = {
     "parameters": "Declare the network of the columns' parameters.",
@@ -66,7 +66,7 @@ def _is_value(state: State, column: Column) -> bool:
     if isinstance(value, str):
         return False
     whole = float(value).is_integer()
-    return column.lower <= value <= column.upper and (whole or not isinstance(column, Integer))
+    return column.lower <= value <= column.upper and (whole or not is_whole(column))
 
 
 def _spelt(state: State) -> str | float:

@@ -29,7 +29,7 @@ from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair, of_states
 from bnpriv.secrets.values import IntervalPairs
 from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw
-from bnpriv.tables.schema import Categorical, Column, Real, Schema
+from bnpriv.tables.schema import Categorical, Column, Schema
 
 MOST_STORED_NUMBERS = 2**13
 """Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""
@@ -108,7 +108,7 @@ def _predicate(predicate: Predicate) -> list[object]:
 def _column(column: Column) -> Json:
     if isinstance(column, Categorical):
         return {"type": "categorical", "categories": list(column.categories)}
-    kind = "real" if isinstance(column, Real) else "integer"
+    kind = "integer" if column.whole else "real"
     return {"type": kind, "lower": column.lower, "upper": column.upper, "steps": column.steps}
 
 

@@ -13,7 +13,7 @@ from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Truths, holds_category, holds_number
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, Wholes
 from bnpriv.queries.predicates import Comparison, IsIn, truth
-from bnpriv.tables.schema import Categorical, Column, Integer, Schema
+from bnpriv.tables.schema import Categorical, Column, Schema, is_whole
 
 Tables = Mapping[str, NDArray[Any]]
 
@@ -74,7 +74,7 @@ def cleaned(column: Column, values: NDArray[Any]) -> NDArray[Any]:
             places[values == category] = place
         return places
     inside = np.clip(np.where(np.isnan(values), float(column.missing or 0), values), column.lower, column.upper)
-    return np.floor(inside + 0.5) if isinstance(column, Integer) else inside
+    return np.floor(inside + 0.5) if is_whole(column) else inside
 
 
 def _sum(term: IntegerTerm, columns: Tables, schema: Schema) -> NDArray[np.int64]:
@@ -89,7 +89,7 @@ def _steps(column: Column, values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return grid steps as `Real.step` and `Integer.step` define them, of values that are cleaned."""
     assert not isinstance(column, Categorical)
     above = values - float(column.lower)
-    return (above if isinstance(column, Integer) else np.floor(above * column.rate + 0.5)).astype(np.int64)
+    return (above if is_whole(column) else np.floor(above * column.rate + 0.5)).astype(np.int64)
 
 
 def _holds(leaf: Comparison | IsIn, columns: Tables, schema: Schema) -> Truths:

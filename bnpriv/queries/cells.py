@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.queries.predicates import Comparison, IsIn, Truths
-from bnpriv.tables.schema import Categorical, Column, Integer, Real
+from bnpriv.tables.schema import Categorical, Column, NumberColumn
 
 Leaf = Comparison | IsIn
 
@@ -113,7 +113,7 @@ def every_cell(parts: ColumnCells) -> Corners:
 
 def has_holes(column: Column) -> bool:
     """Whether doubles are so coarse that some grid step between the bounds is the step of no double."""
-    if not isinstance(column, Real):
+    if isinstance(column, Categorical) or column.whole:
         return False
     return 2 * math.ulp(max(abs(column.lower), abs(column.upper))) > column.grid
 
@@ -131,7 +131,7 @@ def _alike(parts: ColumnCells) -> dict[bytes, list[int]]:
     return groups
 
 
-def _intervals(column: Real | Integer, cuts: Sequence[float]) -> list[tuple[float, float]]:
+def _intervals(column: NumberColumn, cuts: Sequence[float]) -> list[tuple[float, float]]:
     """Return the first and last value of each cell: single points at the cuts, and what lies between them."""
     found: list[tuple[float, float]] = []
     start = float(column.lower)
@@ -149,9 +149,9 @@ def _intervals(column: Real | Integer, cuts: Sequence[float]) -> list[tuple[floa
     return found
 
 
-def _around(column: Real | Integer, cut: float) -> tuple[float, float, bool]:
+def _around(column: NumberColumn, cut: float) -> tuple[float, float, bool]:
     """Return the value of the column before `cut`, the one after it, and whether the column can hold it."""
-    if isinstance(column, Real):
+    if not column.whole:
         return math.nextafter(cut, -math.inf), math.nextafter(cut, math.inf), True
     return float(math.ceil(cut) - 1), float(math.floor(cut) + 1), cut.is_integer()
 

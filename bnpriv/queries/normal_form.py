@@ -18,7 +18,7 @@ from bnpriv.checks import listing, spelling
 from bnpriv.errors import QueryError, SizeError
 from bnpriv.queries.base import Indicator, Output, Query, Term
 from bnpriv.queries.predicates import Comparison, IsIn
-from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, NumberColumn, Schema
 
 LARGEST_SUM = 2**63 - 1
 
@@ -173,7 +173,7 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
     return low**2, [(2 * low * grid, Steps(term.column)), (grid**2, Steps(term.column, 2))]
 
 
-def numeric(name: str, schema: Schema) -> Real | Integer:
+def numeric(name: str, schema: Schema) -> NumberColumn:
     """Return the column `name`, which must hold numbers.
 
     Raises

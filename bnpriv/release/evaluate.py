@@ -21,7 +21,7 @@ from bnpriv.errors import BnprivError, DataError, QueryError
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, normal_form
-from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
+from bnpriv.tables.schema import Categorical, Column, NumberColumn, Schema, is_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,7 +163,7 @@ def require_answerable(query: Query, schema: Schema) -> dict[str, Column]:
 def _check_categories(name: str, column: Column) -> None:
     """Refuse whole numbers that two engines could round to different doubles."""
     if isinstance(column, Categorical) and any(
-        type(category) is int and abs(category) > LARGEST_CATEGORY for category in column.categories
+        type(label) is int and abs(label) > LARGEST_CATEGORY for label in column.labels
     ):
         raise QueryError(
             f"whole-number categories of {name!r} must be at most 2^53 in size",
@@ -298,8 +298,8 @@ def _canonical(columns: Mapping[str, Column], data: object) -> pd.DataFrame:
     )
 
 
-def _on_grid(steps: NDArray[Any], column: Real | Integer) -> NDArray[Any]:
-    if isinstance(column, Integer):
+def _on_grid(steps: NDArray[Any], column: NumberColumn) -> NDArray[Any]:
+    if is_whole(column):
         return steps.astype(np.int64) + column.lower
     return np.minimum(column.lower + steps.astype(np.float64) * float(column.grid), column.upper)
 

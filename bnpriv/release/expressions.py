@@ -20,7 +20,7 @@ from bnpriv.queries.normal_form import IntegerTerm
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.tables import readings
 from bnpriv.tables.expressions import Frame, Type, Written, constants
-from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real
+from bnpriv.tables.schema import Categorical, Category, Column, NumberColumn, is_whole
 
 Keys = Mapping[Category | float, Category]
 
@@ -40,7 +40,7 @@ def cleaned(frame: Frame, columns: Mapping[str, Column]) -> Frame:
     )
 
 
-def _inside(value: nw.Expr, column: Real | Integer, constant: Written) -> nw.Expr:
+def _inside(value: nw.Expr, column: NumberColumn, constant: Written) -> nw.Expr:
     """Return the number between the bounds that counts; whole numbers are rounded already here."""
     low, high, missing = (constant(float(number)) for number in (column.lower, column.upper, column.missing or 0))
     # The common case stands first, because DuckDB evaluates the others on few rows only. NaN is neither above nor below
@@ -48,7 +48,7 @@ def _inside(value: nw.Expr, column: Real | Integer, constant: Written) -> nw.Exp
     rest = nw.when(~value.is_nan() & (value > high)).then(_literal(high)).otherwise(_literal(missing))
     below = nw.when(value >= low).then(value).otherwise(_literal(low))
     inside = nw.when(value <= high).then(below).otherwise(rest)
-    return (inside + 0.5).floor().cast(nw.Float64) if isinstance(column, Integer) else inside
+    return (inside + 0.5).floor().cast(nw.Float64) if is_whole(column) else inside
 
 
 def _literal(constant: Any) -> nw.Expr:
@@ -104,17 +104,17 @@ def _integer_term(term: IntegerTerm, leaves: _Leaves) -> nw.Expr:
     if isinstance(term, Indicator):
         # DuckDB sums doubles in less time than it tells how wide a sum of BIGINT may become
         return _predicate(term.predicate, leaves).cast(nw.Float64 if leaves.records <= LARGEST_EXACT else nw.Int64)
-    column = cast(Real | Integer, leaves.columns[term.column])
+    column = cast(NumberColumn, leaves.columns[term.column])
     steps = grid_steps(leaves.values[term.column], column, leaves.constant)
     if column.steps**term.exponent * leaves.records > LARGEST_EXACT:
         steps = steps.cast(nw.Int64)
     return reduce(lambda product, _: product * steps, range(term.exponent - 1), steps)
 
 
-def grid_steps(value: nw.Expr, column: Real | Integer, constant: Written) -> nw.Expr:
+def grid_steps(value: nw.Expr, column: NumberColumn, constant: Written) -> nw.Expr:
     """Return the grid step of a cleaned column, as `Real.step` and `Integer.step` define it: a whole number."""
     above = value - constant(float(column.lower))
-    return above if isinstance(column, Integer) else (above * constant(column.rate) + 0.5).floor()
+    return above if is_whole(column) else (above * constant(column.rate) + 0.5).floor()
 
 
 def _predicate(predicate: Predicate, leaves: _Leaves) -> nw.Expr:

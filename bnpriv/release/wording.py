@@ -16,7 +16,8 @@ def missing_rule(columns: Mapping[str, Column]) -> str:
 
 def _column_rule(column: Column) -> str:
     if isinstance(column, Categorical):
-        return f"a missing or undeclared category counts as {column.missing!r}"
+        rule = f"a missing or undeclared category counts as {column.missing!r}"
+        return f"{rule}, labels that were coarsened as their category" if any(column.coarsen.values()) else rule
     low, high, missing = (
         shown_number(float(cast(float, number)), 0) for number in (column.lower, column.upper, column.missing)
     )

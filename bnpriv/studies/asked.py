@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bnpriv.queries.arrays import cleaned
 from bnpriv.studies.parameters import Assumed
-from bnpriv.tables.schema import Categorical, Column, Integer
+from bnpriv.tables.schema import Categorical, Column, is_whole
 
 MadeUpColumns = Mapping[str, NDArray[Any]]
 
@@ -60,7 +60,7 @@ def held(column: Column, values: NDArray[Any]) -> NDArray[Any]:
     clean = cleaned(column, values)
     if isinstance(column, Categorical):
         return np.array(column.categories)[clean]
-    return clean.astype(np.int64) if isinstance(column, Integer) else clean
+    return clean.astype(np.int64) if is_whole(column) else clean
 
 
 def new_seed(random: np.random.Generator) -> int:

@@ -16,7 +16,7 @@ from bnpriv.networks import DiscreteNetwork, State, require_discrete
 from bnpriv.networks.factors import LogTable, marginal
 from bnpriv.render.text import toml_key
 from bnpriv.tables.column_laws import ColumnLaw
-from bnpriv.tables.schema import Column, Integer, Real
+from bnpriv.tables.schema import Categorical, Column, is_whole
 
 Assumed = Mapping[str, State | Collection[State]]
 """What is true of some attributes: a state, a number, or several of which one holds."""
@@ -164,8 +164,8 @@ def _fixed(table: LogTable, drawn: Mapping[str, int]) -> LogTable:
 
 def _example(column: Column) -> tuple[str, str]:
     """Return how a law of such a column is written in Python and in a framework file."""
-    if isinstance(column, Real) or (isinstance(column, Integer) and (column.lower, column.upper) != (0, 1)):
-        return "scipy.stats.norm(mean, sd)", "normal = [mean, sd]"
-    if isinstance(column, Integer):
+    if isinstance(column, Categorical):
+        return "{category: probability, ...}", "categorical = {category = probability, ...}"
+    if is_whole(column) and (column.lower, column.upper) == (0, 1):
         return "p", "bernoulli = p"
-    return "{category: probability, ...}", "categorical = {category = probability, ...}"
+    return "scipy.stats.norm(mean, sd)", "normal = [mean, sd]"

@@ -25,7 +25,7 @@ from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.properties import Secret
 from bnpriv.tables.column_laws import ColumnLaw
-from bnpriv.tables.schema import Categorical, Integer, Schema
+from bnpriv.tables.schema import Categorical, Schema, is_whole
 
 Places = Mapping[str, NDArray[np.int64]]
 """For every attribute the places of the states of all records."""
@@ -133,7 +133,7 @@ def state_values(schema: Schema, name: str, states: Sequence[State]) -> NDArray[
     values = state_cells(name, column, states).values.tolist()
     if isinstance(column, Categorical):
         return np.array(values)
-    return np.array(values, dtype=np.int64 if isinstance(column, Integer) else np.float64)
+    return np.array(values, dtype=np.int64 if is_whole(column) else np.float64)
 
 
 @final

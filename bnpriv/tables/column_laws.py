@@ -19,7 +19,7 @@ from bnpriv.laws.base import FUNCTION_ERROR, SUM_TOLERANCE, magnitude
 from bnpriv.render.text import toml_key
 from bnpriv.tables.distributions import Distribution, NormalDistribution
 from bnpriv.tables.interval_masses import is_known, log_masses
-from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real, Schema, State
+from bnpriv.tables.schema import Categorical, Category, Column, NumberColumn, Schema, State
 
 BINS = 4096
 """Bins that stand for the values of a column between two far quantiles."""
@@ -98,11 +98,11 @@ class FiniteLaw:
 @final
 @dataclass(frozen=True, kw_only=True)
 class NumberLaw:
-    """A distribution of scipy.stats on a Real or Integer column, as the column counts it: rounded and clamped.
+    """A distribution of scipy.stats on a column of numbers, as the column counts it: rounded and clamped.
 
     Parameters
     ----------
-    column : Real or Integer
+    column : Real, Integer or Binned
     name : str
         Name of the family in scipy.stats.
     parameters : tuple of (str, float)
@@ -113,7 +113,7 @@ class NumberLaw:
         The frozen distribution.
     """
 
-    column: Real | Integer
+    column: NumberColumn
     name: str
     parameters: tuple[tuple[str, float], ...]
     quantiles: tuple[float, ...] = ()
@@ -122,7 +122,7 @@ class NumberLaw:
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
         """Return `records` independent draws, rounded in an Integer column, clamped to the bounds."""
         drawn = np.asarray(self.distribution.rvs(size=records, random_state=random), dtype=np.float64)
-        if isinstance(self.column, Real):
+        if not self.column.whole:
             return np.clip(drawn, self.column.lower, self.column.upper)
         return np.clip(np.floor(drawn + 0.5), self.column.lower, self.column.upper).astype(np.int64)
 
@@ -185,7 +185,7 @@ class NumberLaw:
 
     @property
     def _whole(self) -> bool:
-        return isinstance(self.column, Integer) or "scale" not in dict(self.parameters)
+        return self.column.whole or "scale" not in dict(self.parameters)
 
     def _pieces(self, cuts: Sequence[float]) -> tuple[list[Any], list[float]]:
         """Return a value of each piece between cuts, bounds apart, and where pieces end but for the last one."""
@@ -265,7 +265,7 @@ def column_law(declared: object, column: Column, where: str = "the column") -> C
     declared : float, mapping or frozen distribution of scipy.stats
         A probability p for ``Integer(0, 1)`` or two categories (the second one has probability p), a mapping from
         categories to probabilities, or a distribution for a Real or Integer column.
-    column : Real, Integer or Categorical
+    column : Real, Integer, Binned or Categorical
     where : str
         What the law belongs to, for messages.
 
@@ -382,7 +382,7 @@ def _refused(where: str, required: str, found: str, remedy: str) -> LawError:
 def _bernoulli(declared: object, column: Column, where: str) -> FiniteLaw:
     p = checks.number(f"the law of {where}", declared, error=LawError)
     values = column.categories if isinstance(column, Categorical) else (column.lower, column.upper)
-    if len(values) != 2 or isinstance(column, Real) or (isinstance(column, Integer) and values != (0, 1)):
+    if len(values) != 2 or not (isinstance(column, Categorical) or (column.whole and values == (0, 1))):
         raise _refused(
             where,
             "is a probability only for Integer(0, 1) or two categories",

@@ -38,16 +38,24 @@ def reading(
         return _truth(value, dtype, engine) if kind is bool else numeric(value, dtype, engine)
     if dtype == nw.Boolean:
         return value
-    return value.cast(nw.String) if _is_text(dtype) else numeric(value, dtype, engine)
+    assert isinstance(declared, Categorical)
+    return _label(value.cast(nw.String), declared, engine) if _is_text(dtype) else numeric(value, dtype, engine)
+
+
+def _label(text: nw.Expr, declared: Categorical, engine: nw.Implementation) -> nw.Expr:
+    """Return a text without the blanks around it, unless it is a label with them."""
+    exact = readings.with_blanks(declared)
+    stripped = _stripped(text, engine, readings.BLANKS)
+    return nw.when(text.is_in(exact)).then(text).otherwise(stripped) if exact else stripped
 
 
 def _is_text(dtype: Type) -> bool:
     return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
 
 
-def _stripped(text: nw.Expr, engine: nw.Implementation) -> nw.Expr:
-    """Return a text without the spaces around it."""
-    return text.str.replace_all("^ +| +$", "") if engine.is_ibis() else text.str.strip_chars(" ")
+def _stripped(text: nw.Expr, engine: nw.Implementation, blanks: str = " ") -> nw.Expr:
+    """Return a text without the spaces, or other blanks, around it."""
+    return text.str.replace_all(f"^[{blanks}]+|[{blanks}]+$", "") if engine.is_ibis() else text.str.strip_chars(blanks)
 
 
 def numeric(value: nw.Expr, dtype: Type, engine: nw.Implementation) -> nw.Expr:

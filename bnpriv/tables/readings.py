@@ -8,10 +8,12 @@ declared       a number                         a truth value                   
 =============  ===============================  ================================  ====================================
 numbers        itself                           0 or 1                            the number that it writes; true, false
 truth values   true for 1, false for 0          itself                            true, t, yes, y, 1; false, f, no, n, 0
-texts          the one category that writes it  the one category that writes it   itself
+texts          the one category that writes it  the one category that writes it   itself, or without blanks around it
 =============  ===============================  ================================  ====================================
 
-Everything else is missing. Decimals are numbers, and a text that writes something may have spaces around it.
+Everything else is missing. Decimals are numbers, and a text that writes something may have spaces around it. The texts
+are all labels of a column: names of categories, and those that `coarsen` says count as one. A text that is no label
+counts as the one that it is without the blanks around it, spaces and tabs: files of the census write " Private".
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ ColumnValues = list[Any]
 
 NUMBER = r"^ *[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?) *$"
 """What a text that is a number looks like; all engines, and Python, round such a text to the same double."""
+
+BLANKS = " \t"
+"""What is taken off around a text that is no label as it stands."""
 
 IN_NO_NUMBER = "[^-+.0-9a-zA-Z ]"
 """What no text that is a number has anywhere in it."""
@@ -98,13 +103,13 @@ def keys_of(column: Categorical, kind: type) -> dict[Category | float, Category]
 
     Examples
     --------
-    >>> keys_of(Categorical(["1", "02", "other"]), float)
-    {1.0: '1', 2.0: '02'}
+    >>> keys_of(Categorical(["1", "02", "other"], coarsen={"other": [3, 4]}), float)
+    {1.0: '1', 2.0: '02', 3.0: 'other', 4.0: 'other'}
     """
     if not isinstance(column.categories[0], str):
-        return {category if kind is bool else float(category): category for category in column.categories}
+        return {label if kind is bool else float(label): category for label, category in column.labels.items()}
     if kind is str:
-        return {category: category for category in column.categories}
+        return {**column.labels}
     if kind is bool:
         return _written(column, truth)
     numbers = _written(column, number)
@@ -112,13 +117,18 @@ def keys_of(column: Categorical, kind: type) -> dict[Category | float, Category]
 
 
 def _written(column: Categorical, read: Callable[[object], T | None]) -> dict[T, Category]:
-    """Return the categories by what they write, those left out that write the same."""
-    found: dict[T, list[Category]] = {}
-    for category in column.categories:
-        meant = read(category)
+    """Return the categories by what their labels write, but for what labels of two categories write."""
+    found: dict[T, set[Category]] = {}
+    for label, category in column.labels.items():
+        meant = read(label)
         if meant is not None:
-            found.setdefault(meant, []).append(category)
-    return {meant: categories[0] for meant, categories in found.items() if len(categories) == 1}
+            found.setdefault(meant, set()).add(category)
+    return {meant: categories.pop() for meant, categories in found.items() if len(categories) == 1}
+
+
+def with_blanks(column: Categorical) -> list[Category]:
+    """Return the labels of a column of texts that are declared with blanks around them, which stand as they are."""
+    return [label for label in column.labels if isinstance(label, str) and label != label.strip(BLANKS)]
 
 
 def categories(values: Iterable[object], column: Categorical) -> list[Category | None]:
@@ -137,7 +147,7 @@ def _text_category(
 ) -> Category | None:
     kind = type(value)
     if issubclass(kind, str):
-        return texts.get(str(value))
+        return texts.get(str(value), texts.get(str(value).strip(BLANKS)))
     if issubclass(kind, (bool, np.bool_)):
         return truths.get(bool(value))
     return numbers.get(number(value))

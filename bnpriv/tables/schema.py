@@ -6,247 +6,44 @@ counts as the column's `missing` value; a value outside the bounds counts as the
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from fractions import Fraction
-from numbers import Integral
-from typing import cast, final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
 
 from bnpriv import checks
 from bnpriv.errors import SchemaError
 from bnpriv.render import Document, HasCard
 from bnpriv.render.document import Name, Table
+from bnpriv.tables.bins import Binned as Binned
+from bnpriv.tables.columns import Categorical as Categorical
+from bnpriv.tables.columns import Category as Category
+from bnpriv.tables.columns import Integer as Integer
+from bnpriv.tables.columns import Real as Real
+from bnpriv.tables.columns import State as State
+from bnpriv.tables.columns import decimal as decimal
 from bnpriv.tables.readonly import ReadOnly
 
-Category = str | int | bool
-
-State = Category | float
-"""A state of an attribute of a network."""
-
 MOST_RECORDS = 2**62
-LARGEST_BOUND = 2.0**100
-LEAST_GRID = 2.0**-1000
 
 MOST_LISTED = 12
 """Categories of a column that are named where it is shown."""
 
 
-def decimal(number: float) -> Fraction:
-    """Return the number for which a double was written: itself if it is whole, else the shortest decimal read as it.
+NumberColumn = Real | Integer | Binned
+"""A column of numbers."""
 
-    So weights and bounds that were declared as .1, .2 and .3 add up as they do on paper, and sums of them meet.
-
-    Examples
-    --------
-    >>> decimal(0.1) + decimal(0.2) == decimal(0.3)
-    True
-    """
-    return Fraction(int(number)) if number.is_integer() else Fraction(repr(float(number)))
+Column = NumberColumn | Categorical
 
 
-@final
-@dataclass(frozen=True)
-class Real:
-    """A column of numbers between two bounds, rounded to a public grid where it is summed.
-
-    Parameters
-    ----------
-    lower, upper : float
-        Bounds in the column's own unit; values outside count as the nearest bound.
-    missing : float, optional
-        What a missing value counts as; the middle of the bounds by default.
-    steps : int
-        The grid has ``steps`` steps of width ``(upper - lower) / steps``.
-
-    Raises
-    ------
-    SchemaError
-        If the bounds are missing, not finite, huge, equal or inverted, or `missing` lies outside them, or the grid is
-        finer than doubles are.
+def is_whole(column: Column) -> bool:
+    """Return whether a column holds numbers that are rounded to whole ones.
 
     Examples
     --------
-    >>> Real(120, 220).missing
-    170.0
+    >>> is_whole(Integer(0, 9)), is_whole(Real(0, 9)), is_whole(Categorical([0, 1]))
+    (True, False, False)
     """
-
-    lower: float
-    upper: float
-    missing: float | None = field(default=None, kw_only=True)
-    steps: int = field(default=2**20, kw_only=True)
-
-    def __post_init__(self) -> None:
-        lower, upper = _bounds(self.lower, self.upper)
-        missing = (lower + upper) / 2 if self.missing is None else _inside("missing", self.missing, lower, upper)
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
-        object.__setattr__(self, "missing", missing)
-        object.__setattr__(self, "steps", checks.whole("steps", self.steps, error=SchemaError))
-        if not self.steps <= 2**31:
-            raise SchemaError(
-                "a grid may have at most 2^31 steps", found=checks.shown(self.steps), remedy="Use a coarser grid."
-            )
-        if not float(self.grid) >= LEAST_GRID:
-            raise SchemaError(
-                "a step of the grid must be at least 2^-1000 wide",
-                found=f"bounds {lower:g} and {upper:g}",
-                remedy="Measure the column in a smaller unit.",
-            )
-
-    @property
-    def grid(self) -> Fraction:
-        """Return the exact width of one step."""
-        return (decimal(self.upper) - decimal(self.lower)) / self.steps
-
-    @property
-    def origin(self) -> Fraction:
-        """Return the exact number that stands for step 0: the lower bound."""
-        return decimal(self.lower)
-
-    @property
-    def rate(self) -> float:
-        """Return the steps per unit, as the double that every engine multiplies by."""
-        return self.steps / (self.upper - self.lower)
-
-    def step(self, x: float) -> int:
-        """Return the grid step of a value inside the bounds: the reference that every engine agrees with.
-
-        ``floor((x - lower) * rate + 0.5)`` in doubles, each operation rounded once. It never decreases in `x`, is 0 at
-        the lower bound and `steps` at the upper one. (Not a division: Polars divides by multiplying with the inverse.)
-
-        Examples
-        --------
-        >>> Real(120, 220).step(170.0) == 2**19
-        True
-        """
-        return math.floor((x - self.lower) * self.rate + 0.5)
-
-
-@final
-@dataclass(frozen=True)
-class Integer:
-    """A column of whole numbers between two bounds.
-
-    Parameters
-    ----------
-    lower, upper : int
-        Bounds; values outside count as the nearest bound, fractions are rounded to the nearest whole number.
-    missing : int, optional
-        What a missing value counts as; the middle of the bounds, rounded down, by default.
-
-    Raises
-    ------
-    SchemaError
-        If the bounds are missing, not whole, equal or inverted, or `missing` lies outside them.
-
-    Examples
-    --------
-    >>> Integer(0, 121).missing
-    60
-    """
-
-    lower: int
-    upper: int
-    missing: int | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        lower, upper = _bounds(self.lower, self.upper)
-        if not (lower.is_integer() and upper.is_integer()):
-            raise SchemaError(
-                "the bounds of an Integer column must be whole numbers",
-                found=f"{lower:g} and {upper:g}",
-                remedy="Use Real for a column of fractions.",
-            )
-        if not upper - lower <= 2**31 or not max(abs(lower), abs(upper)) <= 2**52:
-            raise SchemaError(
-                "the bounds of an Integer column must be at most 2^31 apart and 2^52 large",
-                found=f"{lower:g} and {upper:g}",
-                remedy="Use Real, which rounds to a grid.",
-            )
-        middle = int((lower + upper) // 2)
-        missing = middle if self.missing is None else _inside("missing", self.missing, lower, upper)
-        if not missing == int(missing):
-            raise SchemaError(
-                "missing must be a whole number in an Integer column", found=f"{missing:g}", remedy="Round it."
-            )
-        object.__setattr__(self, "lower", int(lower))
-        object.__setattr__(self, "upper", int(upper))
-        object.__setattr__(self, "missing", int(missing))
-
-    @property
-    def steps(self) -> int:
-        """Return the number of steps of width 1 between the bounds."""
-        return self.upper - self.lower
-
-    @property
-    def grid(self) -> Fraction:
-        """Return the exact width of one step."""
-        return Fraction(1)
-
-    @property
-    def origin(self) -> Fraction:
-        """Return the exact number that stands for step 0: the lower bound."""
-        return Fraction(self.lower)
-
-    def step(self, x: float) -> int:
-        """Return the grid step of a value inside the bounds: ``floor(x + 0.5) - lower``; conditions read the same.
-
-        Examples
-        --------
-        >>> Integer(0, 120).step(17.5)
-        18
-        """
-        return math.floor(x + 0.5) - self.lower
-
-
-@final
-@dataclass(frozen=True)
-class Categorical:
-    """A column of declared categories.
-
-    Parameters
-    ----------
-    categories : sequence of str, int or bool
-        All values that count; anything else is missing.
-    missing : str, int or bool, optional
-        What a missing value counts as; the first category by default.
-
-    Raises
-    ------
-    SchemaError
-        If there is no category, one is repeated, they are of several types or in no order, or `missing` is none of
-        them.
-
-    Examples
-    --------
-    >>> Categorical(["f", "m"]).missing
-    'f'
-    """
-
-    categories: Sequence[Category]
-    missing: Category | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        categories = _listed(self.categories)
-        if len({type(value) for value in categories}) > 1 or not isinstance(categories[0], (str, int, bool)):
-            raise SchemaError(
-                "categories must all be strings, all whole numbers, or all booleans",
-                found=checks.listing(sorted({type(value).__name__ for value in categories})),
-                remedy="Use Real for fractions; convert mixed categories to strings.",
-            )
-        if len(set(categories)) != len(categories):
-            raise SchemaError("categories must be distinct", found=checks.listing(categories), remedy="List each once.")
-        missing = categories[0] if self.missing is None else _plain(self.missing)
-        if missing not in categories or type(missing) is not type(categories[0]):
-            raise SchemaError(
-                "missing must be one of the categories", found=repr(missing), remedy="Choose one, or add a category."
-            )
-        object.__setattr__(self, "categories", categories)
-        object.__setattr__(self, "missing", missing)
-
-
-Column = Real | Integer | Categorical
+    return not isinstance(column, Categorical) and column.whole
 
 
 @final
@@ -258,7 +55,7 @@ class Schema(HasCard):
     ----------
     records : int
         Number of rows, a public fact.
-    columns : mapping from str to Real, Integer or Categorical
+    columns : mapping from str to Real, Integer, Binned or Categorical
         What each column may hold; kept as a copy that is read-only.
 
     Raises
@@ -289,11 +86,11 @@ class Schema(HasCard):
         object.__setattr__(self, "columns", ReadOnly(self.columns))
         for name, column in self.columns.items():
             checks.text("a column's name", name, error=SchemaError)
-            if not isinstance(column, (Real, Integer, Categorical)):
+            if not isinstance(column, (Real, Integer, Binned, Categorical)):
                 raise SchemaError(
-                    f"the column {name!r} must be Real, Integer or Categorical",
+                    f"the column {name!r} must be Real, Integer, Binned or Categorical",
                     found=checks.type_text(column),
-                    remedy="Write Real(lower, upper), Integer(lower, upper) or Categorical([...]).",
+                    remedy="Write Real(lower, upper), Integer(lower, upper), Binned(edges) or Categorical([...]).",
                 )
 
     def __getitem__(self, name: str) -> Column:
@@ -333,10 +130,18 @@ class Schema(HasCard):
 def _described(column: Column) -> tuple[str, str, str]:
     kind = type(column).__name__
     if not isinstance(column, Categorical):
-        return kind, f"{column.lower:,.10g} to {column.upper:,.10g}", f"{column.missing:,.10g}"
-    shown = ", ".join(map(str, column.categories[:MOST_LISTED]))
-    left = len(column.categories) - MOST_LISTED
-    return kind, f"{shown} and {left} more" if left > 0 else shown, str(column.missing)
+        values = f"{column.lower:,.10g} to {column.upper:,.10g}"
+        values += f" in bins {_cut(column.labels)}" if isinstance(column, Binned) else ""
+        return kind, values, f"{column.missing:,.10g}"
+    raw = sum(map(len, column.coarsen.values()))
+    coarser = f", which {raw:,} more labels count as" if raw else ""
+    return kind, _cut(column.categories) + coarser, str(column.missing)
+
+
+def _cut(labels: Sequence[Category]) -> str:
+    shown = ", ".join(map(str, labels[:MOST_LISTED]))
+    left = len(labels) - MOST_LISTED
+    return f"{shown} and {left} more" if left > 0 else shown
 
 
 def require_schema(value: object) -> None:
@@ -361,43 +166,3 @@ def require_schema(value: object) -> None:
     elif hasattr(value, "columns"):
         remedy = f"Declare it from public knowledge, never from the data. {remedy}"
     raise SchemaError("a schema is needed", found=checks.type_text(value), remedy=remedy)
-
-
-def _listed(categories: object) -> tuple[Category, ...]:
-    """Return categories in their order; a set has none, and its first one would differ from run to run."""
-    found = checks.type_text(categories)
-    if isinstance(categories, (str, bytes, Mapping, Set)) or not isinstance(categories, Iterable):
-        raise SchemaError("a Categorical column needs a list of categories", found=found, remedy="List them.")
-    listed = tuple(_plain(value) for value in cast("Iterable[Category]", categories))
-    if not listed:
-        raise SchemaError("a Categorical column needs a category", found="an empty list", remedy="List them.")
-    return listed
-
-
-def _plain(value: Category) -> Category:
-    """Turn the scalars of NumPy into Python's, so that categories and constants compare by type."""
-    if isinstance(value, str):
-        return str(value)
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
-
-
-def _bounds(lower: object, upper: object) -> tuple[float, float]:
-    remedy = "Declare bounds from public knowledge of the column, never from the data."
-    low = checks.number("the lower bound", lower, error=SchemaError, remedy=remedy)
-    high = checks.number("the upper bound", upper, error=SchemaError, remedy=remedy)
-    if not low < high:
-        raise SchemaError("lower must be below upper", found=f"{low:g} and {high:g}", remedy=remedy)
-    if not max(abs(low), abs(high)) <= LARGEST_BOUND:
-        raise SchemaError("bounds must be at most 2^100 in size", found=f"{low:g} and {high:g}", remedy=remedy)
-    return low, high
-
-
-def _inside(what: str, value: object, lower: float, upper: float) -> float:
-    result = checks.number(what, value, error=SchemaError)
-    if not lower <= result <= upper:
-        raise SchemaError(
-            f"{what} must lie between the bounds {lower:g} and {upper:g}",
-            found=f"{result:g}",
-            remedy="Choose a value inside.",
-        )
-    return result

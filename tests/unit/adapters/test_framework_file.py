@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[str, str, type[BnprivError], str]] = {
     "a count that is no number": ("1_000", "true", SchemaError, "records must be a whole number"),
     "a column that is no section": ("[columns.sat]", "[columns]\nsat = 3\n[columns.x]", FileError, "[columns.sat] is"),
     "no type": ('type = "real"', "", FileError, "[columns.height]: type must be a text"),
-    "another type": ('"real"', '"float"', FileError, "one of real, integer, categorical"),
+    "another type": ('"real"', '"float"', FileError, "one of real, integer, binned, categorical"),
     "no bound": ("lower = 120", "", FileError, "[columns.height]: lower is needed"),
     "an infinite bound": ("220.5", "inf", SchemaError, "[columns.height]: the upper bound must be finite"),
     "NaN": ("220.5", "nan", SchemaError, "must be finite"),
