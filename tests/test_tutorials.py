@@ -88,7 +88,7 @@ def test_it_runs_and_the_stored_numbers_come_out_again(path: Path) -> None:
     if reason := missing(path):
         pytest.skip(reason)
     stored = checked(nbformat.read(path, as_version=4))
-    assert len(stored) >= 5
+    assert len(stored) >= 3
     assert all(stored.values()), "a cell tagged check prints nothing to be checked"
     assert checked(execute(path)) == stored  # a cell that raises ends it here
 
