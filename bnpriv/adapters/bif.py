@@ -11,6 +11,7 @@ from itertools import product
 from math import prod
 
 from bnpriv.adapters.formats import DeclaredFamilies, FileTable, Source, States, assemble, clip, declare
+from bnpriv.networks.file_rules import BIF_BARRED
 
 _BIF_QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+')
 _BIF_BLOCK = re.compile(
@@ -22,9 +23,8 @@ _PROPERTIES = r"(?:\s*+property\b[^;]*+;)*+\s*+"
 _BEFORE = re.compile(_PROPERTIES + r"type\s++discrete\s*+\[\s*+([0-9]{1,9})\s*+\]\s*+")
 _AFTER = re.compile(r"\s*+;" + _PROPERTIES)
 _ROW = re.compile(r"\(([^()]*+)\)([^()]*+)")
-_BARRED = "{}()[]|,;"
 # What has a meaning outside quotes must have none inside; a blank inside quotes does not separate names.
-_INSIDE_QUOTES = str.maketrans({**dict.fromkeys(_BARRED + "\n", "\0"), " ": "\1"})
+_INSIDE_QUOTES = str.maketrans({**dict.fromkeys(BIF_BARRED + "\n", "\0"), " ": "\1"})
 
 
 def scan(source: Source) -> DeclaredFamilies:
@@ -89,7 +89,7 @@ def _variable(source: Source, states: States, block: re.Match[str], at: int) -> 
             remedy="Correct the count or the list; separate states by commas.",
             at=at,
         )
-    declare(source, states, _name(block["variable"]), named, at=at, barred=_BARRED)
+    declare(source, states, _name(block["variable"]), named, at=at, barred=BIF_BARRED)
 
 
 def _table(source: Source, header: str, body: str, states: States, at: int) -> FileTable:

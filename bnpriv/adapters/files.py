@@ -14,11 +14,9 @@ from bnpriv.checks import listing, type_text
 from bnpriv.errors import FileError
 from bnpriv.networks.base import Level, level_of
 from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
+from bnpriv.networks.file_rules import MOST_NETWORK_BYTES
 from bnpriv.networks.foreign import foreign_remedy
 from bnpriv.networks.missing_rows import MissingRows
-
-MOST_NETWORK_BYTES = 2**23
-"""Largest network file, 8 MiB: half as much again as the largest network in common use."""
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".dill", ".pt", ".pth")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz")

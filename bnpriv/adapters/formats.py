@@ -20,17 +20,19 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import FileError, SizeError
-
-# Each is several times what the largest networks in common use need. What is larger is built with from_tables.
-MOST_FILE_CELLS = 2**20
-MOST_ATTRIBUTES = 2**11
-MOST_PARENTS = 2**5
-MOST_FILE_NAMES = 2**20
+from bnpriv.networks.file_rules import (
+    COMMENTS,
+    LONGEST_STATE_NAME,
+    MOST_ATTRIBUTES,
+    MOST_FILE_CELLS,
+    MOST_FILE_NAMES,
+    MOST_PARENTS,
+    may_be_named,
+)
 
 # A nan says that there are no data, which `DiscreteNetwork.from_tables` refuses unless it is asked to allow for it.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|[nN][aA][nN]")
 _LONGEST_NUMBER = 64
-_LONGEST_NAME = 256
 
 
 @final
@@ -131,10 +133,10 @@ def clip(text: str, most: int = 40) -> str:
 
 
 def _check_name(source: Source, name: str, barred: str, at: int) -> None:
-    marks = ("//", "/*", *barred)
-    if not 0 < len(name) <= _LONGEST_NAME or not name.isprintable() or any(mark in name for mark in marks):
+    if not may_be_named(name, barred):
+        marks = " ".join((*COMMENTS, *barred))
         raise source.refusal(
-            f"names must be printable, at most {_LONGEST_NAME} characters, and without {' '.join(marks)}",
+            f"names must be printable, at most {LONGEST_STATE_NAME} characters, and without {marks}",
             found=clip(name) if name else "an empty name",
             remedy="Rename it.",
             at=at,

@@ -17,6 +17,7 @@ from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none, load_t
 from bnpriv.checks import listing, spelling, text
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
+from bnpriv.frameworks.to_file import MOST_FRAMEWORK_BYTES
 from bnpriv.networks import MarkovChain, Network, require_discrete
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
@@ -24,9 +25,6 @@ from bnpriv.render.text import toml_key
 from bnpriv.tables.column_laws import DeclaredLaw, DeclaredLaws
 from bnpriv.tables.distributions import NormalDistribution
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
-
-MOST_FRAMEWORK_BYTES = 2**18
-"""Largest framework file, 256 KiB."""
 
 _SECTIONS = ("notion", "source", "network", "chain", "records", "columns", "protect", "laws", "queries")
 _BOUNDED = ("type", "independent", "missing", "lower", "upper")

@@ -12,9 +12,11 @@ from bnpriv import checks
 from bnpriv.errors import BnprivError, FrameworkError, SecretError
 from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.digest import digest
+from bnpriv.frameworks.file_parts import law_sections, secret_of_table
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
+from bnpriv.frameworks.to_file import FileParts, WrittenAsFile
 from bnpriv.networks import DensityNetwork, Network, forward_of, require_discrete
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
@@ -37,7 +39,7 @@ SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
 
 @final
 @dataclass(frozen=True)
-class DatasetAttributePrivacy(HasCard):
+class DatasetAttributePrivacy(HasCard, WrittenAsFile):
     """Hide a property of a protected column of this table, such as how many patients have a disease.
 
     Parameters
@@ -152,6 +154,24 @@ class DatasetAttributePrivacy(HasCard):
         """Return what is declared: who is kept from learning what, the network and the columns."""
         secrets = self.protected_secrets
         return framework_document(self.notion, self.source, self.schema, secrets, self.network)
+
+    def file_parts(self) -> FileParts:
+        """Return what a file says of the framework.
+
+        Raises
+        ------
+        FileError
+            If no file can.
+        """
+        states = self.network.states
+        return FileParts(
+            notion="dataset",
+            source=self.source,
+            network=self.network,
+            schema=self.schema,
+            protect={name: secret_of_table(secret) for name, secret in self.protect.items()},
+            laws=law_sections(self.column_laws, self.schema, lambda name: states.get(name, ())),
+        )
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

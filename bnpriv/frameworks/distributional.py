@@ -11,9 +11,11 @@ from typing import final
 from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.card import framework_document
+from bnpriv.frameworks.file_parts import law_sections, secrets_of_parameter
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.level import require_level, require_stated_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
+from bnpriv.frameworks.to_file import FileParts, WrittenAsFile
 from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network, unfixed_of
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
@@ -39,7 +41,7 @@ def _(network: GaussianNetwork) -> tuple[str, ...]:
 
 @final
 @dataclass(frozen=True)
-class DistributionalAttributePrivacy(HasCard):
+class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
     """Hide the parameter that governs a protected column (distributional attribute privacy).
 
     Parameters
@@ -188,6 +190,25 @@ class DistributionalAttributePrivacy(HasCard):
         """Return what is declared: who is kept from learning what, the network and the columns."""
         secrets, apart = self.protected_secrets, sorted(self.independent)
         return framework_document(self.notion, self.source, self.schema, secrets, self.network, apart)
+
+    def file_parts(self) -> FileParts:
+        """Return what a file says of the framework.
+
+        Raises
+        ------
+        FileError
+            If no file can.
+        """
+        states = self.network.states
+        return FileParts(
+            notion="distributional",
+            source=self.source,
+            network=self.network,
+            schema=self.schema,
+            protect={name: secrets_of_parameter(pairs, states.get(name, ())) for name, pairs in self.secrets.items()},
+            independent=self.independent,
+            laws=law_sections(self.column_laws, self.schema, lambda name: states.get(name, ())),
+        )
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import cast, final
 
 from bnpriv import checks
-from bnpriv.errors import FrameworkError
+from bnpriv.errors import FileError, FrameworkError
 from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
+from bnpriv.frameworks.to_file import FileParts, WrittenAsFile
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork, Network, Sampling, forward_of
 from bnpriv.networks.foreign import require_network
@@ -75,7 +76,7 @@ class DistributionPair:
 
 @final
 @dataclass(frozen=True)
-class DistributionPrivacy(HasCard):
+class DistributionPrivacy(HasCard, WrittenAsFile):
     """Hide which of two distributions the table was drawn from, for every declared pair.
 
     Parameters
@@ -216,6 +217,18 @@ class DistributionPrivacy(HasCard):
         """Return what is declared: who is kept from learning what, the network and the columns."""
         secrets = self.protected_secrets
         return framework_document(self.notion, self.source, self.schema, secrets, None)
+
+    def file_parts(self) -> FileParts:
+        """Refuse: pairs of distributions are declared in Python.
+
+        Raises
+        ------
+        FileError
+            Always.
+        """
+        raise FileError(
+            "framework files hold a network and what it must hide", found=self.notion, remedy="Keep it in Python."
+        )
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

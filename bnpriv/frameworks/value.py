@@ -10,9 +10,11 @@ from typing import cast, final
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.card import framework_document
+from bnpriv.frameworks.file_parts import secrets_of_parameter
 from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
+from bnpriv.frameworks.to_file import FileParts, WrittenAsFile
 from bnpriv.networks import DiscreteNetwork, MarkovChain
 from bnpriv.networks.chain import as_chain
 from bnpriv.networks.foreign import require_network
@@ -27,7 +29,7 @@ from bnpriv.tables.schema import Categorical, Column, Schema, require_schema
 
 @final
 @dataclass(frozen=True)
-class ValuePrivacy(HasCard):
+class ValuePrivacy(HasCard, WrittenAsFile):
     """Hide every single value of a protected column, whatever else is known to depend on it.
 
     Over a `MarkovChain` the records are the steps of one chain, or of several one after another, and every step's value
@@ -122,6 +124,28 @@ class ValuePrivacy(HasCard):
         """Return what is declared: who is kept from learning what, the network and the columns."""
         secrets = self.protected_secrets
         return framework_document(self.notion, self.source, self.schema, secrets, self.network)
+
+    def file_parts(self) -> FileParts:
+        """Return what a file says of the framework.
+
+        Raises
+        ------
+        FileError
+            If no file can.
+        """
+        # of a chain all pairs are hidden
+        secrets: Mapping[str, tuple[Pair, ...]] = self.secrets if self.chain is None else {}
+        states = self.network.states
+        return FileParts(
+            notion="value",
+            source=self.source,
+            network=self.network,
+            schema=self.schema,
+            protect={
+                name: secrets_of_parameter(secrets[name], states[name]) if name in secrets else {}
+                for name in self.protected
+            },
+        )
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, cast, final
 
@@ -77,6 +77,8 @@ class MarkovChain(NetworkMethods):
     column: str
     start: Start
     """How the initial law is known."""
+    declared: tuple[FloatArray, FloatArray | None] = field(repr=False, compare=False)
+    """Transitions and initial law as they were declared, from which files are written; None if `start` says it."""
 
     def __init__(
         self,
@@ -105,14 +107,17 @@ class MarkovChain(NetworkMethods):
                 f"a chain of {k} states needs {k} distinct names", found=listing(names), remedy="Name each state once."
             )
         name = text("the column of a chain", column, error=NetworkError)
-        for what, value in {"transition": matrices, "state_space": names, "column": name}.items():
+        for what, value in {"transition": _divided(matrices), "state_space": names, "column": name}.items():
             object.__setattr__(self, what, value)
         object.__setattr__(self, "length", _lengths(length))
-        start, law = self._start(initial, k)
-        object.__setattr__(self, "start", start)
-        object.__setattr__(self, "initial", law)
+        start, first = self._start(initial, k)
+        law = _divided(first) if start == "given" else first
+        declared = (matrices, first if start == "given" else None)
+        for what, value in {"start": start, "initial": law, "declared": declared}.items():
+            object.__setattr__(self, what, value)
 
     def _start(self, given: object, k: int) -> tuple[Start, FloatArray]:
+        """Return how the initial law is known, and it, as declared where it was given."""
         if isinstance(given, str):
             member("initial", given, ("stationary", "any"), error=NetworkError)
             return ("any", np.full((1, k), 1 / k)) if given == "any" else ("stationary", self.stationary)
@@ -279,9 +284,15 @@ def _laws(what: str, given: ArrayLike, axes: int) -> FloatArray:
             if turned
             else "Correct it, or divide by the sum.",
         )
-    array /= sums[..., np.newaxis]
     array.flags.writeable = False
     return array
+
+
+def _divided(laws: FloatArray) -> FloatArray:
+    """Return laws divided by their sums."""
+    divided = laws / laws.sum(axis=-1)[..., np.newaxis]
+    divided.flags.writeable = False
+    return divided
 
 
 def _lengths(given: int | Sequence[int]) -> tuple[int, ...]:

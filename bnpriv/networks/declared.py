@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -75,7 +75,10 @@ def declared_tables(
     models = models_of(arrays)
     for name, array in arrays.items():
         check_columns(name, array, graph, named, tolerance=tolerance)
-    logs = {name: LogTable.from_columns((name, *above[name]), array) for name, array in arrays.items()}
+    logs = {
+        name: replace(LogTable.from_columns((name, *above[name]), array), weights=array)
+        for name, array in arrays.items()
+    }
     return DeclaredTables(graph=graph, states=named, tables=logs, models=models)
 
 

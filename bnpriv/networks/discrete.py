@@ -18,12 +18,19 @@ from bnpriv.networks.base import Level, columns_identity, level_of
 from bnpriv.networks.declared import FEW_DECIMALS, DeclaredTables, declared_tables
 from bnpriv.networks.density import USUAL_CELLS, DensityNetwork, Sampling, resampled
 from bnpriv.networks.factors import LogTable
-from bnpriv.networks.finite import FiniteMethods
+from bnpriv.networks.finite import DeclaredNumbers, FiniteMethods
 from bnpriv.networks.graph import Graph, Parents, parents_of
 from bnpriv.networks.interval import interval_ends, middle_columns
 from bnpriv.networks.kept import Kept
 from bnpriv.networks.learning.network import Prior, posterior_tables
-from bnpriv.networks.missing_rows import MissingRows, ends_of, named_gaps, require_missing_rows, split_gaps
+from bnpriv.networks.missing_rows import (
+    MissingRows,
+    ends_of,
+    gaps_again,
+    named_gaps,
+    require_missing_rows,
+    split_gaps,
+)
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import LEVEL_ASSUMED, NOTHING_READ, Reading
 from bnpriv.tables.readonly import ReadOnly
@@ -170,7 +177,7 @@ class DiscreteNetwork(FiniteMethods):
         if not gaps:
             return of_tables(shape, level)
         found = within_ends(shape, *ends_of(shape, filled, gaps), level, tolerance)
-        return replace(found, missing=named_gaps(shape, gaps))
+        return replace(found, missing=named_gaps(shape, gaps), with_gaps=gaps_again(shape, gaps))
 
     @classmethod
     def from_intervals(
@@ -303,6 +310,16 @@ class DiscreteNetwork(FiniteMethods):
         return np.broadcast_to(values, (self.models, *values.shape[1:]))
 
     @property
+    def declared(self) -> tuple[DeclaredNumbers, ...]:
+        """Return the tables of every model as they were declared, for files; none if they were not."""
+        weights = {name: table.weights for name, table in self.tables.items() if table.weights is not None}
+        if len(weights) < len(self.tables) or self.posterior_draws is not None:
+            return ()
+        return tuple(
+            {name: table[min(model, len(table) - 1)] for name, table in weights.items()} for model in range(self.models)
+        )
+
+    @property
     def kind_text(self) -> str:
         """Return what kind of network it is."""
         return "a discrete network"
@@ -383,6 +400,10 @@ class IntervalNetwork(FiniteMethods):
         What drives the columns that are no attribute.
     missing : tuple of str
         The rows without data, in words: there is any law there.
+    with_gaps : mapping from str to ndarray, optional
+        The tables as they were declared, with nan in rows without data, if nothing else makes the intervals.
+    around_it : tuple of network and float, optional
+        The network all of whose neighbours these are, and how far their probabilities are from its own at most.
     """
 
     graph: Graph
@@ -392,6 +413,8 @@ class IntervalNetwork(FiniteMethods):
     level: Level
     reading: Reading = NOTHING_READ
     missing: tuple[str, ...] = ()
+    with_gaps: DeclaredNumbers | None = field(default=None, repr=False)
+    around_it: tuple[DiscreteNetwork | IntervalNetwork, float] | None = field(default=None, repr=False)
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -473,9 +496,8 @@ class IntervalNetwork(FiniteMethods):
             parents=network.graph.parents,
             level=network.level,
         )
-        return replace(
-            found, reading=network.reading, missing=() if isinstance(network, DiscreteNetwork) else network.missing
-        )
+        missing = () if isinstance(network, DiscreteNetwork) else network.missing
+        return replace(found, reading=network.reading, missing=missing, around_it=(network, width))
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -497,6 +519,11 @@ class IntervalNetwork(FiniteMethods):
         """Which models there are, of which `models` counts one."""
         rows = f", any law in {len(self.missing)} row{'s' * (len(self.missing) > 1)} without data"
         return f"any model within the declared intervals{rows if self.missing else ''}"
+
+    @property
+    def declared(self) -> tuple[DeclaredNumbers, ...]:
+        """Return the tables as they were declared, with nan in rows without data, for files; none if there are none."""
+        return () if self.with_gaps is None else (self.with_gaps,)
 
     @property
     def kind_text(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -42,16 +42,21 @@ class LogTable:
         Natural logs; the first axis runs over the models of Theta and has length 1 where all models agree.
     error : float
         Largest absolute error of a finite entry.
+    weights : ndarray, optional
+        The numbers as a user declared them, of which `values` are the logs; only files are written from them.
     """
 
     axes: tuple[str, ...]
     values: FloatArray
     error: float = 0.0
+    weights: FloatArray | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != len(self.axes) + 1:
             raise AssertionError("a table has one axis for the models and one per name")
         self.values.flags.writeable = False
+        if self.weights is not None:
+            self.weights.flags.writeable = False
 
     @classmethod
     def from_columns(cls, axes: Sequence[str], weights: FloatArray) -> LogTable:

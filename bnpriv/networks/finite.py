@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
+from bnpriv.errors import FileError
 from bnpriv.networks.base import Level, Network, NetworkMethods, level_of
+from bnpriv.networks.file_texts import WrittenTable, network_text
+from bnpriv.render.new_files import numbered, write_new
+
+DeclaredNumbers = Mapping[str, FloatArray]
+"""The numbers of a table of every attribute, with axes (attribute, *parents)."""
 
 
-class _Finite(Network, Protocol):
-    def laws(self, attribute: str) -> tuple[FloatArray, ...]: ...
+class FiniteNetwork(Network, Protocol):
+    """A network of tables, exact or by intervals."""
+
+    @property
+    def declared(self) -> tuple[DeclaredNumbers, ...]:
+        """The tables of every model as they were declared; none if they were not, or no file can say what they are."""
+        ...
+
+    def laws(self, attribute: str) -> tuple[FloatArray, ...]:
+        """The numbers of the table of an attribute."""
+        ...
 
 
 class FiniteMethods(NetworkMethods):
@@ -37,13 +55,89 @@ class FiniteMethods(NetworkMethods):
         reading = replace(network.reading, level_assumed=False)
         return cast(Self, replace(network, level=level_of(level), reading=reading))
 
-    def same_law(self: _Finite, other: Network, attribute: str) -> bool:
+    def to_file(self: FiniteNetwork, path: str | os.PathLike[str], *, overwrite: bool = False) -> tuple[Path, ...]:
+        """Write the network to a BIF, XMLBIF or NET file, from which `bnpriv.read_network` reads it bit for bit.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that ends in .bif, .xml, .xmlbif or .net. Several models are written to as many files:
+            ``model-1.bif``, ``model-2.bif``, ..., which `bnpriv.model_class` joins again.
+        overwrite : bool
+            Whether files that are there already are replaced.
+
+        Returns
+        -------
+        tuple of Path
+            The files, one for each model.
+
+        Raises
+        ------
+        FileError
+            If a file is there already or cannot be written, the ending is another one, the format cannot hold a name
+            or a state, or the network says more than such a file can: intervals, draws of a posterior, columns that
+            are no attribute.
+        SizeError
+            If the file would be larger than one that is read.
+
+        Notes
+        -----
+        The file does not hold the level, nor how a table is read: pass ``level``, and ``normalize=True`` or
+        ``missing_rows="any"`` if the network was declared with them. A framework's file holds all of it.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from bnpriv.networks import DiscreteNetwork
+        >>> coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["heads", "tails"]})
+        >>> with TemporaryDirectory() as folder:
+        ...     [file.name for file in coin.to_file(Path(folder, "coin.bif"))]
+        ['coin.bif']
+        """
+        models = written_models(self)
+        files = numbered(Path(path), len(models))
+        texts = [network_text(tables, files[0].suffix.lower()) for tables in models]
+        write_new(dict(zip(files, texts, strict=True)), overwrite=overwrite)
+        return files
+
+    def same_law(self: FiniteNetwork, other: Network, attribute: str) -> bool:
         """Return whether another network is of the same kind and has the same table of an attribute."""
         family = (attribute, *self.graph.parents[attribute])
         if type(self) is not type(other) or family != (attribute, *other.graph.parents[attribute]):
             return False
         if any(self.states[name] != other.states[name] for name in family):
             return False
-        pairs = zip(self.laws(attribute), cast(_Finite, other).laws(attribute), strict=True)
+        pairs = zip(self.laws(attribute), cast(FiniteNetwork, other).laws(attribute), strict=True)
         # one table may stand for all models where another has it once per model
         return all((len(a) == len(b) or 1 in (len(a), len(b))) and bool(np.all(a == b)) for a, b in pairs)
+
+
+def written_models(network: FiniteNetwork) -> list[list[WrittenTable]]:
+    """Return the tables of every model as files hold them.
+
+    Raises
+    ------
+    FileError
+        If files cannot hold the network.
+    """
+    if network.reading.columns or not network.declared:
+        raise FileError(
+            "a network file holds tables of probabilities that were declared one by one",
+            found=_held_otherwise(network),
+            remedy="Keep it in Python: write there what made it, and calibrate there.",
+        )
+    return [
+        [
+            WrittenTable(
+                name=name, states=network.states[name], parents=network.graph.parents[name], numbers=tables[name]
+            )
+            for name in network.attributes
+        ]
+        for tables in network.declared
+    ]
+
+
+def _held_otherwise(network: Network) -> str:
+    if network.posterior_draws is not None:
+        return f"{network.models:,} draws of a posterior"
+    return "columns that are no attribute" if network.reading.columns else network.kind_text

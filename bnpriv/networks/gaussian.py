@@ -19,6 +19,7 @@ from bnpriv.networks.graph import Graph
 from bnpriv.networks.normal_columns import NormalColumn
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import NOTHING_READ, Reading
+from bnpriv.networks.regressions import Regressions
 from bnpriv.tables.schema import State
 
 T = TypeVar("T")
@@ -86,6 +87,8 @@ class GaussianNetwork(NetworkMethods):
     """The same model with parameters that are fixed to draws here, for secrets about them; None if none is."""
     normal_columns: Mapping[str, NormalColumn] | None = field(default=None, init=False, repr=False)
     """Columns below the attributes whose records are normal about affine functions of these; None if none are known."""
+    regressions: Regressions | None = field(default=None, init=False, repr=False, compare=False)
+    """The regressions as they were declared, from which files are written; None for a covariance."""
 
     def __post_init__(self) -> None:
         names = _names(self.attributes)
@@ -154,21 +157,27 @@ class GaussianNetwork(NetworkMethods):
                 found=f"one of them alone for {listing(sorted(set(deviations) ^ set(names)))}",
                 remedy="Give both.",
             )
-        numbers = {("intercept", name): _numbers(f"the intercept of {name!r}", intercepts[name]) for name in names}
-        numbers |= {("deviation", name): _numbers(f"the deviation of {name!r}", deviations[name]) for name in names}
-        for name, above in given.items():
-            for parent, value in above.items():
-                numbers[name, parent] = _numbers(f"the coefficient of {parent!r} for {name!r}", value)
-        models = _models({f"{a} {b}": value for (a, b), value in numbers.items()})
+        rows = Regressions(
+            intercepts={name: _numbers(f"the intercept of {name!r}", intercepts[name]) for name in names},
+            deviations={name: _numbers(f"the deviation of {name!r}", deviations[name]) for name in names},
+            coefficients={
+                name: {
+                    parent: _numbers(f"the coefficient of {parent!r} for {name!r}", value)
+                    for parent, value in above.items()
+                }
+                for name, above in given.items()
+            },
+        )
+        models = _models(rows.named)
         mean, root = np.zeros((models, len(names))), np.zeros((models, len(names), len(names)))
         terms = np.zeros_like(root)
         with np.errstate(over="ignore", invalid="ignore"):
             for name in graph.nodes:
                 k = names.index(name)
-                mean[:, k], root[:, k, k] = numbers["intercept", name], _positive(numbers["deviation", name])
+                mean[:, k], root[:, k, k] = rows.intercepts[name], _positive(rows.deviations[name])
                 terms[:, k, k] = root[:, k, k]
-                for parent in given[name]:
-                    j, slope = names.index(parent), numbers[name, parent]
+                for parent, slope in rows.coefficients[name].items():
+                    j = names.index(parent)
                     mean[:, k] += slope * mean[:, j]
                     root[:, k] += slope[:, np.newaxis] * root[:, j]
                     terms[:, k] += np.abs(slope)[:, np.newaxis] * terms[:, j]
@@ -181,6 +190,7 @@ class GaussianNetwork(NetworkMethods):
         cancelled = (np.linalg.norm(terms, axis=2, keepdims=True) / lengths).max(axis=(1, 2))
         rounding = _error(np.linalg.cond(root / lengths) * cancelled, len(names))
         network._settle(names, mean, covariance, graph, root, rounding, models, level)
+        object.__setattr__(network, "regressions", rows)
         return network
 
     def _settle(

@@ -116,3 +116,9 @@ def named_gaps(shape: DeclaredTables, gaps: Gaps) -> tuple[str, ...]:
             given = ", ".join(f"{parent} = {shape.states[parent][int(k)]}" for parent, k in above)
             found.append(f"{name} given {given}" if given else name)
     return tuple(found)
+
+
+def gaps_again(shape: DeclaredTables, gaps: Gaps) -> dict[str, FloatArray]:
+    """Return the tables as they were declared: what stands in for rows without data is nan again."""
+    held = {name: table.weights[0] for name, table in shape.tables.items() if table.weights is not None}
+    return {name: np.where(gaps[name], np.nan, table) if name in gaps else table for name, table in held.items()}

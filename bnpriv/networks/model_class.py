@@ -128,15 +128,23 @@ def _check_same(first: DiscreteNetwork, other: DiscreteNetwork, known: str, labe
 def _joined(first: DiscreteNetwork, networks: Sequence[DiscreteNetwork], name: str) -> LogTable:
     """Stack one attribute's tables of all models, or keep one where all are the same."""
     axes = first.tables[name].axes
-    stacked = np.concatenate([_aligned(network, axes, first) for network in networks])
+    held = [(network, network.tables[name]) for network in networks]
+    stacked = np.concatenate([_aligned(network, table, axes, first) for network, table in held])
+    # files are written from what was declared, if all of it is known
+    declared = [
+        _aligned(network, replace(table, values=table.weights), axes, first)
+        for network, table in held
+        if table.weights is not None
+    ]
+    weights = np.concatenate(declared) if len(declared) == len(held) else None
     if bool(np.all(stacked == stacked[:1])):
-        stacked = stacked[:1]
-    return LogTable(axes=axes, values=stacked, error=max(network.tables[name].error for network in networks))
+        stacked, weights = stacked[:1], None if weights is None else weights[:1]
+    return LogTable(axes=axes, values=stacked, error=max(table.error for _, table in held), weights=weights)
 
 
-def _aligned(network: DiscreteNetwork, axes: Sequence[str], first: DiscreteNetwork) -> FloatArray:
-    """Return the logs of the first axis's table for all models, axes and states in the order of `first`."""
-    values = network.tables[axes[0]].aligned(axes)
+def _aligned(network: DiscreteNetwork, table: LogTable, axes: Sequence[str], first: DiscreteNetwork) -> FloatArray:
+    """Return the numbers of a table for all models of its network, axes and states in the order of `first`."""
+    values = table.aligned(axes)
     for position, axis in enumerate(axes):
         here = [state_key(state) for state in network.states[axis]]
         values = np.take(values, [here.index(state_key(state)) for state in first.states[axis]], axis=position + 1)

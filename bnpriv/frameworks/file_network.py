@@ -1,0 +1,125 @@
+"""A network as a framework file holds it: a section, and the files of its tables beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import singledispatch
+from pathlib import Path
+from typing import cast, final
+
+import numpy as np
+
+from bnpriv.bound import FloatArray
+from bnpriv.errors import FileError
+from bnpriv.laws.base import SUM_TOLERANCE
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, Network
+from bnpriv.networks.file_texts import WrittenTables, can_be_written, network_text
+from bnpriv.networks.finite import FiniteNetwork, written_models
+from bnpriv.render.new_files import numbered
+from bnpriv.render.toml import short_number, toml_section
+
+IN_PYTHON = "Keep the framework in Python: write there what made it, and calibrate there."
+
+
+@final
+@dataclass(frozen=True)
+class NetworkPart:
+    """What stands in a framework file of a network, and the texts of other files by their names."""
+
+    section: str
+    files: Mapping[str, str]
+
+
+@singledispatch
+def network_part(network: Network, stem: str) -> NetworkPart:
+    """Return the section of a network and the files beside the framework file, which is called `stem`.
+
+    Raises
+    ------
+    FileError
+        If no framework file can hold the network.
+    SizeError
+        If a file would be larger than one that is read.
+    """
+    raise _refused(network, "networks of tables, linear-Gaussian networks and Markov chains")
+
+
+@network_part.register
+def _(network: DiscreteNetwork, stem: str) -> NetworkPart:
+    return _of_tables(network, network.level if not network.reading.level_assumed else None, stem, {})
+
+
+@network_part.register
+def _(network: IntervalNetwork, stem: str) -> NetworkPart:
+    level = network.level if not network.reading.level_assumed else None
+    centre, width = network.around_it or (network, None)
+    if isinstance(centre, IntervalNetwork) and not centre.declared:
+        raise _refused(network, "intervals around the numbers of network files, and rows without data")
+    more: dict[str, object] = {} if width is None else {"within": width}
+    if isinstance(centre, IntervalNetwork):
+        more["missing_rows"] = "any"
+    return _of_tables(centre, level, stem, more)
+
+
+@network_part.register
+def _(network: GaussianNetwork, stem: str) -> NetworkPart:
+    rows = network.regressions
+    drawn = network.posterior_draws is not None or network.forward is not None or network.reading.columns
+    if rows is None or drawn:
+        raise _refused(network, "linear-Gaussian networks that were declared by their regressions")
+    sections = [toml_section(["network"], {"level": network.level})]
+    for name in network.attributes:
+        values = {"intercept": _per_model(rows.intercepts[name]), "deviation": _per_model(rows.deviations[name])}
+        slopes = {parent: _per_model(slope) for parent, slope in rows.coefficients[name].items()}
+        sections.append(
+            toml_section(["network", "attributes", name], values | ({"coefficients": slopes} if slopes else {}))
+        )
+    return NetworkPart("\n\n".join(sections), {})
+
+
+@network_part.register
+def _(network: MarkovChain, stem: str) -> NetworkPart:
+    transition, initial = network.declared
+    lengths = list(network.length)
+    values: dict[str, object] = {
+        "transition": _nested(transition),
+        "initial": network.start if initial is None else _nested(initial),
+        "length": lengths[0] if len(lengths) == 1 else lengths,
+        "states": list(network.state_space),
+    }
+    return NetworkPart(toml_section(["chain"], values), {})
+
+
+def _of_tables(
+    network: DiscreteNetwork | IntervalNetwork, level: str | None, stem: str, more: dict[str, object]
+) -> NetworkPart:
+    models = written_models(cast(FiniteNetwork, network))
+    suffix = next((each for each in (".bif", ".xml") if all(can_be_written(tables, each) for tables in models)), ".xml")
+    names = [path.name for path in numbered(Path(stem + suffix), len(models))]
+    texts = dict(zip(names, (network_text(tables, suffix) for tables in models), strict=True))
+    values: dict[str, object] = {"file": names[0] if len(names) == 1 else names}
+    if level is not None:
+        values["level"] = level
+    if any(_is_rough(tables) for tables in models):
+        values["normalize"] = True
+    return NetworkPart(toml_section(["network"], values | more), texts)
+
+
+def _is_rough(tables: WrittenTables) -> bool:
+    """Whether a sum is further from 1 than is read without leave."""
+    with np.errstate(invalid="ignore"):
+        return any(bool((np.abs(table.numbers.sum(axis=0) - 1) > SUM_TOLERANCE).any()) for table in tables)
+
+
+def _per_model(numbers: FloatArray) -> object:
+    found = [short_number(number) for number in numbers.tolist()]
+    return found[0] if len(found) == 1 else found
+
+
+def _nested(laws: FloatArray) -> object:
+    return laws[0].tolist() if len(laws) == 1 else laws.tolist()
+
+
+def _refused(network: Network, holds: str) -> FileError:
+    return FileError(f"framework files hold {holds}", found=network.kind_text, remedy=IN_PYTHON)

@@ -1,0 +1,166 @@
+"""The columns, secrets and laws of a framework as sections of a framework file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from bnpriv.errors import FileError, QueryError
+from bnpriv.frameworks.file_network import IN_PYTHON
+from bnpriv.queries import Query, parse_query
+from bnpriv.render.toml import short_number, toml_section
+from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.properties import Secret
+from bnpriv.secrets.states import SecretPair, SecretPairs, all_pairs
+from bnpriv.secrets.values import Interval, IntervalPair, ValuesApart
+from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw
+from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema, State
+
+Values = dict[str, object]
+
+
+def column_sections(schema: Schema, independent: Iterable[str]) -> Iterator[str]:
+    """Yield the number of records, and every column in its order.
+
+    Raises
+    ------
+    FileError
+        If a column is declared as files cannot say it.
+    """
+    yield toml_section(["records"], {"count": schema.records})
+    alone = frozenset(independent)
+    for name, column in schema.columns.items():
+        values = _column(name, column)
+        if column.missing != replace(column, missing=None).missing:
+            values["missing"] = _missing(column)
+        if name in alone:
+            values["independent"] = True
+        yield toml_section(["columns", name], values)
+
+
+def _column(name: str, column: Column) -> Values:
+    if isinstance(column, Categorical):
+        return {"type": "categorical", "categories": list(column.categories)}
+    if isinstance(column, Real) and column.steps != Real(column.lower, column.upper).steps:
+        raise FileError(
+            "framework files hold columns on the usual grid",
+            found=f"{column.steps:,} steps for {name!r}",
+            remedy="Leave steps= out, or keep the framework in Python.",
+        )
+    kind = "real" if isinstance(column, Real) else "integer"
+    return {"type": kind, "lower": short_number(column.lower), "upper": short_number(column.upper)}
+
+
+def _missing(column: Column) -> object:
+    return column.missing if isinstance(column, (Categorical, Integer)) else short_number(cast(float, column.missing))
+
+
+def secrets_of_parameter(pairs: Sequence[Pair], states: Sequence[State]) -> Values:
+    """Return what a section ``[protect.NAME]`` says of pairs of states or of values."""
+    if states:
+        chosen = [pair for pair in pairs if isinstance(pair, SecretPair)]
+        return {} if tuple(chosen) == all_pairs(states) else {"pairs": [_sides(pair) for pair in _one_way(chosen)]}
+    return _of_values([pair for pair in pairs if isinstance(pair, (ValuesApart, IntervalPair))])
+
+
+def secret_of_table(secret: Secret) -> Values:
+    """Return what a section ``[protect.NAME]`` says of a property of the table.
+
+    Raises
+    ------
+    FileError
+        If the property is none that is read from its text.
+    """
+    values: Values = {"property": query_text(secret.property)}
+    if isinstance(secret.pairs, Apart):
+        return values | {"at_most": short_number(secret.pairs.at_most)}
+    if isinstance(secret.pairs, SecretPairs):
+        return values | {"pairs": [_sides(pair) for pair in secret.pairs.chosen]}
+    return values if secret.pairs is None else values | _of_values(secret.pairs.chosen)
+
+
+def _of_values(pairs: Sequence[ValuesApart | IntervalPair]) -> Values:
+    if isinstance(pairs[0], ValuesApart):
+        return {"at_most": short_number(pairs[0].farthest)}
+    chosen = [pair for pair in pairs if isinstance(pair, IntervalPair)]
+    return {"intervals": [[_ends(pair.first), _ends(pair.second)] for pair in chosen]}
+
+
+def _ends(side: Interval) -> list[float]:
+    return [short_number(side.low), short_number(side.high)]
+
+
+def _one_way(pairs: Iterable[SecretPair]) -> list[SecretPair]:
+    found: dict[SecretPair, None] = {}
+    for pair in pairs:
+        if pair.reverse not in found:
+            found[pair] = None
+    return list(found)
+
+
+def _sides(pair: SecretPair) -> list[object]:
+    return [_side(pair.first), _side(pair.second)]
+
+
+def _side(states: frozenset[State]) -> object:
+    listed = sorted(states, key=lambda state: (str(type(state)), cast(Any, state)))
+    return listed[0] if len(listed) == 1 else listed
+
+
+def query_text(query: Query) -> str:
+    """Return the text from which a query is read.
+
+    Raises
+    ------
+    FileError
+        If there is none.
+    """
+    text = str(query)
+    try:
+        same = parse_query(text) == query
+    except QueryError:
+        same = False
+    if not same:
+        raise FileError("files hold queries that are read from their text", found=text[:80], remedy=IN_PYTHON)
+    return text
+
+
+def law_sections(
+    laws: Mapping[str, Sequence[ColumnLaw]], schema: Schema, states: Callable[[str], Sequence[State]]
+) -> Iterator[str]:
+    """Yield the laws of every column, given each of the states of its node or, of other columns, the one law.
+
+    Raises
+    ------
+    FileError
+        If a law is none that files can say.
+    """
+    for name, several in laws.items():
+        given = states(name)
+        if given:
+            values = {str(state): _law(name, law, schema[name]) for state, law in zip(given, several, strict=True)}
+        else:
+            values = _law(name, several[0], schema[name])
+        yield toml_section(["laws", name], values)
+
+
+def _law(name: str, law: ColumnLaw, column: Column) -> Values:
+    if isinstance(law, FiniteLaw):
+        if not isinstance(column, Categorical):
+            return {"bernoulli": short_number(law.probabilities[1])}
+        masses = zip(law.values, law.probabilities, strict=True)
+        return {"categorical": {_written(category): short_number(mass) for category, mass in masses}}
+    if law.name == "norm" and not law.quantiles:
+        given = dict(law.parameters)
+        return {"normal": [short_number(given["loc"]), short_number(given["scale"])]}
+    raise FileError(
+        "framework files hold normal laws, and probabilities of categories",
+        found=f"the law {law.name!r} of {name!r}",
+        remedy=IN_PYTHON,
+    )
+
+
+def _written(category: object) -> str:
+    return str(category).lower() if isinstance(category, bool) else str(category)
