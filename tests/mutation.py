@@ -36,16 +36,18 @@ class Hang(BaseException):
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
+    """End with `Hang` after so many seconds of the processor: a busy machine is no hang."""
+
     def stop(*_: object) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def span(rng: random.Random, content: bytes) -> tuple[int, int]:

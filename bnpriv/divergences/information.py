@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnpriv.bound import FloatArray
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.divergences.views import kullback_leibler
 
 PRIOR_ROUNDS = 18
@@ -65,9 +65,13 @@ def largest_information(first: FloatArray, second: FloatArray) -> tuple[FloatArr
             prior = (low * ends[1] - high * ends[0]) / (ends[1] - ends[0])
         # false position; a half where an end is infinitely far
         prior = np.where(np.isfinite(prior) & (prior > low) & (prior < high), prior, (low + high) / 2)
-        apart = np.subtract(*_distances(first, second, prior))
+        to_first, to_second = _distances(first, second, prior)
+        apart = to_first - to_second
         nearer = np.abs(apart) < nearest
         best, nearest = np.where(nearer, prior, best), np.where(nearer, np.abs(apart), nearest)
+        # what is left between the bounds is at most this, and no more than rounding
+        if np.all(nearest <= UNIT_ROUNDOFF * np.minimum(to_first, to_second)):
+            break
         side = np.where(apart > 0, 1.0, -1.0)
         # an end that stays for a second time counts half as much
         weight = np.where(side == last, 0.5, 1.0)

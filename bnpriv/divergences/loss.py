@@ -19,7 +19,7 @@ from bnpriv.divergences.information import information, largest_information
 from bnpriv.divergences.orders import least_deviation, least_rho
 from bnpriv.divergences.shown_views import loss_document, plot_steps, steps_of
 from bnpriv.divergences.tails import beyond_orders, moments_beyond, near_zero, with_error, without_largest
-from bnpriv.divergences.with_noise import laplace_cells, laplace_error, line_pair, loss_cells
+from bnpriv.divergences.with_noise import LaplaceSums, laplace_cells, line_pair, loss_cells
 from bnpriv.laws import Atoms
 from bnpriv.laws.base import magnitude
 from bnpriv.noise import Gaussian, Laplace, NoNoise
@@ -99,8 +99,9 @@ class PrivacyLoss(Shown):
     @property
     def epsilon(self) -> Bound:
         """Return the largest loss; at least 0."""
-        if isinstance(self.noise, Laplace):  # the largest loss is that at an atom
-            losses, error = line_pair(self.first, self.second).losses(self.noise.scales[0])
+        sums = self._laplace
+        if sums is not None:  # the largest loss is that at an atom
+            losses, error = sums.losses, sums.losses_error
             low, high = float(np.max(losses)) - error, float(np.max(losses)) + error
         else:
             cells = self.cells
@@ -355,13 +356,20 @@ class PrivacyLoss(Shown):
         """Return the standard deviation of Gaussian noise, None for other noise."""
         return self.noise.scales[0] if isinstance(self.noise, Gaussian) else None
 
+    @cached_property
+    def _laplace(self) -> LaplaceSums | None:
+        """Return what the laws weigh with Laplace noise, whatever is asked of it; None for other noise."""
+        if not isinstance(self.noise, Laplace):
+            return None
+        return LaplaceSums.of(line_pair(self.first, self.second), self.noise.scales[0])
+
     def _cut(self, level: float) -> LossCells:
         """Return the cells; with Laplace noise cut where the loss passes a level, which then is no source of error."""
-        if not isinstance(self.noise, Laplace):
+        sums = self._laplace
+        if sums is None:
             return self.cells
-        pair, scale = line_pair(self.first, self.second), self.noise.scales[0]
-        room = 4 * laplace_error(pair, scale)
-        return laplace_cells(pair, scale, (level - room, level + room) if math.isfinite(level) else ())
+        room = 4 * sums.error
+        return laplace_cells(sums, (level - room, level + room) if math.isfinite(level) else ())
 
     def _ends(self, view: Callable[[FloatArray, FloatArray], FloatArray], cells: LossCells) -> tuple[float, float]:
         """Return both ends of a view that grows with the first masses and falls with the second."""

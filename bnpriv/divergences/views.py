@@ -96,7 +96,7 @@ def kullback_leibler(first: FloatArray, second: FloatArray) -> FloatArray:
     small = np.abs(loss) < SMALL_LOSS
     near, far = np.where(small, loss, 0.0), np.where(small | np.isinf(loss), 1.0, loss)
     # every term is at least 0: p (loss - 1) + q, a series where the two cancel
-    series = p * near**2 * (1 / 2 - near / 6 + near**2 / 24 - near**3 / 120 + near**4 / 720)
+    series = p * near**2 * (1 / 2 - near * (1 / 6 - near * (1 / 24 - near * (1 / 120 - near / 720))))
     terms = np.where(small, series, np.maximum(p * (far - 1) + q, 0.0))
     terms = np.where(np.isneginf(loss), q, np.where(np.isposinf(loss), np.inf, terms))
     return np.sum(terms, axis=-1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import singledispatch
+from typing import final
 
 import numpy as np
 
@@ -105,7 +107,7 @@ def _(noise: DiscreteLaplace, first: Atoms, second: Atoms) -> LossCells:
 
 @loss_cells.register
 def _(noise: Laplace, first: Atoms, second: Atoms) -> LossCells:
-    return laplace_cells(line_pair(first, second), noise.scales[0])
+    return laplace_cells(LaplaceSums.of(line_pair(first, second), noise.scales[0]))
 
 
 @loss_cells.register
@@ -140,23 +142,57 @@ def line_pair(first: Atoms, second: Atoms) -> LaplacePair:
     return LaplacePair.of(first, second)
 
 
-def laplace_cells(pair: LaplacePair, scale: float, levels: tuple[float, ...] | None = None) -> LossCells:
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LaplaceSums:
+    """What two laws with Laplace noise weigh at their atoms: the same wherever outputs are cut.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (K - 1,)
+        Distances of neighbouring atoms, in scales.
+    left, right : tuple of ndarray of shape (K,)
+        For either law the logs of the sums from both sides, as `from_left` and `from_right` return them.
+    losses : ndarray of shape (K,)
+        The loss at every atom.
+    losses_error : float
+        A bound on the error of the losses.
+    error : float
+        A bound on the relative error of masses of sets, and of half of that of their losses.
+    """
+
+    gaps: FloatArray
+    left: tuple[FloatArray, ...]
+    right: tuple[FloatArray, ...]
+    losses: FloatArray
+    losses_error: float
+    error: float
+
+    @classmethod
+    def of(cls, pair: LaplacePair, scale: float) -> LaplaceSums:
+        """Add up what two laws weigh with noise of a scale above 0."""
+        gaps, laws = np.diff(pair.atoms) / scale, (pair.first, pair.second)
+        losses, error = pair.losses(scale)
+        return cls(
+            gaps=gaps,
+            left=tuple(from_left(pair.atoms, logs, scale) for logs in laws),
+            right=tuple(from_right(pair.atoms, logs, scale) for logs in laws),
+            losses=losses,
+            losses_error=error,
+            error=error + UNIT_ROUNDOFF * (64 + 8 * float(np.max(gaps, initial=0.0))),
+        )
+
+
+def laplace_cells(sums: LaplaceSums, levels: tuple[float, ...] | None = None) -> LossCells:
     """Return the outputs with Laplace noise, cut where the loss has given values or passes multiples of a step.
 
     Parameters
     ----------
-    pair : LaplacePair
-    scale : float
-        Above 0.
+    sums : LaplaceSums
     levels : tuple of float, optional
         Where to cut; by default at multiples of a step.
     """
-    atoms, gaps = pair.atoms, np.diff(pair.atoms) / scale
-    left, right = zip(
-        *((from_left(atoms, logs, scale), from_right(atoms, logs, scale)) for logs in (pair.first, pair.second)),
-        strict=True,
-    )
-    losses, error = pair.losses(scale)[0], laplace_error(pair, scale)
+    gaps, left, right, losses = sums.gaps, sums.left, sums.right, sums.losses
     where, at = _cuts(losses, left, right, gaps, levels)
     # the two ends of every set, in scales from the atom on its left
     begin, last = at, np.diff(where, append=-1) != 0
@@ -180,14 +216,8 @@ def laplace_cells(pair: LaplacePair, scale: float, levels: tuple[float, ...] | N
         high=high[kept],
         first=masses[0][kept],
         second=masses[1][kept],
-        error=error,
+        error=sums.error,
     )
-
-
-def laplace_error(pair: LaplacePair, scale: float) -> float:
-    """Return a bound on the relative error of masses of sets with Laplace noise, and of half of that of losses."""
-    farthest = float(np.max(np.diff(pair.atoms), initial=0.0)) / scale
-    return pair.losses(scale)[1] + UNIT_ROUNDOFF * (64 + 8 * farthest)
 
 
 def _cuts(

@@ -496,7 +496,8 @@ def test_what_pymc_samples_is_understood() -> None:
         q = pm.Beta("q", 2, 2, shape=2)
         income = pm.Bernoulli("income", p, observed=[0, 1, 1])
         pm.Bernoulli("sat", q[income], observed=[0, 1, 1])
-        sampled = pm.sample(20, tune=20, chains=1, random_seed=1, progressbar=False, compute_convergence_checks=False)
+        quick = {"step": pm.Metropolis([p, q]), "progressbar": False, "compute_convergence_checks": False}
+        sampled = pm.sample(20, tune=20, chains=1, random_seed=1, **quick)  # the same holder of draws, no gradient
     network = bp.from_pymc(posterior_model(), posterior=sampled, thin=2)
     assert network.models == 10
 

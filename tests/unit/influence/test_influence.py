@@ -216,7 +216,7 @@ def test_row_45_size_is_known_before_allocation() -> None:
     assert (influence.kind, float(influence) < 1e-9) == ("exact", True)  # by branch and bound over the assignments
     with pytest.raises(SizeError, match="cells, about"):
         joint_law(network, ("x", *rings))
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 10
 
 
 def test_matrix_holds_pairwise_influences() -> None:

@@ -190,9 +190,9 @@ def test_first_quilts_of_a_large_network_come_at_once() -> None:
         }
     )
     for graph in (ladder, layered(10, 6)):
-        start = time.perf_counter()
+        start = time.process_time()
         found = list(itertools.islice(markov_quilts(graph, "4.0"), 5))
-        assert time.perf_counter() - start < 0.5
+        assert time.process_time() - start < 2
         assert len({quilt.quilt for quilt in found}) == 5
         for quilt in found:
             assert nx.is_d_separator(drawn(graph.parents), {"4.0"}, quilt.remote, quilt.quilt)
@@ -209,9 +209,9 @@ def test_all_of_exponentially_many_quilts_are_found() -> None:
 
 
 def test_enumeration_is_lazy() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     found = list(markov_quilts(Graph(parallel(20)), "a", limit=100))  # of more than a million
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 2
     assert len({quilt.quilt for quilt in found}) == 100
 
 

@@ -182,9 +182,9 @@ def test_deepest_conditions_that_can_be_built_are_read_back() -> None:
     ],
 )
 def test_long_text_is_read_or_refused_at_once(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     swallow(text)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_the_refusal_of_an_odd_name_tells_of_backticks() -> None:

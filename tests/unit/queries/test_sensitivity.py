@@ -450,9 +450,9 @@ def test_stacks_of_histograms_and_sums(weight: int) -> None:
 def quickest(query: Query, moving: set[str]) -> float:
     times: list[float] = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         column_sensitivity(query, moving, SCHEMA)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 

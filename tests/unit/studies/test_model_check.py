@@ -327,6 +327,6 @@ def test_a_million_rows_take_a_moment() -> None:
     import time
 
     data = table(network(), 1_000_000)
-    start = time.perf_counter()
+    start = time.process_time()
     check_model(network(), data)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

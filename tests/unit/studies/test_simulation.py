@@ -414,9 +414,9 @@ def test_the_same_seed_gives_the_same_rehearsal() -> None:
 
 def test_a_million_records_take_no_longer_than_few() -> None:
     calibration = calibrated('stack(moments(height, sat), count(gender == "m" & height > 170))', 0.3, records=10**6)
-    start = time.perf_counter()
+    start = time.process_time()
     rehearse(calibration)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_gaussian_noise_with_delta() -> None:
