@@ -15,8 +15,9 @@ from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair, SecretPairs, all_pairs
 from bnpriv.secrets.values import Interval, IntervalPair, ValuesApart
+from bnpriv.tables.bins import Inside
 from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw
-from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema, State
+from bnpriv.tables.schema import Binned, Categorical, Column, Integer, Real, Schema, State
 
 Values = dict[str, object]
 
@@ -33,7 +34,8 @@ def column_sections(schema: Schema, independent: Iterable[str]) -> Iterator[str]
     alone = frozenset(independent)
     for name, column in schema.columns.items():
         values = _column(name, column)
-        if column.missing != replace(column, missing=None).missing:
+        plain = column.numbers if isinstance(column, Binned) else column
+        if column.missing != replace(plain, missing=None).missing:
             values["missing"] = _missing(column)
         if name in alone:
             values["independent"] = True
@@ -42,15 +44,55 @@ def column_sections(schema: Schema, independent: Iterable[str]) -> Iterator[str]
 
 def _column(name: str, column: Column) -> Values:
     if isinstance(column, Categorical):
-        return {"type": "categorical", "categories": list(column.categories)}
-    if isinstance(column, Real) and column.steps != Real(column.lower, column.upper).steps:
+        return _categories(name, column)
+    if _is_on_its_own_grid(column):
         raise FileError(
             "framework files hold columns on the usual grid",
             found=f"{column.steps:,} steps for {name!r}",
             remedy="Leave steps= out, or keep the framework in Python.",
         )
+    if isinstance(column, Binned):
+        return _bins(name, column)
     kind = "real" if isinstance(column, Real) else "integer"
     return {"type": kind, "lower": short_number(column.lower), "upper": short_number(column.upper)}
+
+
+def _is_on_its_own_grid(column: Real | Integer | Binned) -> bool:
+    plain = column.numbers if isinstance(column, Binned) else column
+    return isinstance(plain, Real) and plain.steps != Real(plain.lower, plain.upper).steps
+
+
+def _categories(name: str, column: Categorical) -> Values:
+    values: Values = {"type": "categorical", "categories": list(column.categories)}
+    if not column.coarsen:
+        return values
+    if not isinstance(column.categories[0], str):
+        raise FileError(
+            "framework files hold labels of categories that are texts",
+            found=f"numbers for {name!r}",
+            remedy="Declare the categories as texts.",
+        )
+    return values | {"coarsen": {category: list(labels) for category, labels in column.coarsen.items()}}
+
+
+def _bins(name: str, column: Binned) -> Values:
+    if column.observed:
+        raise FileError(
+            "framework files hold laws inside bins that are declared",
+            found=f"frequencies of a public table for {name!r}",
+            remedy="Pass them as within={label: {number: probability}}, and say in `source` where they come from.",
+        )
+    values: Values = {"type": "binned", "edges": [short_number(edge) for edge in column.edges]}
+    if column.labels != Binned(column.edges).labels:
+        values["labels"] = list(column.labels)
+    within = column.within
+    if isinstance(within, str):
+        return values | {"within": within}
+    return values | {"within": {label: _inside(law) for label, law in within.items()}}
+
+
+def _inside(law: Inside) -> object:
+    return law if isinstance(law, str) else {repr(short_number(number)): mass for number, mass in law.items()}
 
 
 def _missing(column: Column) -> object:
@@ -148,7 +190,7 @@ def law_sections(
 
 def _law(name: str, law: ColumnLaw, column: Column) -> Values:
     if isinstance(law, FiniteLaw):
-        if not isinstance(column, Categorical):
+        if law.values == (0, 1) and not isinstance(column, Categorical):
             return {"bernoulli": short_number(law.probabilities[1])}
         masses = zip(law.values, law.probabilities, strict=True)
         return {"categorical": {_written(category): short_number(mass) for category, mass in masses}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
@@ -84,6 +84,35 @@ class Plan(Shown):
         if not self.calibrations:
             raise self.refusals[0][1].error()
         return self.calibrations[0]
+
+    def __iter__(self) -> Iterator[Calibration]:
+        """Iterate over the calibrations, least expected error first; `to_pandas` has a row for each."""
+        return iter(self.calibrations)
+
+    def __len__(self) -> int:
+        """Return how many mechanisms support the question."""
+        return len(self.calibrations)
+
+    def __bool__(self) -> bool:
+        """Return True: a plan without a calibration still says why."""
+        return True
+
+    def __getitem__(self, place: int) -> Calibration:
+        """Return the calibration at a place, 0 for the best.
+
+        Raises
+        ------
+        ParameterError
+            If there is none at that place.
+        """
+        try:
+            return self.calibrations[place]
+        except (IndexError, TypeError):
+            raise ParameterError(
+                f"a plan of {len(self)} calibrations has places from 0 on",
+                found=repr(place) if isinstance(place, int) else checks.type_text(place),
+                remedy="Write plan[0] for the best, or plan.of(name) for a mechanism.",
+            ) from None
 
     def of(self, mechanism: str) -> Calibration:
         """Return the calibration of a mechanism that is named; of several kinds of its noise that which errs least.

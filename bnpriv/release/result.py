@@ -21,6 +21,8 @@ from bnpriv.render.text import visible
 from bnpriv.tables.schema import Schema
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bnpriv.frameworks import Guarantee
 
 RELEASE_FORMAT = "bnpriv release 1"
@@ -69,6 +71,28 @@ class Release(Shown):
     def guarantee(self) -> Guarantee:
         """Return what the release promises."""
         return self.calibration.guarantee
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per released number: its label, its value, and the ends of the interval at 95 %.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> best = bp.plan(bp.example("student"), bp.count(bp.col("height") > 180), epsilon=1.0).best
+        >>> bp.release(best, bp.example_data("student")).to_pandas().values.tolist()
+        [['count(height > 180)', 1120.0, 1120.0, 1120.0]]
+        """
+        import pandas as pd
+
+        ends = self._intervals(INTERVAL_LEVEL)
+        return pd.DataFrame(
+            {
+                "label": list(self.labels),
+                "value": list(self.values),
+                "lower": [low for low, _ in ends],
+                "upper": [high for _, high in ends],
+            }
+        )
 
     def interval(self, level: float = INTERVAL_LEVEL) -> IntervalEnds | tuple[IntervalEnds, ...]:
         """Return intervals that hold all the exact answers at once, with probability `level` over the noise.

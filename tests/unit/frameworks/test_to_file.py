@@ -39,7 +39,7 @@ def test_examples_are_read_back_as_they_were(name: str, tmp_path: Path) -> None:
     same(bp.read_framework(folder / "framework.toml"), tmp_path)
 
 
-def random_columns(random: np.random.Generator) -> dict[str, bp.Real | bp.Integer | bp.Categorical]:
+def random_columns(random: np.random.Generator) -> dict[str, bp.Real | bp.Integer | bp.Categorical | bp.Binned]:
     lower = float(random.normal()) * 10.0 ** int(random.integers(-8, 8))
     width = float(random.random()) + 0.1
     whole = int(random.integers(-(10**6), 10**6))
@@ -51,6 +51,9 @@ def random_columns(random: np.random.Generator) -> dict[str, bp.Real | bp.Intege
         "number": bp.Categorical([3, -1, 2**40], missing=-1),
         "truth": bp.Categorical([True, False], missing=False),
         "free": bp.Integer(0, 1),
+        "age": bp.Binned((17, 25, 90), labels=("young, a bit", "old"), within="whole numbers", missing=20),
+        "hours": bp.Binned((-0.5, 0.25, 2), within={"[-0.5, 0.25)": "uniform", "[0.25, 2]": {0.5: 0.3, 2: 0.7}}),
+        "work": bp.Categorical(["white", "blue"], coarsen={"white": ["Exec | board", "Prof"], "blue": ["Craft"]}),
     }
 
 
@@ -243,6 +246,8 @@ def refused() -> dict[str, Framework]:
     )
     normal = GaussianNetwork(("x",), np.zeros(1), np.eye(1))
     gamma = {"x": {"a": scipy.stats.gamma(2), "b": scipy.stats.norm(0, 1)}}
+    binned = bp.Schema(records=5, columns={"x": bp.Binned.from_public([0, 1], [0.5])})
+    numbers = bp.Schema(records=5, columns={"x": bp.Categorical([1, 2], coarsen={1: [3]})})
     fine = bp.Schema(records=5, columns={"x": bp.Real(0, 1, steps=10)})
     numbered = bp.DiscreteNetwork.from_tables({"x": [0.5, 0.5]}, states={"x": [0, 5]}, level="parameters")
     laws = (bp.laws.Atoms([0, 1], [0.5, 0.5]), bp.laws.Atoms([0, 1], [0.4, 0.6]))
@@ -255,6 +260,9 @@ def refused() -> dict[str, Framework]:
         "a linear-Gaussian network": hiding(normal, secret={"x": bp.apart(at_most=1)}),
         "the law 'gamma' of 'x'": hiding(coin, laws=gamma),
         "10 steps for 'x'": hiding(coin, fine),
+        "frequencies of a public table": hiding(coin, binned),
+        "numbers for 'x'": hiding(coin, numbers),
+        "7 steps for 'x'": hiding(coin, bp.Schema(records=5, columns={"x": bp.Binned((0, 1), steps=7)})),
         "0, an int": hiding(numbered),
         "around": hiding(IntervalNetwork.around(IntervalNetwork.around(coin, 0.1), 0.1)),
         "distribution privacy": bp.DistributionPrivacy([laws], source="a book"),
