@@ -512,3 +512,23 @@ def test_too_many_parameters_at_once_are_refused() -> None:
     network = density_network({"a": NORMAL, **arms, "q": Node(lambda *h: stats.norm(sum(h), 1), tuple(arms))})
     with pytest.raises(bp.errors.SizeError, match="cells"):
         refined(Lattice(network, "a", bp.intervals((0, 1)).chosen[0]), ("q",))
+
+
+def test_what_a_network_keeps_of_columns_is_told_of_them_alone() -> None:
+    """Values and curves are found once for all reports: other columns of the same network have their own."""
+
+    def network() -> DensityNetwork:
+        beta = {"lower": 0, "upper": 1}
+        return density_network(
+            {
+                "p": Node(lambda: stats.beta(2, 3), **beta),
+                "far": Node(lambda p: stats.beta(1.4 + p, 2.4 - p), ("p",), **beta),
+                "near": Node(lambda p: stats.beta(1 + 4 * p, 5 - 4 * p), ("p",), **beta),
+            }
+        )
+
+    shared = network()
+    for columns in ({"far"}, {"near"}, {"far"}):
+        again, alone = (told(each, columns, "p", (0.3, 0.6)) for each in (shared, network()))
+        assert again.values.tolist() == alone.values.tolist()
+        assert 0 < again.delta(0.1) == alone.delta(0.1)
