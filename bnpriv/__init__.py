@@ -30,13 +30,17 @@ from bnpriv.queries import (
     histogram,
     linear,
     mean,
+    median,
     moments,
     parse_query,
     proportion,
+    quantile,
     share,
     stack,
+    std,
     sum,
     total,
+    variance,
 )
 
 # analyse
@@ -119,6 +123,7 @@ __all__ = [
     "max_influence",
     "mean",
     "mechanisms",
+    "median",
     "model_class",
     "moments",
     "noise",
@@ -126,6 +131,7 @@ __all__ = [
     "parse_query",
     "plan",
     "proportion",
+    "quantile",
     "read_framework",
     "read_network",
     "read_queries",
@@ -134,10 +140,12 @@ __all__ = [
     "share",
     "simulate",
     "stack",
+    "std",
     "sum",
     "total",
     "tradeoff",
     "types",
+    "variance",
     "verify",
 ]
 

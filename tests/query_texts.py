@@ -9,6 +9,8 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.crossed import CountBy, Crosstab
 from bnpriv.queries.predicates import OPERATORS, And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.queries.quantiles import median, quantile
+from bnpriv.queries.spread import std, variance
 
 NASTY = ["in", "true", "count", "a b", "`", "``", "a`b", '"', "\\", "é", "1x", "x;y", "\n", "and", "~", "_", "a)", "​x"]
 NAMES = st.one_of(
@@ -34,6 +36,7 @@ CATEGORIES = st.one_of(
     st.lists(st.text(max_size=8), min_size=1, max_size=5, unique=True), st.just([True]), st.just([False, True])
 )
 WEIGHTS = st.one_of(NUMBERS, st.fractions()).filter(bool)
+SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
 BINS = st.one_of(st.none(), EDGES, CATEGORIES)
 AXES = st.dictionaries(NAMES, BINS, min_size=1, max_size=3).map(lambda axes: tuple(axes.items()))
 SIMPLE: st.SearchStrategy[Query] = st.one_of(
@@ -41,6 +44,10 @@ SIMPLE: st.SearchStrategy[Query] = st.one_of(
     PREDICATES.map(proportion),
     NAMES.map(total),
     NAMES.map(mean),
+    NAMES.map(variance),
+    NAMES.map(std),
+    st.builds(quantile, NAMES, st.lists(SHARES, min_size=1, max_size=3, unique=True), st.one_of(st.none(), EDGES)),
+    st.builds(median, NAMES, st.one_of(st.none(), EDGES)),
     st.builds(histogram, NAMES, BINS),
     AXES.filter(lambda axes: len(axes) > 1).map(lambda axes: Crosstab(axes=axes)),
     st.builds(lambda predicate, axes: CountBy(predicate=predicate, axes=axes), PREDICATES, AXES),

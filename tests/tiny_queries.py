@@ -12,6 +12,7 @@ from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Indicator, Output, Power, Query
 from bnpriv.queries.constructors import count, crosstab, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.queries.spread import std, variance
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
 BOUNDS = st.sampled_from([(-2.0, 3.0), (0.0, 1.0), (-0.3, 0.9), (5.0, 6.0), (-1.0, 0.25), (-7.0, -6.5)])
@@ -102,7 +103,7 @@ def crossed(draw: st.DrawFn, schema: Schema) -> Query:
 def simple(draw: st.DrawFn, schema: Schema) -> Query:
     numeric = [name for name in sorted(schema.columns) if not isinstance(schema[name], Categorical)]
     kinds = ["count", "count", "proportion", "histogram", "crossed"]
-    kinds += ["total", "mean", "linear", "moments", "raw"] if numeric else []
+    kinds += ["total", "mean", "linear", "moments", "raw", "spread"] if numeric else []
     kind = draw(st.sampled_from(kinds))
     if kind == "crossed":
         return draw(crossed(schema))
@@ -117,6 +118,8 @@ def simple(draw: st.DrawFn, schema: Schema) -> Query:
     names = draw(st.lists(st.sampled_from(numeric), min_size=1, max_size=2, unique=True))
     if kind == "linear":
         return linear({name: draw(WEIGHTS) for name in names})
+    if kind == "spread":
+        return draw(st.sampled_from([variance, std]))(names[0])
     if kind == "moments":
         return moments(names)
     return total(names[0]) if kind == "total" else mean(names[0])

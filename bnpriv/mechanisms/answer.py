@@ -10,6 +10,7 @@ from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.noise_words import parts_differ
 from bnpriv.mechanisms.verdict import LEVEL, TONES, brief_text, verdict_text
 from bnpriv.queries.base import Query
+from bnpriv.queries.derived import Derived, derivation
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Json
@@ -56,6 +57,24 @@ def _is_long(query: Query) -> bool:
     return not isinstance(query, GivenAnswer) and len(str(query)) > LONGEST_QUERY
 
 
+def derived_facts(calibration: Calibrated) -> tuple[Fact, ...]:
+    """Return what the noise is added to, where the answer is worked out of other numbers, and what that bounds."""
+    schema = calibration.framework.schema
+    found = derivation(calibration.query, schema)
+    if found is None:
+        return ()
+    halves, said = calibration.noise.quantiles(LEVEL), list[str]()
+    for query, places in found.pieces:
+        if isinstance(query, Derived):
+            bounds = query.error_bounds([halves[k] for k in places], schema)
+            errs = "".join(f"; the answer of 19 of 20 releases errs by at most {upper_text(each)}" for each in bounds)
+            said.append(f"{query}: to {query.base_text(schema)}{errs}.")
+    what = (
+        "Noise, errors and shares of the range are told of these numbers. The answer is worked out of them after the "
+    )
+    return (fact("Noise is added", " ".join([*said, what + "release, from no data, which costs no privacy."])),)
+
+
 def verdict_badge(calibration: Calibrated) -> Badge:
     """Return the verdict in one coloured word."""
     verdict = calibration.useful.verdict
@@ -67,6 +86,7 @@ def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     guarantee = calibration.guarantee
     return (
         *query_facts(calibration.query),
+        *derived_facts(calibration),
         protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer),
         fact("What noise it needs, and why", brief_text(calibration)),

@@ -8,7 +8,9 @@ from bnpriv.queries.constructors import total as sum
 from bnpriv.queries.custom import custom
 from bnpriv.queries.parser import parse_query
 from bnpriv.queries.predicates import Predicate, col
+from bnpriv.queries.quantiles import median, quantile
 from bnpriv.queries.sensitivity import answer_range, column_sensitivity
+from bnpriv.queries.spread import std, variance
 
 __all__ = [
     "Predicate",
@@ -23,11 +25,15 @@ __all__ = [
     "histogram",
     "linear",
     "mean",
+    "median",
     "moments",
     "parse_query",
     "proportion",
+    "quantile",
     "share",
     "stack",
+    "std",
     "sum",
     "total",
+    "variance",
 ]

@@ -29,10 +29,11 @@ class Indicator:
 @final
 @dataclass(frozen=True)
 class Power:
-    """The clamped, rounded value of `column` to the power 1 or 2."""
+    """The clamped, rounded value of `column`, less `about`, to the power 1 or 2."""
 
     column: str
     exponent: int = 1
+    about: Fraction = Fraction(0)
 
     @property
     def columns(self) -> frozenset[str]:

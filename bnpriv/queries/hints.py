@@ -38,14 +38,24 @@ OTHER_NAMES = {
     "fraction": "proportion",
     "percentage": "proportion",
     "hist": "histogram",
+    "var": "variance",
+    "stdev": "std",
+    "stddev": "std",
+    "sd": "std",
+    "deviation": "std",
+    "percentile": "quantile",
+    "quantiles": "quantile",
+    "cov": "covariance",
     "cross": "crosstab",
     "table": "crosstab",
     "contingency": "crosstab",
 }
 """What queries are called elsewhere."""
 
-NO_SUMS = frozenset({"median", "min", "max", "quantile", "percentile", "mode"})
-"""What is no sum over records."""
+NO_SUMS = frozenset({"min", "max", "minimum", "maximum", "mode", "range"})
+"""What single records decide."""
+
+CORRELATIONS = frozenset({"correlation", "corr", "cor", "pearson"})
 
 MOST_SHOWN_LETTERS = 40
 """Characters of a name that are repeated."""
@@ -76,7 +86,12 @@ def backticks(name: str) -> str:
 def of_query(name: str, follows: str, queries: Iterable[str], operators: Iterable[str]) -> str:
     """Return what was meant by the name of a query that there is not; `follows` is the word behind it."""
     if name.lower() in NO_SUMS and follows == "(":
-        return "Read it off a histogram: only sums over records, and numbers made of them, can be asked."
+        return "Single records decide it. Ask for a quantile near the end, or read it off a histogram."
+    if name.lower() in CORRELATIONS and follows == "(":
+        return (
+            "A correlation divides by standard deviations that noise may bring to 0: ask the covariance and both "
+            "variances, stack(covariance(a, b), variance(a), variance(b)), and divide what is released."
+        )
     near = OTHER_NAMES.get(name.lower()) or closest(name, queries)
     if near is not None and follows == "(":
         return f"Did you mean {near!r}?"
@@ -89,7 +104,7 @@ def of_query(name: str, follows: str, queries: Iterable[str], operators: Iterabl
 
 def of_more(name: str) -> str:
     """Return what was meant by a comma behind all that a query takes."""
-    if name in ("total", "sum", "mean"):
+    if name in ("total", "sum", "mean", "variance", "std"):
         return (
             f"It takes one column: ask several in stack({name}(a), {name}(b)), or weigh them with linear(a: 1, b: 1)."
         )
@@ -108,7 +123,7 @@ def of_groups(name: str) -> str:
             f"Only counts are asked by groups. The {name} within groups can be read off the counts of "
             "crosstab(ward, height [120, 170, 220])."
         )
-    if name == "histogram":
+    if name in ("histogram", "quantile", "median"):
         return "Name both columns in one question: crosstab(ward, height [120, 170, 220])."
     return "Only counts are asked by groups: count(height > 180) by ward."
 

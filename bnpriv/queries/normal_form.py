@@ -167,7 +167,7 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
     if isinstance(term, Indicator):
         return Fraction(0), [(Fraction(1), term)]
     column = numeric(term.column, schema)
-    low, grid = column.origin, column.grid
+    low, grid = column.origin - term.about, column.grid
     if term.exponent == 1:
         return low, [(grid, Steps(term.column))]
     return low**2, [(2 * low * grid, Steps(term.column)), (grid**2, Steps(term.column, 2))]

@@ -8,6 +8,8 @@
                | "histogram" "(" column [ "," list ] ")"
                | "crosstab" "(" axis "," axis { "," axis } ")"
                | "linear" "(" column ":" weight { "," column ":" weight } ")"
+               | ( "variance" | "std" ) "(" column ")"
+               | "quantile" "(" column "," list [ "," list ] ")" | "median" "(" column [ "," list ] ")"
                | "moments" "(" column { "," column } ")"
                | "stack" "(" query { "," query } ")"
     axis       = column [ list ]
@@ -27,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeVar, cast
 
 from bnpriv.checks import type_text
 from bnpriv.errors import QueryError
@@ -48,6 +50,8 @@ from bnpriv.queries.predicates import (
     Or,
     Predicate,
 )
+from bnpriv.queries.quantiles import MEDIAN, Quantile
+from bnpriv.queries.spread import std, variance
 from bnpriv.queries.tokens import Token, fraction, name_of, refuse, tokens_of, unescaped
 
 Item = TypeVar("Item")
@@ -161,6 +165,10 @@ class _Parser:
             "mean": lambda: mean(self.column()),
             "histogram": self.histogram,
             "crosstab": self.crosstab,
+            "variance": lambda: variance(self.column()),
+            "std": lambda: std(self.column()),
+            "quantile": self.quantile,
+            "median": lambda: Quantile(column=self.column(), shares=(MEDIAN,), edges=self.edges()),
             "linear": lambda: linear(self.weights()),
             "moments": lambda: moments(self.many(self.column)),
             "stack": lambda: Stack(parts=tuple(self.many(self.query))),
@@ -200,11 +208,20 @@ class _Parser:
         return Crosstab(axes=tuple(axes))
 
     def histogram(self) -> Query:
+        return histogram(self.column(), self.edges())
+
+    def quantile(self) -> Query:
         column = self.column()
+        self.expect(",", "Write the shares, then the edges of bins: quantile(age, [0.25, 0.5], [0, 18, 65, 120]).")
+        shares = self.constants()
+        return Quantile(column=column, shares=cast("tuple[float, ...]", shares), edges=self.edges())
+
+    def edges(self) -> tuple[Constant, ...] | None:
+        """Return a list after a comma, if there is one."""
         if not self.at(","):
-            return histogram(column)
+            return None
         self.place += 1
-        return histogram(column, self.constants())
+        return self.constants()
 
     def weights(self) -> dict[str, Fraction]:
         found: dict[str, Fraction] = {}

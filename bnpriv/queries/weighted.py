@@ -8,6 +8,7 @@ from typing import final
 
 from bnpriv.queries.base import Output, Query
 from bnpriv.queries.builtin import Moments, Stack
+from bnpriv.queries.derived import Derived
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.tables.schema import Schema
@@ -33,8 +34,9 @@ class AnswerPart:
 def parts_of(query: Query, schema: Schema) -> tuple[AnswerPart, ...]:
     """Return the parts of an answer, in order.
 
-    An operand of a stack is a part, with all the bins if it is a histogram. Of `moments`, and of an answer that is
-    declared by its laws alone, every number is a part. Any other query is one part.
+    An operand of a stack is a part, with all the bins if it is a histogram. Of `moments`, of what a variance, standard
+    deviation or covariance is worked out of, and of an answer that is declared by its laws alone, every number is a
+    part. Any other query is one part.
 
     Examples
     --------
@@ -54,7 +56,7 @@ def parts_of(query: Query, schema: Schema) -> tuple[AnswerPart, ...]:
                 for part in parts_of(operand, schema)
             ]
         return tuple(parts)
-    if isinstance(query, Moments):
+    if isinstance(query, Moments) or (isinstance(query, Derived) and query.own_units):
         return tuple(AnswerPart(output.label, range(k, k + 1)) for k, output in enumerate(query.outputs(schema)))
     if isinstance(query, GivenAnswer):
         return tuple(AnswerPart(f"number {k + 1}", range(k, k + 1)) for k in range(query.size))

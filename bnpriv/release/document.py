@@ -10,6 +10,8 @@ from typing import final
 from bnpriv.mechanisms.answer import answer_facts, query_text, verdict_badge
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.sections import calibration_sections
+from bnpriv.queries.base import Query
+from bnpriv.queries.derived import Span, derivation
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.queries.weighted import parts_of
 from bnpriv.render import Document, Json
@@ -17,6 +19,7 @@ from bnpriv.render.bars import bar_axis, interval_bar, interval_legend
 from bnpriv.render.document import Big, Block, Cell, Code, Fact, Figure, Paragraph, Table, fact
 from bnpriv.render.html import Html, join
 from bnpriv.render.text import number_text
+from bnpriv.tables.schema import Schema
 
 RELEASE_INTRO = "All of this may be published: the released numbers, and what was known before the data were touched."
 
@@ -83,10 +86,10 @@ def beside_fact(answers: int) -> Fact:
 
 def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[Block, ...]:
     """Return the numbers, each with its interval drawn on the range of its answer."""
-    lower, upper = answer_range(calibration.query, calibration.framework.schema)
-    ranges = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True)]
-    parts = parts_of(calibration.query, calibration.framework.schema)
-    axes = [bar_axis([ranges[k] for k in part.places]) for part in parts for _ in part.places]  # a scale for each unit
+    schema = calibration.framework.schema
+    ranges, found = answer_ranges(calibration.query, schema), derivation(calibration.query, schema)
+    groups = [part.places for part in parts_of(calibration.query, schema)] if found is None else found.groups
+    axes = [bar_axis([ranges[k] for k in places]) for places in groups for _ in places]  # a scale for each unit
     bars = [_bar(number, ends, axis) for number, ends, axis in zip(numbers, ranges, axes, strict=True)]
     legend = interval_legend() if any(bars) else Html()
     if len(numbers) == 1:
@@ -111,6 +114,14 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
         ),
         Figure(legend),
     )
+
+
+def answer_ranges(query: Query, schema: Schema) -> list[Span]:
+    """Return between which numbers each number of an answer lies, whatever the table holds."""
+    lower, upper = answer_range(query, schema)
+    base: list[Span] = list(zip(lower.tolist(), upper.tolist(), strict=True))
+    found = derivation(query, schema)
+    return base if found is None else list(found.ranges(base))
 
 
 def _bar(number: ShownNumber, ends: tuple[float, float], axis: tuple[float, float]) -> Html:

@@ -153,8 +153,8 @@ def _with_values(
 ) -> Release:
     schema = calibration.framework.schema
     return Release(
-        values=values,
-        labels=labels,
+        base=values,
+        base_labels=labels,
         calibration=calibration,
         missing_rule=missing_rule({name: schema[name] for name in sorted(calibration.query.columns)}),
         margins=(0.0,) * len(values),

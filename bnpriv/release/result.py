@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, cast, final
 
 from bnpriv.accounting.mark import Mark
@@ -13,8 +14,10 @@ from bnpriv.mechanisms.released import IntervalEnds
 from bnpriv.noise.intervals import intervals, is_none
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
+from bnpriv.queries.derived import Derivation, derivation
 from bnpriv.queries.normal_form import normal_form
-from bnpriv.release.document import ShownNumber, beside_fact, release_document
+from bnpriv.queries.sensitivity import answer_range
+from bnpriv.release.document import ShownNumber, answer_ranges, beside_fact, release_document
 from bnpriv.release.wording import shown_number
 from bnpriv.render import Document, Json, Shown
 from bnpriv.render.text import visible
@@ -38,29 +41,39 @@ class Release(Shown):
 
     Parameters
     ----------
-    values : tuple of float
-        The released numbers.
-    labels : tuple of str
+    base : tuple of float
+        The numbers that the noise was added to: of most questions the answer itself.
+    base_labels : tuple of str
         What each of them is.
     calibration : Calibration
         The noise, the guarantee and the reasons.
     missing_rule : str
         What missing values and values out of range counted as; never how many there were.
     margins : tuple of float
-        By how much `rounded` may have moved each number away from the exact one.
+        By how much `rounded` may have moved each number of the base away from the exact one.
     mark : Mark, optional
         Where it stands in a ledger.
     others : int
         How many other answers `release_many` released with it.
     """
 
-    values: tuple[float, ...]
-    labels: tuple[str, ...]
+    base: tuple[float, ...]
+    base_labels: tuple[str, ...]
     calibration: Calibration
     missing_rule: str
     margins: tuple[float, ...]
     mark: Mark | None = None
     others: int = 0
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Return the numbers of the answer; a variance or a quantile is worked out of the base."""
+        return self.base if self._derivation is None else self._derivation.values(self.base)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return what each number of the answer is."""
+        return self.base_labels if self._derivation is None else self._derivation.labels(self.base_labels)
 
     @property
     def value(self) -> float | tuple[float, ...]:
@@ -105,7 +118,7 @@ class Release(Shown):
         Returns
         -------
         (float, float), or a tuple of them if there are several numbers
-            A single point where there is no noise.
+            A single point where there is no noise; of a quantile always one bin or more.
 
         Raises
         ------
@@ -117,12 +130,10 @@ class Release(Shown):
 
     def clamped(self) -> Release:
         """Return the release with every number moved into the range of its exact answer; intervals stay valid."""
-        from bnpriv.queries.sensitivity import answer_range
-
         lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
-        ends = zip(self.values, lower, upper, strict=True)
+        ends = zip(self.base, lower, upper, strict=True)
         # the exact answer lies in the range, so a number outside only comes nearer to it
-        return replace(self, values=tuple(min(max(value, float(low)), float(high)) for value, low, high in ends))
+        return replace(self, base=tuple(min(max(value, float(low)), float(high)) for value, low, high in ends))
 
     def rounded(self) -> Release:
         """Return the release with counts and other whole-numbered answers rounded; their intervals widen by a half.
@@ -132,7 +143,7 @@ class Release(Shown):
         QueryError
             If no exact answer is certain to be a whole number.
         """
-        whole = _whole_numbered(self.calibration.query, self.calibration.framework.schema)
+        whole = self._whole_numbered()
         if not any(whole):
             raise QueryError(
                 "an answer must be a whole number to be rounded",
@@ -140,19 +151,18 @@ class Release(Shown):
                 remedy="Round the numbers that you print instead.",
             )
         noisy = not is_none(self.calibration.noise)
-        values = tuple(float(round(value)) if k else value for value, k in zip(self.values, whole, strict=True))
+        base = tuple(float(round(value)) if k else value for value, k in zip(self.base, whole, strict=True))
         margins = tuple(0.5 if k and noisy else margin for margin, k in zip(self.margins, whole, strict=True))
-        return replace(self, values=values, margins=margins)
+        return replace(self, base=base, margins=margins)
 
     def to_dict(self) -> Json:
         """Return the release with its calibration as plain values."""
-        numbers = [
-            {"label": label, "value": value, f"interval_{100 * INTERVAL_LEVEL:g}": list(interval)}
-            for label, value, interval in zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), strict=True)
-        ]
+        found = zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), strict=True)
+        numbers = [_number(*each) for each in found]
         return {
             "format": RELEASE_FORMAT,
             "release": numbers,
+            **self._worked_out_of(),
             "missing_rule": self.missing_rule,
             **({"released_with": self.others} if self.others else {}),
             **({} if self.mark is None else {"ledger": self.mark.to_json()}),
@@ -171,8 +181,8 @@ class Release(Shown):
     def stored(self) -> Json:
         """Return what a ledger keeps of the answer: the released numbers, never anything of the data beside them."""
         return {
-            "values": [value.hex() for value in self.values],
-            "labels": list(self.labels),
+            "values": [value.hex() for value in self.base],
+            "labels": list(self.base_labels),
             "missing_rule": self.missing_rule,
         }
 
@@ -210,25 +220,41 @@ class Release(Shown):
                 remedy="Do not edit the ledger; bnpriv ledger verify tells where it was changed.",
             ) from None
         return Release(
-            values=values,
-            labels=labels,
+            base=values,
+            base_labels=labels,
             calibration=calibration,
             missing_rule=str(stored.get("missing_rule", "")),
             margins=(0.0,) * len(values),
             mark=mark,
         )
 
-    def _shown(self) -> list[ShownNumber]:
-        from bnpriv.queries.sensitivity import answer_range
+    @cached_property
+    def _derivation(self) -> Derivation | None:
+        return derivation(self.calibration.query, self.calibration.framework.schema)
 
-        noisy = not is_none(self.calibration.noise)
-        ranges = zip(*answer_range(self.calibration.query, self.calibration.framework.schema), strict=True)
-        numbers = zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), ranges, strict=True)
+    def _worked_out_of(self) -> Json:
+        """Return the released numbers of which the answer is worked out; nothing where they are the answer."""
+        if self._derivation is None:
+            return {}
+        numbers = zip(self.base_labels, self.base, self._base_intervals(INTERVAL_LEVEL), strict=True)
+        return {"base": [_number(*each) for each in numbers]}
+
+    def _whole_numbered(self) -> tuple[bool, ...]:
+        """Return for each number of the base whether its exact value is whole, and it is a number of the answer."""
+        whole = _whole_numbered(self.calibration.query, self.calibration.framework.schema)
+        return whole if self._derivation is None else self._derivation.shown_as_they_are(whole)
+
+    def _shown(self) -> list[ShownNumber]:
+        noisy, uncertain = not is_none(self.calibration.noise), (False,) * len(self.base)
+        if self._derivation is not None:
+            uncertain = self._derivation.uncertain
+        ranges = answer_ranges(self.calibration.query, self.calibration.framework.schema)
+        numbers = zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), ranges, uncertain, strict=True)
         found: list[ShownNumber] = []
-        for label, value, whole, (least, most) in numbers:
+        for label, value, whole, range_, is_open in numbers:
             width = whole[1] - whole[0]
-            low, high = _common(whole, (float(least), float(most)))
-            ends = (shown_number(low, width), shown_number(high, width)) if noisy else ("", "")
+            low, high = _common(whole, range_)
+            ends = (shown_number(low, width), shown_number(high, width)) if noisy or is_open else ("", "")
             shown = ShownNumber(
                 label=label,
                 value=value,
@@ -245,7 +271,18 @@ class Release(Shown):
         return visible(f"Release({shown})")
 
     def _intervals(self, level: float) -> tuple[IntervalEnds, ...]:
-        return intervals(self.calibration.noise, self.values, self.margins, level)
+        box = self._base_intervals(level)
+        if self._derivation is None:
+            return box
+        lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
+        return self._derivation.intervals(box, list(zip(lower.tolist(), upper.tolist(), strict=True)))
+
+    def _base_intervals(self, level: float) -> tuple[IntervalEnds, ...]:
+        return intervals(self.calibration.noise, self.base, self.margins, level)
+
+
+def _number(label: str, value: float, interval: IntervalEnds) -> Json:
+    return {"label": label, "value": value, f"interval_{100 * INTERVAL_LEVEL:g}": list(interval)}
 
 
 def _whole_numbered(query: Query, schema: Schema) -> tuple[bool, ...]:

@@ -97,7 +97,7 @@ def one_record(output: Output, schema: Schema, record: dict[str, object]) -> Fra
         column = schema[term.column]
         assert not isinstance(column, Categorical)
         width = column.grid
-        result += weight * (column.origin + width * step(column, record[term.column])) ** term.exponent
+        result += weight * (column.origin - term.about + width * step(column, record[term.column])) ** term.exponent
     return result * (1 if output.averaged else schema.records)
 
 

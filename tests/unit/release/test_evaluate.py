@@ -17,6 +17,8 @@ from bnpriv.queries.base import Indicator, Query
 from bnpriv.queries.constructors import count, crosstab, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
+from bnpriv.queries.quantiles import quantile
+from bnpriv.queries.spread import std, variance
 from bnpriv.release.evaluate import evaluate, try_sensitivity
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from tests.later import Later
@@ -87,6 +89,9 @@ QUERY = stack(
     count(col("byte") < 128),
     count(col("single") <= 0.1),
     count(col("odd").isin([0.1, 0.7])),
+    variance("age"),
+    std("odd"),
+    quantile("height", [0.25, 0.5], [120, 150, 170, 220]),
     crosstab("gender", "smokes", "age", bins={"age": [-5, 0, 17, 120]}),
     count(col("height") > 170).by("group", "byte", bins={"byte": [10, 128, 250]}),
 )
@@ -206,7 +211,7 @@ def oracle(query: Query, schema: Schema, columns: Mapping[str, Sequence[object]]
         if isinstance(part, Indicator):
             return Fraction(holds(part.predicate, row))
         column = schema[part.column]
-        return (column.origin + column.grid * column.step(row[part.column])) ** part.exponent
+        return (column.origin - part.about + column.grid * column.step(row[part.column])) ** part.exponent
 
     return tuple(
         sum((weight * term(part, row) for row in rows for weight, part in output.terms), Fraction(0))

@@ -1,0 +1,205 @@
+"""Variances and standard deviations, worked out of means about the middle of a column's bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from bnpriv.queries.base import Output, Power
+from bnpriv.queries.derived import Derived, Span, clipped, widened
+from bnpriv.queries.normal_form import numeric
+from bnpriv.queries.predicates import column_name, quoted
+from bnpriv.tables.schema import Schema
+
+ONE = Fraction(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Spread(Derived):
+    """What the mean and the mean square of a column, both from the middle of its bounds, tell of its spread."""
+
+    column: str
+
+    def __post_init__(self) -> None:
+        column_name(self.column)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the column that the query reads."""
+        return frozenset({self.column})
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return what the number is."""
+        return (str(self),)
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return the mean and the mean square, from the middle of the bounds."""
+        middle, _ = middle_of(self.column, schema)
+        return tuple(
+            Output(
+                f"{what} of {quoted(self.column)} from {shown_middle(middle)}",
+                ((ONE, Power(self.column, exponent, about=middle)),),
+                averaged=True,
+            )
+            for exponent, what in ((1, "mean"), (2, "mean square"))
+        )
+
+    def base_text(self, schema: Schema) -> str:
+        """Return in words what the noise is added to."""
+        middle, _ = middle_of(self.column, schema)
+        name, from_where = quoted(self.column), f"{shown_middle(middle)}, the middle of its bounds"
+        return f"the mean and the mean square of {name}, both measured from {from_where}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Variance(_Spread):
+    """The variance of a column, with divisor n; made by `variance`."""
+
+    def ranges(self, schema: Schema) -> tuple[Span, ...]:
+        """Return 0, and the square of half the width of the bounds."""
+        return ((0.0, _up(middle_of(self.column, schema)[1] ** 2)),)
+
+    def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """Return the mean square less the square of the mean, inside the range."""
+        return (float(_variance(base, self.column, schema)),)
+
+    def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
+        """Return an interval of the variance."""
+        return (widened(*_variances(box), self.ranges(schema)[0]),)
+
+    def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """Return what the errors of mean and mean square, and the square of the former, can add up to."""
+        return (_variance_error(halves, self.column, schema),)
+
+    def __str__(self) -> str:
+        return f"variance({quoted(self.column)})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Std(_Spread):
+    """The standard deviation of a column, with divisor n; made by `std`."""
+
+    def ranges(self, schema: Schema) -> tuple[Span, ...]:
+        """Return 0, and half the width of the bounds."""
+        return ((0.0, _up(middle_of(self.column, schema)[1])),)
+
+    def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """Return the root of the variance."""
+        return (clipped(math.sqrt(_variance(base, self.column, schema)), self.ranges(schema)[0]),)
+
+    def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
+        """Return an interval of the standard deviation."""
+        ends = self.ranges(schema)[0]
+        low, high = (math.sqrt(max(end, Fraction(0))) for end in _variances(box))
+        # a root is rounded once, after its argument is
+        low = math.nextafter(math.nextafter(low, 0.0), 0.0)
+        high = math.nextafter(math.nextafter(high, math.inf), math.inf)
+        return ((clipped(low, ends), clipped(high, ends)),)
+
+    def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """Return the root of the bound for the variance: roots are no further apart than the root of a difference."""
+        return (math.sqrt(_variance_error(halves, self.column, schema)),)
+
+    def __str__(self) -> str:
+        return f"std({quoted(self.column)})"
+
+
+def middle_of(name: str, schema: Schema) -> tuple[Fraction, Fraction]:
+    """Return the middle of the bounds of a column, and how far they are from it."""
+    column = numeric(name, schema)
+    half = column.grid * column.steps / 2
+    return column.origin + half, half
+
+
+def shown_middle(middle: Fraction) -> str:
+    """Return the middle of the bounds in the digits of a label."""
+    return f"{float(middle):.10g}"
+
+
+def squares(span: Span) -> tuple[Fraction, Fraction]:
+    """Return the least and the greatest square of a number between two."""
+    ends = [Fraction(end) ** 2 for end in span]
+    return (Fraction(0) if span[0] <= 0 <= span[1] else min(ends)), max(ends)
+
+
+def _variance(base: Sequence[float], name: str, schema: Schema) -> Fraction:
+    mean, square = map(Fraction, base)
+    return min(max(square - mean**2, Fraction(0)), middle_of(name, schema)[1] ** 2)
+
+
+def _variances(box: Sequence[Span]) -> tuple[Fraction, Fraction]:
+    low, high = squares(box[0])
+    return Fraction(box[1][0]) - high, Fraction(box[1][1]) - low
+
+
+def _variance_error(halves: Sequence[float], name: str, schema: Schema) -> float:
+    half = float(middle_of(name, schema)[1])
+    return min(halves[1] + 2 * half * halves[0] + halves[0] ** 2, half**2)
+
+
+def _up(value: Fraction) -> float:
+    nearest = float(value)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+
+
+def variance(column: str) -> Variance:
+    """Ask for the variance of a column of numbers over the records.
+
+    Noise is added to the mean and to the mean square, both measured from the middle of the column's bounds; the
+    variance is worked out of these.
+
+    Parameters
+    ----------
+    column : str
+        A Real or Integer column.
+
+    Returns
+    -------
+    Variance
+        One number, in the square of the column's unit: the mean squared distance from the mean (divisor n).
+
+    Raises
+    ------
+    QueryError
+        If `column` is not a name.
+
+    Examples
+    --------
+    >>> print(variance("height"))
+    variance(height)
+    """
+    return Variance(column=column)
+
+
+def std(column: str) -> Std:
+    """Ask for the standard deviation of a column of numbers over the records.
+
+    Noise is added as for `variance`, of which it is the root.
+
+    Parameters
+    ----------
+    column : str
+        A Real or Integer column.
+
+    Returns
+    -------
+    Std
+        One number, in the column's unit (divisor n).
+
+    Raises
+    ------
+    QueryError
+        If `column` is not a name.
+
+    Examples
+    --------
+    >>> print(std("height"))
+    std(height)
+    """
+    return Std(column=column)

@@ -1,0 +1,209 @@
+"""Variances and quantiles: what they are worked out of, the intervals that hold them, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.errors import QueryError
+from bnpriv.queries.derived import Derived, derivation
+from bnpriv.queries.normal_form import normal_form
+from bnpriv.queries.sensitivity import answer_range, column_sensitivity
+from bnpriv.queries.weighted import parts_of
+from bnpriv.release.evaluate import evaluate
+from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from tests.later import Later
+
+pd = Later("pandas")
+
+N = 40
+SCHEMA = Schema(
+    records=N,
+    columns={
+        "x": Real(-1, 3, steps=64),
+        "y": Integer(0, 20),
+        "far": Real(1e6, 1e6 + 1, steps=2**10),
+        "sex": Categorical(["f", "m"]),
+    },
+)
+EDGES = [0, 2, 5, 6, 10, 15, 20]
+
+
+def table(seed: int) -> dict[str, list[float]]:
+    random = np.random.default_rng(seed)
+    return {
+        "x": (random.integers(0, 65, N) / 16 - 1).tolist(),
+        "y": random.binomial(20, random.uniform(), N).tolist(),
+        "far": (1e6 + random.integers(0, 1025, N) / 1024).tolist(),
+        "sex": ["f"] * N,
+    }
+
+
+def base_of(query: bp.types.Query, columns: dict[str, list[float]]) -> list[float]:
+    return [float(value) for value in evaluate(query, SCHEMA, pd.DataFrame(columns)).values]
+
+
+def order_statistic(values: list[float], share: float) -> float:
+    """The least value that a share of the records does not exceed."""
+    return sorted(values)[math.ceil(Fraction(str(share)) * len(values)) - 1]
+
+
+@pytest.mark.parametrize("name", ["x", "y", "far"])
+def test_without_noise_they_are_what_textbooks_say(name: str) -> None:
+    for seed in range(5):
+        columns = table(seed)
+        for query, truth in (
+            (bp.variance(name), statistics.pvariance(map(Fraction, columns[name]))),
+            (bp.std(name), statistics.pstdev(map(Fraction, columns[name]))),
+        ):
+            base = base_of(query, columns)
+            assert query.derive(base, SCHEMA) == pytest.approx((float(truth),), abs=1e-12)
+            ((low, high),) = query.enclose([(value, value) for value in base], SCHEMA)
+            assert low <= query.derive(base, SCHEMA)[0] <= high
+            assert high - low < 1e-12
+
+
+@pytest.mark.parametrize("share", [0.01, 0.25, 0.3, 0.5, 0.75, 0.999])
+def test_quantiles_without_noise_lie_in_the_bin_of_the_order_statistic(share: float) -> None:
+    query = bp.quantile("y", [share], EDGES)
+    for seed in range(20):
+        columns = table(seed)
+        base, truth = base_of(query, columns), order_statistic(columns["y"], share)
+        ((low, high),) = query.enclose([(value, value) for value in base], SCHEMA)
+        (found,) = query.derive(base, SCHEMA)
+        assert low <= truth <= high
+        assert low <= found <= high
+        assert EDGES.index(high) == EDGES.index(low) + 1
+
+
+def laplace(seed: int, size: int) -> np.ndarray:
+    return np.random.default_rng(seed).laplace(size=size)
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.3, 3.0])
+@pytest.mark.parametrize(
+    "query", [bp.variance("x"), bp.std("x"), bp.std("far"), bp.quantile("y", [0.1, 0.5, 0.9], EDGES)], ids=str
+)
+def test_intervals_hold_whenever_the_box_of_the_base_does(query: Derived, scale: float) -> None:
+    """Interval arithmetic: a box that holds the base gives intervals that hold the answer, always."""
+    weights = np.array([1.0, 2.0] if query.own_units else [5.0] * query.dimension(SCHEMA))
+    lower, upper = answer_range(query, SCHEMA)
+    ranges = list(zip(lower.tolist(), upper.tolist(), strict=True))
+    worked = derivation(query, SCHEMA)
+    assert worked is not None
+    for seed in range(60):
+        columns = table(seed)
+        exact = np.array(base_of(query, columns))
+        noise = laplace(seed, len(exact)) * scale * weights
+        noisy, half = exact + noise, np.abs(noise).max() / weights.min() * weights
+        box = [(float(v - h), float(v + h)) for v, h in zip(noisy, half, strict=True)]
+        if query.own_units:
+            truth = (float(statistics.pvariance(map(Fraction, columns[next(iter(query.columns))]))),)
+            truth = truth if isinstance(query, type(bp.variance("x"))) else (math.sqrt(truth[0]),)
+        else:
+            truth = tuple(order_statistic(columns["y"], share) for share in (0.1, 0.5, 0.9))
+        found = worked.values(noisy.tolist())
+        bounds = query.error_bounds(half.tolist(), SCHEMA)
+        for value, true, (low, high), ends in zip(
+            found, truth, worked.intervals(box, ranges), query.ranges(SCHEMA), strict=True
+        ):
+            assert low <= true <= high
+            assert ends[0] <= value <= ends[1]
+            assert ends[0] <= low <= high <= ends[1]
+        assert all(abs(a - b) <= most + 1e-9 for a, b, most in zip(found, truth, bounds, strict=False))
+
+
+def test_quantiles_never_fall_and_stay_between_the_bounds() -> None:
+    shares = [0.05, 0.25, 0.5, 0.75, 0.95]
+    query = bp.quantile("y", shares, EDGES)
+    for seed in range(50):
+        found = query.derive((laplace(seed, 6) * 20).tolist(), SCHEMA)
+        assert list(found) == sorted(found)
+        assert 0 <= found[0] <= found[-1] <= 20
+
+
+def test_the_answer_of_a_released_base_is_read_off_exactly() -> None:
+    schema = Schema(records=100, columns={"y": Integer(0, 20)})
+    query = bp.quantile("y", [0.25, 0.5, 0.75], [0, 10, 20])
+    # 60 and 40 of 100 records; 25 of the 60 are reached at 25/60 of the first bin
+    assert query.derive([60.0, 40.0], schema) == pytest.approx((250 / 60, 500 / 60, 10 + 150 / 40))
+    # 20 too many in all are taken off both bins alike
+    assert query.derive([70.0, 50.0], schema) == query.derive([60.0, 40.0], schema)
+    # a count below zero counts as none
+    assert query.derive([-10.0, 110.0], schema) == pytest.approx((12.5, 15.0, 17.5))
+
+
+def test_the_middle_makes_the_base_less_sensitive() -> None:
+    """The mean square from 0 of a column near a million would move by 2 million; from the middle it hardly moves."""
+    found = [float(column_sensitivity(query, {"far"}, SCHEMA)) for query in (bp.variance("far"), bp.moments(["far"]))]
+    assert found[0] == pytest.approx(1, rel=1e-6)
+    assert found[1] > 2e6
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_sensitivity_of_the_base_is_that_of_all_pairs(name: str, norm: int) -> None:
+    column = SCHEMA[name]
+    assert not isinstance(column, Categorical)
+    places = np.arange(column.steps + 1) * float(column.grid) - float(column.grid) * column.steps / 2
+    points = np.stack([places, places**2], axis=1)
+    truth = np.linalg.norm(points[:, None] - points[None], norm, axis=-1).max()
+    found = column_sensitivity(bp.variance(name), {name}, SCHEMA, norm)
+    assert found.kind == "exact"
+    assert truth <= found.upper * (1 + 1e-14)
+    assert found.upper <= truth * (1 + 1e-9)
+
+
+def test_numbers_of_their_own_unit_are_parts() -> None:
+    query = bp.stack("std(x)", bp.median("y", EDGES), "mean(x)")
+    assert [part.label for part in parts_of(query, SCHEMA)] == [
+        "mean of x from 1",
+        "mean square of x from 1",
+        "median(y, [0, 2, 5, 6, 10, 15, 20])",
+        "mean(x)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("median(x)", "a quantile of 'x', which holds numbers, needs two or more edges"),
+        ("quantile(y, [0.5], [1, 20])", "hold all that the column may hold, 0 to 20; found 1 to 20. Begin with 0"),
+        ("median(y, [0, 19])", "end with 20"),
+        ("variance(sex)", "must hold numbers"),
+        ("median(sex, [0, 1])", "must hold numbers"),
+    ],
+)
+def test_refusals_once_the_schema_is_known(text: str, words: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        normal_form(bp.parse_query(text), SCHEMA)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ([0.5, 0.5], "List each share once."),
+        ([0], "above 0 and below 1"),
+        ([1.5], "above 0 and below 1"),
+        ([], "needs a share"),
+        ("0.5", "needs a list of shares"),
+        (0.5, "needs a list of shares"),
+        ([math.nan], "finite"),
+        (["a"], "a share"),
+    ],
+)
+def test_refused_shares(shares: object, words: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        bp.quantile("x", shares, [0, 1])  # type: ignore[arg-type]
+    assert words in str(refused.value)
+
+
+def test_a_derived_question_is_no_property_of_a_secret() -> None:
+    with pytest.raises(bp.errors.SecretError):
+        bp.Secret(bp.variance("x"))
