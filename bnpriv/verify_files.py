@@ -152,7 +152,7 @@ class Form:
         self.cuts = defaultdict[str, list[Any]](list)
         for kind, name, value in [leaf for term in self.terms if term[0] == "indicator" for leaf in _leaves(term[1])]:
             self.cuts[name] += value if kind == "in" else [value]
-        self.reads = sorted({*self.cuts, *(term[1] for term in self.terms if term[0] == "steps")})
+        self.reads = sorted({*self.cuts, *(n for t in self.terms if t[0] != "indicator" for n in _powers(t))})
 
     def step(self, name: str, value: Any) -> int:
         """Return the grid step of a value, in doubles as every engine computes it."""
@@ -189,6 +189,8 @@ class Form:
             for row, u in zip(self.rows, self.under, strict=True)
         ]
         found = set[int]()
+        bent = 2 in places and any(term[0] == "product" and name in _powers(term) for term in self.terms)
+        require(not bent, "squares of a column beside its product with another")
         rows = [row for row in rows if any(row)]
         for signs in product((1, -1), repeat=len(rows)) if 2 in places else ():
             one, two = (sum(map(operator.mul, signs, each), Fraction(0)) for each in zip(*rows, strict=True))
@@ -204,7 +206,7 @@ class Form:
         column, (mean, deviation), cuts = self.columns[name], map(number, law["normal"]), list(self.cuts[name])
         require(deviation > 0 and mean.is_finite() and deviation.is_finite(), "a normal law")
         lower, upper, half = column["lower"], column["upper"], Fraction(column["type"] == "integer", 2)
-        if any(term[0] == "steps" and term[1] == name for term in self.terms):
+        if any(term[0] != "indicator" and name in _powers(term) for term in self.terms):
             require(column["steps"] <= 1000, "a sum of a normal law on more than 1,000 grid steps")
             grid = (Fraction(upper) - Fraction(lower)) / column["steps"]
             cuts += [float(lower + (k + Fraction(1, 2) + half) * grid) for k in range(column["steps"])]
@@ -236,7 +238,7 @@ class Form:
         found = [
             int(self.holds(term[1], record))
             if term[0] == "indicator"
-            else self.step(term[1], record[term[1]]) ** term[2]
+            else math.prod(self.step(name, record[name]) ** power for name, power in _powers(term).items())
             for term in self.terms
         ]
         return tuple(sum(weight * found[k] for k, weight in row.items()) for row in self.rows)
@@ -244,6 +246,11 @@ class Form:
     def exact(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
         """Return the exact answer from the sums of what records add."""
         return tuple(Fraction(k, u) + shift for k, u, shift in zip(sums, self.under, self.offset, strict=False))
+
+
+def _powers(term: Any) -> dict[str, int]:
+    """Return the powers of grid steps whose product a term sums."""
+    return {term[1]: 1, term[2]: 1} if term[0] == "product" else {term[1]: term[2]}
 
 
 def _leaves(predicate: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from bnpriv.queries.constructors import count, histogram, linear, mean, moments,
 from bnpriv.queries.crossed import CountBy, Crosstab
 from bnpriv.queries.predicates import OPERATORS, And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.queries.quantiles import median, quantile
-from bnpriv.queries.spread import std, variance
+from bnpriv.queries.spread import covariance, std, variance
 
 NASTY = ["in", "true", "count", "a b", "`", "``", "a`b", '"', "\\", "é", "1x", "x;y", "\n", "and", "~", "_", "a)", "​x"]
 NAMES = st.one_of(
@@ -46,6 +46,7 @@ SIMPLE: st.SearchStrategy[Query] = st.one_of(
     NAMES.map(mean),
     NAMES.map(variance),
     NAMES.map(std),
+    st.lists(NAMES, min_size=2, max_size=2, unique=True).map(lambda names: covariance(*names)),
     st.builds(quantile, NAMES, st.lists(SHARES, min_size=1, max_size=3, unique=True), st.one_of(st.none(), EDGES)),
     st.builds(median, NAMES, st.one_of(st.none(), EDGES)),
     st.builds(histogram, NAMES, BINS),

@@ -9,10 +9,10 @@ from typing import final
 from hypothesis import strategies as st  # noqa: TID253 - tests import this file when they run
 
 from bnpriv.queries.asked import stack
-from bnpriv.queries.base import Indicator, Output, Power, Query
+from bnpriv.queries.base import Indicator, Output, Power, Product, Query, Term
 from bnpriv.queries.constructors import count, crosstab, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
-from bnpriv.queries.spread import std, variance
+from bnpriv.queries.spread import covariance, std, variance
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 
 BOUNDS = st.sampled_from([(-2.0, 3.0), (0.0, 1.0), (-0.3, 0.9), (5.0, 6.0), (-1.0, 0.25), (-7.0, -6.5)])
@@ -20,6 +20,8 @@ REALS = st.builds(lambda ends, steps: Real(*ends, steps=steps), BOUNDS, st.integ
 INTEGERS = st.sampled_from([Integer(-2, 3), Integer(0, 1), Integer(-3, -1), Integer(1, 4)])
 CATEGORIES = st.sampled_from([Categorical(["f", "m"]), Categorical(["a", "b", "c"]), Categorical([True, False])])
 WEIGHTS = st.sampled_from([1, -1, 2, 0.5, -0.1, 3, Fraction(1, 3), -1e-3, 40])
+
+ABOUT = st.sampled_from([(Fraction(0), Fraction(0)), (Fraction(1, 2), Fraction(-3)), (Fraction(5), Fraction(1, 3))])
 
 
 @st.composite
@@ -71,8 +73,11 @@ def raw(draw: st.DrawFn, schema: Schema) -> Query:
     numeric = [name for name in sorted(schema.columns) if not isinstance(schema[name], Categorical)]
     outputs: list[Output] = []
     for place in range(draw(st.integers(1, 2))):
-        terms: list[tuple[Fraction, Indicator | Power]] = []
+        terms: list[tuple[Fraction, Term]] = []
         for _ in range(draw(st.integers(1, 3))):
+            if len(numeric) > 1 and draw(st.integers(0, 3)) == 0:
+                terms.append((Fraction(draw(WEIGHTS)), Product(numeric[0], numeric[1], about=draw(ABOUT))))
+                continue
             if draw(st.booleans()):
                 term: Indicator | Power = Power(draw(st.sampled_from(numeric)), draw(st.integers(1, 2)))
             else:
@@ -119,7 +124,7 @@ def simple(draw: st.DrawFn, schema: Schema) -> Query:
     if kind == "linear":
         return linear({name: draw(WEIGHTS) for name in names})
     if kind == "spread":
-        return draw(st.sampled_from([variance, std]))(names[0])
+        return covariance(*names) if len(names) > 1 else draw(st.sampled_from([variance, std]))(names[0])
     if kind == "moments":
         return moments(names)
     return total(names[0]) if kind == "total" else mean(names[0])

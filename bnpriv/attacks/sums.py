@@ -21,10 +21,10 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Leaf
-from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, numeric
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, columns_of, most_of
 from bnpriv.queries.predicates import IsIn, Predicate, Truths, truth
 from bnpriv.tables.column_laws import ColumnLaw
-from bnpriv.tables.schema import Categorical, Column, Schema, is_whole
+from bnpriv.tables.schema import Categorical, Column, is_whole
 
 MOST_SUM_CELLS = 2_000_000
 """Cells times terms of one group of columns, before they are allocated."""
@@ -89,7 +89,7 @@ def groups(form: NormalForm) -> tuple[Group, ...]:
     """Return the terms of a normal form in groups that share no column."""
     found: list[tuple[set[str], list[int]]] = []
     for place, term in enumerate(form.terms):
-        columns, places = set(_columns(term)), [place]
+        columns, places = set(columns_of(term)), [place]
         for group in [group for group in found if group[0] & columns]:
             found.remove(group)
             columns, places = columns | group[0], [*group[1], *places]
@@ -106,7 +106,7 @@ def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) ->
         If too many combinations of comparisons are possible.
     """
     terms = [form.terms[place] for place in group.places]
-    summed = frozenset(term.column for term in terms if isinstance(term, Steps))
+    summed = frozenset(name for term in terms if not isinstance(term, Indicator) for name in term.powers)
     parts = {
         name: _column_cells(form.schema[name], _leaves(terms, name), laws[name], summed=name in summed)
         for name in group.columns
@@ -116,7 +116,7 @@ def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) ->
     values = np.stack([scene.values(term) for term in terms])
     mean = values @ chances
     covariance = (values * chances) @ values.T - np.outer(mean, mean) + _inner(terms, scene, chances)
-    most = np.array([_most(form.schema, term) for term in terms])
+    most = np.array([float(most_of(term, form.schema)) for term in terms])
     law = RecordLaw(mean=mean, covariance=covariance, most=most, cells=None, probabilities=None)
     if not all(parts[name].single for name in summed):
         return law
@@ -125,10 +125,6 @@ def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) ->
         return law
     merged = np.bincount(alike.ravel(), weights=chances)
     return replace(law, cells=cells, probabilities=merged / merged.sum())
-
-
-def _most(schema: Schema, term: IntegerTerm) -> float:
-    return float(numeric(term.column, schema).steps) ** term.exponent if isinstance(term, Steps) else 1.0
 
 
 @final
@@ -206,9 +202,11 @@ class _Scene:
 
     def values(self, term: IntegerTerm) -> FloatArray:
         """Return the mean of a term in each combination."""
-        if isinstance(term, Steps):
-            return self.spread(term.column, self.parts[term.column].moments[term.exponent])
-        return self.truth(term.predicate).astype(np.float64)
+        return self.truth(term.predicate).astype(np.float64) if isinstance(term, Indicator) else self.mean(term.powers)
+
+    def mean(self, powers: Mapping[str, int]) -> FloatArray:
+        """Return the mean of a product of powers of grid steps in each combination."""
+        return reduce(np.multiply, (self.spread(name, self.parts[name].moments[k]) for name, k in powers.items()))
 
     def truth(self, predicate: Predicate) -> Truths:
         """Return where a condition holds."""
@@ -216,19 +214,16 @@ class _Scene:
 
 
 def _inner(terms: Sequence[IntegerTerm], scene: _Scene, chances: FloatArray) -> FloatArray:
-    """Return the mean over combinations of the covariance inside one: only powers of one column vary together."""
+    """Return the mean over combinations of the covariance inside one: what reads a column in common varies together."""
     found = np.zeros((len(terms), len(terms)))
     for i, one in enumerate(terms):
         for j, other in enumerate(terms):
-            if isinstance(one, Steps) and isinstance(other, Steps) and one.column == other.column:
-                moments = scene.parts[one.column].moments
-                inside = moments[one.exponent + other.exponent] - moments[one.exponent] * moments[other.exponent]
-                found[i, j] = float(scene.spread(one.column, inside) @ chances)
+            if isinstance(one, Indicator) or isinstance(other, Indicator) or not columns_of(one) & columns_of(other):
+                continue
+            both = {k: one.powers.get(k, 0) + other.powers.get(k, 0) for k in columns_of(one) | columns_of(other)}
+            inside = scene.mean(both) - scene.mean(one.powers) * scene.mean(other.powers)
+            found[i, j] = float(inside @ chances)
     return found
-
-
-def _columns(term: IntegerTerm) -> frozenset[str]:
-    return term.predicate.columns if isinstance(term, Indicator) else frozenset({term.column})
 
 
 def _leaves(terms: Sequence[IntegerTerm], name: str) -> tuple[Leaf, ...]:

@@ -18,6 +18,7 @@ from bnpriv.evidence.sums import rounding_of
 from bnpriv.evidence.translation import MOST_LOST, Translation, translation
 from bnpriv.laws import Normal
 from bnpriv.networks import GaussianNetwork
+from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import NormalForm, Steps, numeric
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.values import ValuesApart, farthest_values, value_range
@@ -48,7 +49,7 @@ class LinearForm:
         schema = form.schema
         for term in form.terms:
             if not isinstance(term, Steps) or term.exponent != 1:
-                found = f"a power of {term.column!r}" if isinstance(term, Steps) else f"a count of {term.predicate}"
+                found = f"a count of {term.predicate}" if isinstance(term, Indicator) else str(term)
                 return Refusal(
                     required="the answer's law follows from a normal law of the columns where the answer is linear in "
                     "them: means, totals, weighted means and stacks of these",

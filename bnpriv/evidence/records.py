@@ -21,7 +21,7 @@ from bnpriv.laws.whole import LARGEST_WHOLE
 from bnpriv.networks import State
 from bnpriv.networks.factors import LogTable
 from bnpriv.queries.base import Indicator
-from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, Wholes, numeric
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Wholes, numeric
 from bnpriv.queries.predicates import Comparison, IsIn, truth
 from bnpriv.tables.column_laws import ColumnLaw, NumberLaw
 from bnpriv.tables.schema import Categorical, Column, NumberColumn, Schema, is_whole
@@ -128,7 +128,7 @@ def cuts_of(form: NormalForm, name: str) -> list[float]:
 
 
 def _is_summed(form: NormalForm, name: str) -> bool:
-    return any(isinstance(term, Steps) and term.column == name for term in form.terms)
+    return any(not isinstance(term, Indicator) and name in term.powers for term in form.terms)
 
 
 def _between_steps(form: NormalForm, name: str) -> Sequence[float]:
@@ -247,8 +247,11 @@ def _output(whole: Wholes, terms: Sequence[NDArray[Any]], shape: tuple[int, ...]
 def _term(term: IntegerTerm, columns: Mapping[str, _Axis], schema: Schema) -> NDArray[Any]:
     if isinstance(term, Indicator):
         return truth(term.predicate, lambda leaf: _along(leaf, columns, schema)).astype(np.int64)
-    axis, column = columns[term.column], numeric(term.column, schema)
-    return axis.spread([column.step(float(value)) ** term.exponent for value in axis.values], np.int64)
+    powers: list[NDArray[Any]] = []
+    for name, power in term.powers.items():
+        axis, column = columns[name], numeric(name, schema)
+        powers.append(axis.spread([column.step(float(value)) ** power for value in axis.values], np.int64))
+    return reduce(np.multiply, powers)
 
 
 def _along(leaf: Comparison | IsIn, columns: Mapping[str, _Axis], schema: Schema) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from bnpriv.evidence.constraints import RecordPair
 from bnpriv.laws import Atoms, WholeLaw, log_mixture, nearest_doubles, sums_bound
 from bnpriv.laws.base import FUNCTION_ERROR, log_sum, magnitude
 from bnpriv.laws.whole import LARGEST_WHOLE
-from bnpriv.queries.normal_form import NormalForm, Steps, numeric
+from bnpriv.queries.normal_form import NormalForm, most_of
 from bnpriv.render.text import rough_text
 
 MOST_ANSWER_ATOMS = 2**20
@@ -85,6 +85,5 @@ def _largest(form: NormalForm, output: int) -> Fraction:
     n = form.schema.records
     total = abs(form.offset[output])
     for weight, term in zip(form.matrix[output], form.terms, strict=True):
-        most = numeric(term.column, form.schema).steps ** term.exponent if isinstance(term, Steps) else 1
-        total += abs(weight) * most * n
+        total += abs(weight) * most_of(term, form.schema) * n
     return total

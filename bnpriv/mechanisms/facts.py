@@ -21,7 +21,7 @@ from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries.base import Indicator, Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.given import GivenAnswer
-from bnpriv.queries.normal_form import IntegerTerm, normal_form
+from bnpriv.queries.normal_form import IntegerTerm, Steps, normal_form
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.render import Json
 from bnpriv.secrets.apart import Apart
@@ -91,7 +91,9 @@ def _declared(framework: Framework, query: Query, names: frozenset[str]) -> Json
 def _term(term: IntegerTerm) -> list[Json | object]:
     if isinstance(term, Indicator):
         return ["indicator", _predicate(term.predicate)]
-    return ["steps", term.column, term.exponent]
+    if isinstance(term, Steps):
+        return ["steps", term.column, term.exponent]
+    return ["product", term.first, term.second]
 
 
 def _predicate(predicate: Predicate) -> list[object]:

@@ -10,7 +10,7 @@ from bnpriv.queries.parser import parse_query
 from bnpriv.queries.predicates import Predicate, col
 from bnpriv.queries.quantiles import median, quantile
 from bnpriv.queries.sensitivity import answer_range, column_sensitivity
-from bnpriv.queries.spread import std, variance
+from bnpriv.queries.spread import covariance, std, variance
 
 __all__ = [
     "Predicate",
@@ -20,6 +20,7 @@ __all__ = [
     "col",
     "column_sensitivity",
     "count",
+    "covariance",
     "crosstab",
     "custom",
     "histogram",

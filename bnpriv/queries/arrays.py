@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from bnpriv.laws import nearest_doubles
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Truths, holds_category, holds_number
-from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps, Wholes
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Wholes
 from bnpriv.queries.predicates import Comparison, IsIn, truth
 from bnpriv.tables.schema import Categorical, Column, Schema, is_whole
 
@@ -78,10 +79,9 @@ def cleaned(column: Column, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _sum(term: IntegerTerm, columns: Tables, schema: Schema) -> NDArray[np.int64]:
-    if isinstance(term, Steps):
-        steps = _steps(schema[term.column], columns[term.column])
-        return np.add.reduce(steps**term.exponent, axis=1)
-    assert isinstance(term, Indicator)
+    if not isinstance(term, Indicator):
+        steps = (_steps(schema[name], columns[name]) ** power for name, power in term.powers.items())
+        return np.add.reduce(reduce(np.multiply, steps), axis=1)
     return np.count_nonzero(truth(term.predicate, lambda leaf: _holds(leaf, columns, schema)), axis=1).astype(np.int64)
 
 

@@ -41,7 +41,22 @@ class Power:
         return frozenset({self.column})
 
 
-Term = Indicator | Power
+@final
+@dataclass(frozen=True)
+class Product:
+    """The product of the clamped, rounded values of two different columns, each less its own number `about`."""
+
+    first: str
+    second: str
+    about: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the term reads."""
+        return frozenset({self.first, self.second})
+
+
+Term = Indicator | Power | Product
 
 
 @final

@@ -10,6 +10,7 @@ from typing import cast, final
 from bnpriv import checks
 from bnpriv.errors import QueryError
 from bnpriv.queries.predicates import And, Comparison, Constant, Predicate, constant, literal, quoted
+from bnpriv.tables.bins import Binned
 from bnpriv.tables.schema import Categorical, Column
 
 
@@ -32,7 +33,7 @@ class ColumnBin:
 
 def default_edges(column: Column) -> tuple[Constant, ...] | None:
     """Return the edges that stand for a column of numbers where none are given; None if it has none."""
-    return tuple(getattr(column, "edges", ())) or None
+    return tuple(column.edges) if isinstance(column, Binned) else None
 
 
 def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what: str) -> tuple[ColumnBin, ...]:

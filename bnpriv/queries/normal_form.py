@@ -16,7 +16,7 @@ from typing import final
 
 from bnpriv.checks import listing, spelling
 from bnpriv.errors import QueryError, SizeError
-from bnpriv.queries.base import Indicator, Output, Query, Term
+from bnpriv.queries.base import Indicator, Output, Product, Query, Term
 from bnpriv.queries.predicates import Comparison, IsIn
 from bnpriv.tables.schema import Categorical, NumberColumn, Schema
 
@@ -36,8 +36,36 @@ class Steps:
     column: str
     exponent: int = 1
 
+    @property
+    def powers(self) -> Mapping[str, int]:
+        """Return the power of the grid steps of each column."""
+        return {self.column: self.exponent}
 
-IntegerTerm = Indicator | Steps
+    def __str__(self) -> str:
+        return f"a power of {self.column!r}"
+
+
+@final
+@dataclass(frozen=True)
+class StepProduct:
+    """The numbers of grid steps of two columns above their lower bounds, multiplied; the names are in order."""
+
+    first: str
+    second: str
+
+    @property
+    def powers(self) -> Mapping[str, int]:
+        """Return the power of the grid steps of each column."""
+        return {self.first: 1, self.second: 1}
+
+    def __str__(self) -> str:
+        return f"a product of {self.first!r} and {self.second!r}"
+
+
+Summed = Steps | StepProduct
+"""What is summed of the values of columns."""
+
+IntegerTerm = Indicator | Summed
 
 
 @final
@@ -51,7 +79,7 @@ class NormalForm:
     ----------
     schema : Schema
         The columns and the number of records.
-    terms : tuple of Indicator or Steps
+    terms : tuple of Indicator, Steps or StepProduct
         What is summed over the records, each a whole number per record.
     rows : tuple of mapping from int to Fraction, one per output
         The entries of the matrix that are not 0, by the place of their term.
@@ -166,11 +194,36 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
     """Write a term as constant + sum of factor * integer term."""
     if isinstance(term, Indicator):
         return Fraction(0), [(Fraction(1), term)]
+    if isinstance(term, Product):
+        return _product_parts(term, schema)
     column = numeric(term.column, schema)
     low, grid = column.origin - term.about, column.grid
     if term.exponent == 1:
         return low, [(grid, Steps(term.column))]
     return low**2, [(2 * low * grid, Steps(term.column)), (grid**2, Steps(term.column, 2))]
+
+
+def _product_parts(term: Product, schema: Schema) -> tuple[Fraction, list[tuple[Fraction, IntegerTerm]]]:
+    one, other = (numeric(name, schema) for name in (term.first, term.second))
+    low, high = (column.origin - about for column, about in zip((one, other), term.about, strict=True))
+    both = StepProduct(*sorted((term.first, term.second)))
+    alone: list[tuple[Fraction, IntegerTerm]] = [
+        (high * one.grid, Steps(term.first)),
+        (low * other.grid, Steps(term.second)),
+    ]
+    return low * high, [*alone, (one.grid * other.grid, both)]
+
+
+def most_of(term: IntegerTerm, schema: Schema) -> int:
+    """Return the most that one record can add to a term; the least is 0."""
+    if isinstance(term, Indicator):
+        return 1
+    return math.prod(numeric(name, schema).steps ** power for name, power in term.powers.items())
+
+
+def columns_of(term: IntegerTerm) -> frozenset[str]:
+    """Return the columns that a term reads."""
+    return term.predicate.columns if isinstance(term, Indicator) else frozenset(term.powers)
 
 
 def numeric(name: str, schema: Schema) -> NumberColumn:
@@ -192,11 +245,12 @@ def numeric(name: str, schema: Schema) -> NumberColumn:
 
 
 def _check_term(term: IntegerTerm, schema: Schema) -> None:
-    if isinstance(term, Steps):
-        largest = numeric(term.column, schema).steps ** term.exponent * schema.records
+    if not isinstance(term, Indicator):
+        largest = most_of(term, schema) * schema.records
         if not largest <= LARGEST_SUM:
+            what = " times ".join(f"{name!r} to the power {power}" for name, power in term.powers.items())
             raise QueryError(
-                f"the exact sum of {term.column!r} to the power {term.exponent} must stay below 2^63",
+                f"the exact sum of {what} must stay below 2^63",
                 found=f"up to {largest:.3g} over {schema.records:,} records",
                 remedy="Declare the column with fewer grid steps, for example Real(lower, upper, steps=2**16).",
             )

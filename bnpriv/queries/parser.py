@@ -9,6 +9,7 @@
                | "crosstab" "(" axis "," axis { "," axis } ")"
                | "linear" "(" column ":" weight { "," column ":" weight } ")"
                | ( "variance" | "std" ) "(" column ")"
+               | "covariance" "(" column "," column ")"
                | "quantile" "(" column "," list [ "," list ] ")" | "median" "(" column [ "," list ] ")"
                | "moments" "(" column { "," column } ")"
                | "stack" "(" query { "," query } ")"
@@ -51,7 +52,7 @@ from bnpriv.queries.predicates import (
     Predicate,
 )
 from bnpriv.queries.quantiles import MEDIAN, Quantile
-from bnpriv.queries.spread import std, variance
+from bnpriv.queries.spread import covariance, std, variance
 from bnpriv.queries.tokens import Token, fraction, name_of, refuse, tokens_of, unescaped
 
 Item = TypeVar("Item")
@@ -167,6 +168,7 @@ class _Parser:
             "crosstab": self.crosstab,
             "variance": lambda: variance(self.column()),
             "std": lambda: std(self.column()),
+            "covariance": self.covariance,
             "quantile": self.quantile,
             "median": lambda: Quantile(column=self.column(), shares=(MEDIAN,), edges=self.edges()),
             "linear": lambda: linear(self.weights()),
@@ -209,6 +211,11 @@ class _Parser:
 
     def histogram(self) -> Query:
         return histogram(self.column(), self.edges())
+
+    def covariance(self) -> Query:
+        first = self.column()
+        self.expect(",", "A covariance is of two columns: covariance(height, weight).")
+        return covariance(first, self.column())
 
     def quantile(self) -> Query:
         column = self.column()

@@ -20,7 +20,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import ColumnCells, Corners, Leaf, Truths, cells, ends, every_cell, has_holes, patterns, turns
-from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Steps
+from bnpriv.queries.normal_form import IntegerTerm, NormalForm, StepProduct, Steps, columns_of, most_of
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.tables.schema import Categorical, Schema
 
@@ -40,7 +40,7 @@ class Problem:
     Parameters
     ----------
     schema : Schema
-    terms : tuple of Indicator or Steps
+    terms : tuple of Indicator, Steps or StepProduct
     reads : tuple of frozenset of str
         The columns of each term.
     rows : tuple of mapping from int to Fraction, one per output
@@ -78,6 +78,16 @@ class Problem:
         terms = (self.terms[place] for place in part)
         return frozenset(term.column for term in terms if isinstance(term, Steps) and term.exponent == 2)
 
+    def products(self, part: ColumnPart, output: int) -> list[tuple[StepProduct, Fraction]]:
+        """Return the products of two columns in `output`, with their weights."""
+        found = ((self.terms[place], weight) for place, weight in self.weights(part, output))
+        return [(term, weight) for term, weight in found if isinstance(term, StepProduct)]
+
+    def multiplied(self, part: ColumnPart, outputs: Iterable[int]) -> frozenset[str]:
+        """Return the columns that are multiplied with another in one of `outputs`."""
+        found = (term for output in outputs for term, _ in self.products(part, output))
+        return frozenset(name for term in found for name in term.powers)
+
     def columns(self, part: ColumnPart) -> tuple[str, ...]:
         """Return the columns of `part`: the moving ones, then the resting ones."""
         names = frozenset[str]().union(*(self.reads[term] for term in part))
@@ -101,7 +111,8 @@ class Problem:
             if isinstance(term, Steps):
                 summed.add(term.column)
             else:
-                low, high = low + min(weight, 0), high + max(weight, 0)
+                most = most_of(term, self.schema)
+                low, high = low + min(weight, 0) * most, high + max(weight, 0) * most
         for name in summed:
             values = self._extremes(name, part, output)
             low, high = low + min(values), high + max(values)
@@ -112,7 +123,7 @@ class Problem:
         row: dict[int, Fraction] = {}
         for output in outputs:
             for place, weight in self.weights(part, output):
-                if isinstance(self.terms[place], Steps):
+                if not isinstance(self.terms[place], Indicator):
                     return None
                 row[place] = row.get(place, Fraction(0)) + abs(weight)
         return replace(self, rows=(row,))
@@ -136,9 +147,7 @@ def problem(form: NormalForm, moving: frozenset[str]) -> Problem:
     return Problem(
         schema=form.schema,
         terms=form.terms,
-        reads=tuple(
-            term.predicate.columns if isinstance(term, Indicator) else frozenset({term.column}) for term in form.terms
-        ),
+        reads=tuple(map(columns_of, form.terms)),
         rows=tuple({term: weight * records for term, weight in row.items()} for row in form.rows),
         moving=moving,
     )
@@ -187,10 +196,14 @@ def tabulate(
     """Tabulate `part` over the corners of its columns, or return None if the table would be too large.
 
     The values at the corners suffice for every signed sum of the outputs to be extreme, because given the cells of all
-    columns such a sum is a sum over the columns of parabolas in their grid steps. With `open_column`, which must be a
-    moving one, the cells of that column take the place of its corners.
+    columns such a sum is a sum over the columns of parabolas in their grid steps, or is affine in each grid step apart;
+    None where it is neither. With `open_column`, which must be a moving one, the cells of that column take the place of
+    its corners.
     """
     names = task.columns(part)
+    multiplied = task.multiplied(part, outputs)
+    if any(task.parabola(name, part, output)[1] for name in multiplied for output in outputs):
+        return None
     moving = sum(name in task.moving for name in names)
     if open_column is not None:
         names = (open_column, *(name for name in names if name != open_column))
@@ -217,6 +230,7 @@ def tabulate(
     for place, (name, axis) in enumerate(zip(names, axes, strict=True)):
         if name != open_column:
             sheet.add_steps(name, axis, place)
+    sheet.add_products(names, axes)
     rows = math.prod(shape[:moving])
     first = cut[names[0]] if open_column is not None else None
     return sheet.table(rows, first)
@@ -258,6 +272,17 @@ class _Sheet:
             self.values[..., index] += column
             self._count(index, float(np.abs(column).max()))
 
+    def add_products(self, names: Sequence[str], axes: Sequence[Corners]) -> None:
+        places = {name: place for place, name in enumerate(names)}
+        for index, output in enumerate(self.outputs):
+            for term, weight in self.task.products(self.part, output):
+                one, other = sorted(places[name] for name in term.powers)
+                pairs = [[self._float(weight * k * m / self.scale) for m in axes[other].steps] for k in axes[one].steps]
+                shape = [len(axis.steps) if place in (one, other) else 1 for place, axis in enumerate(axes)]
+                added = np.array(pairs).reshape(shape)
+                self.values[..., index] += added
+                self._count(index, float(np.abs(added).max()))
+
     def table(self, rows: int, opened: ColumnCells | None) -> ContributionTable:
         # doubles hold no multiples of a grain much finer than this
         fine = self.grain is not None and self.grain <= FINEST_GRAIN
@@ -296,8 +321,8 @@ def _corners(task: Problem, part: ColumnPart, outputs: Sequence[int], name: str,
     """Choose the values of a column that matter; None if there are too many patterns of signs."""
     bends = [task.parabola(name, part, output) for output in outputs]
     bends = [bend for bend in bends if any(bend)]
-    if not bends:  # always so for a resting column: what it adds by itself is no term of the part
-        return patterns(cut)
+    if not bends and name not in task.multiplied(part, outputs):
+        return patterns(cut)  # so for a resting column that multiplies no other: what it adds by itself is no term here
     if not any(bend for _, bend in bends):
         return ends(cut)
     if len(bends) > MOST_SIGNED_OUTPUTS:

@@ -1,4 +1,4 @@
-"""Variances and standard deviations, worked out of means about the middle of a column's bounds."""
+"""Variances, standard deviations and covariances, worked out of means about the middle of a column's bounds."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from bnpriv.queries.base import Output, Power
+from bnpriv.errors import QueryError
+from bnpriv.queries.base import Output, Power, Product
+from bnpriv.queries.builtin import WEIGHT_ONE
 from bnpriv.queries.derived import Derived, Span, clipped, widened
 from bnpriv.queries.normal_form import numeric
 from bnpriv.queries.predicates import column_name, quoted
 from bnpriv.tables.schema import Schema
-
-ONE = Fraction(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class _Spread(Derived):
         return tuple(
             Output(
                 f"{what} of {quoted(self.column)} from {shown_middle(middle)}",
-                ((ONE, Power(self.column, exponent, about=middle)),),
+                ((WEIGHT_ONE, Power(self.column, exponent, about=middle)),),
                 averaged=True,
             )
             for exponent, what in ((1, "mean"), (2, "mean square"))
@@ -108,6 +108,84 @@ class Std(_Spread):
 
     def __str__(self) -> str:
         return f"std({quoted(self.column)})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Covariance(Derived):
+    """The covariance of two columns, with divisor n; made by `covariance`."""
+
+    first: str
+    second: str
+
+    def __post_init__(self) -> None:
+        if column_name(self.first) == column_name(self.second):
+            raise QueryError(
+                "a covariance is of two different columns",
+                found=f"{quoted(self.first)} twice",
+                remedy=f"Ask for variance({quoted(self.first)}).",
+            )
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns that the query reads."""
+        return frozenset({self.first, self.second})
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return what the number is."""
+        return (str(self),)
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Return the mean of each column and that of their product, all from the middles of the bounds."""
+        names = (self.first, self.second)
+        middles = tuple(middle_of(name, schema)[0] for name in names)
+        shown = [f"{quoted(name)} from {shown_middle(middle)}" for name, middle in zip(names, middles, strict=True)]
+        means = [Power(name, about=middle) for name, middle in zip(names, middles, strict=True)]
+        product = Product(self.first, self.second, about=(middles[0], middles[1]))
+        labels = (f"mean of {shown[0]}", f"mean of {shown[1]}", f"mean product of {shown[0]} and {shown[1]}")
+        return tuple(
+            Output(label, ((WEIGHT_ONE, term),), averaged=True)
+            for label, term in zip(labels, (*means, product), strict=True)
+        )
+
+    def base_text(self, schema: Schema) -> str:
+        """Return in words what the noise is added to."""
+        one, other = (quoted(name) for name in (self.first, self.second))
+        low, high = (shown_middle(middle_of(name, schema)[0]) for name in (self.first, self.second))
+        return (
+            f"the means of {one} and {other} and that of their product, measured from {low} and {high}, the middles of "
+            "their bounds"
+        )
+
+    def ranges(self, schema: Schema) -> tuple[Span, ...]:
+        """Return what the product of half the widths of the bounds allows."""
+        most = _up(self._most(schema))
+        return ((-most, most),)
+
+    def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """Return the mean product less the product of the means, inside the range."""
+        one, other, product = map(Fraction, base)
+        most = self._most(schema)
+        return (float(min(max(product - one * other, -most), most)),)
+
+    def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
+        """Return an interval of the covariance."""
+        corners = [Fraction(one) * Fraction(other) for one in box[0] for other in box[1]]
+        low, high = Fraction(box[2][0]) - max(corners), Fraction(box[2][1]) - min(corners)
+        return (widened(low, high, self.ranges(schema)[0]),)
+
+    def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """Return what the errors of the product and of both means can add up to."""
+        one, other = (float(middle_of(name, schema)[1]) for name in (self.first, self.second))
+        most = halves[2] + one * halves[1] + other * halves[0] + halves[0] * halves[1]
+        return (min(most, 2 * one * other),)
+
+    def _most(self, schema: Schema) -> Fraction:
+        return middle_of(self.first, schema)[1] * middle_of(self.second, schema)[1]
+
+    def __str__(self) -> str:
+        return f"covariance({quoted(self.first)}, {quoted(self.second)})"
 
 
 def middle_of(name: str, schema: Schema) -> tuple[Fraction, Fraction]:
@@ -203,3 +281,32 @@ def std(column: str) -> Std:
     std(height)
     """
     return Std(column=column)
+
+
+def covariance(first: str, second: str) -> Covariance:
+    """Ask for the covariance of two columns of numbers over the records.
+
+    Noise is added to the means of both columns and to the mean of their product, all measured from the middles of the
+    columns' bounds; the covariance is worked out of these.
+
+    Parameters
+    ----------
+    first, second : str
+        Two different Real or Integer columns.
+
+    Returns
+    -------
+    Covariance
+        One number, in the product of the columns' units (divisor n).
+
+    Raises
+    ------
+    QueryError
+        If the columns are one; and, once the schema is known, if the exact sum of their products could pass 2^63.
+
+    Examples
+    --------
+    >>> print(covariance("height", "weight"))
+    covariance(height, weight)
+    """
+    return Covariance(first=first, second=second)

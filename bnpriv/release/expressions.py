@@ -104,11 +104,15 @@ def _integer_term(term: IntegerTerm, leaves: _Leaves) -> nw.Expr:
     if isinstance(term, Indicator):
         # DuckDB sums doubles in less time than it tells how wide a sum of BIGINT may become
         return _predicate(term.predicate, leaves).cast(nw.Float64 if leaves.records <= LARGEST_EXACT else nw.Int64)
-    column = cast(NumberColumn, leaves.columns[term.column])
-    steps = grid_steps(leaves.values[term.column], column, leaves.constant)
-    if column.steps**term.exponent * leaves.records > LARGEST_EXACT:
-        steps = steps.cast(nw.Int64)
-    return reduce(lambda product, _: product * steps, range(term.exponent - 1), steps)
+    factors: list[nw.Expr] = []
+    most = leaves.records
+    for name, power in term.powers.items():
+        column = cast(NumberColumn, leaves.columns[name])
+        most *= column.steps**power
+        factors += [grid_steps(leaves.values[name], column, leaves.constant)] * power
+    if most > LARGEST_EXACT:
+        factors = [factor.cast(nw.Int64) for factor in factors]
+    return reduce(lambda product, factor: product * factor, factors)
 
 
 def grid_steps(value: nw.Expr, column: NumberColumn, constant: Written) -> nw.Expr:

@@ -68,6 +68,16 @@ def test_without_noise_they_are_what_textbooks_say(name: str) -> None:
             assert high - low < 1e-12
 
 
+def test_a_covariance_without_noise_is_that_of_textbooks() -> None:
+    for seed in range(5):
+        columns = table(seed)
+        query = bp.covariance("x", "y")
+        base, truth = base_of(query, columns), np.cov(columns["x"], columns["y"], ddof=0)[0, 1]
+        assert query.derive(base, SCHEMA) == pytest.approx((truth,), abs=1e-12)
+        turned = bp.covariance("y", "x")
+        assert turned.derive(base_of(turned, columns), SCHEMA) == query.derive(base, SCHEMA)
+
+
 @pytest.mark.parametrize("share", [0.01, 0.25, 0.3, 0.5, 0.75, 0.999])
 def test_quantiles_without_noise_lie_in_the_bin_of_the_order_statistic(share: float) -> None:
     query = bp.quantile("y", [share], EDGES)
@@ -87,11 +97,19 @@ def laplace(seed: int, size: int) -> np.ndarray:
 
 @pytest.mark.parametrize("scale", [0.01, 0.3, 3.0])
 @pytest.mark.parametrize(
-    "query", [bp.variance("x"), bp.std("x"), bp.std("far"), bp.quantile("y", [0.1, 0.5, 0.9], EDGES)], ids=str
+    "query",
+    [
+        bp.variance("x"),
+        bp.std("x"),
+        bp.std("far"),
+        bp.covariance("x", "y"),
+        bp.quantile("y", [0.1, 0.5, 0.9], EDGES),
+    ],
+    ids=str,
 )
 def test_intervals_hold_whenever_the_box_of_the_base_does(query: Derived, scale: float) -> None:
     """Interval arithmetic: a box that holds the base gives intervals that hold the answer, always."""
-    weights = np.array([1.0, 2.0] if query.own_units else [5.0] * query.dimension(SCHEMA))
+    weights = np.array([1.0, 2.0, 4.0][: query.dimension(SCHEMA)] if query.own_units else [5.0] * 6)
     lower, upper = answer_range(query, SCHEMA)
     ranges = list(zip(lower.tolist(), upper.tolist(), strict=True))
     worked = derivation(query, SCHEMA)
@@ -102,7 +120,9 @@ def test_intervals_hold_whenever_the_box_of_the_base_does(query: Derived, scale:
         noise = laplace(seed, len(exact)) * scale * weights
         noisy, half = exact + noise, np.abs(noise).max() / weights.min() * weights
         box = [(float(v - h), float(v + h)) for v, h in zip(noisy, half, strict=True)]
-        if query.own_units:
+        if isinstance(query, type(bp.covariance("x", "y"))):
+            truth = (float(np.cov(columns["x"], columns["y"], ddof=0)[0, 1]),)
+        elif query.own_units:
             truth = (float(statistics.pvariance(map(Fraction, columns[next(iter(query.columns))]))),)
             truth = truth if isinstance(query, type(bp.variance("x"))) else (math.sqrt(truth[0]),)
         else:
@@ -176,6 +196,7 @@ def test_numbers_of_their_own_unit_are_parts() -> None:
         ("quantile(y, [0.5], [1, 20])", "hold all that the column may hold, 0 to 20; found 1 to 20. Begin with 0"),
         ("median(y, [0, 19])", "end with 20"),
         ("variance(sex)", "must hold numbers"),
+        ("covariance(x, sex)", "must hold numbers"),
         ("median(sex, [0, 1])", "must hold numbers"),
     ],
 )
@@ -207,3 +228,10 @@ def test_refused_shares(shares: object, words: str) -> None:
 def test_a_derived_question_is_no_property_of_a_secret() -> None:
     with pytest.raises(bp.errors.SecretError):
         bp.Secret(bp.variance("x"))
+
+
+def test_a_sum_of_products_that_no_engine_holds_is_refused() -> None:
+    schema = Schema(records=10**8, columns={"x": Real(0, 1), "y": Real(0, 1), "z": Real(0, 1, steps=2**14)})
+    with pytest.raises(QueryError, match=r"sum of 'x' to the power 1 times 'y' to the power 1 must stay"):
+        normal_form(bp.covariance("y", "x"), schema)
+    assert normal_form(bp.covariance("x", "z"), schema).labels[2] == "mean product of x from 0.5 and z from 0.5"

@@ -13,12 +13,12 @@ import pytest
 
 from bnpriv.errors import BnprivError, DataError, FileError, QueryError
 from bnpriv.queries.asked import stack
-from bnpriv.queries.base import Indicator, Query
+from bnpriv.queries.base import Indicator, Product, Query
 from bnpriv.queries.constructors import count, crosstab, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
 from bnpriv.queries.quantiles import quantile
-from bnpriv.queries.spread import std, variance
+from bnpriv.queries.spread import covariance, std, variance
 from bnpriv.release.evaluate import evaluate, try_sensitivity
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from tests.later import Later
@@ -90,6 +90,8 @@ QUERY = stack(
     count(col("single") <= 0.1),
     count(col("odd").isin([0.1, 0.7])),
     variance("age"),
+    covariance("age", "odd"),
+    covariance("byte", "age"),
     std("odd"),
     quantile("height", [0.25, 0.5], [120, 150, 170, 220]),
     crosstab("gender", "smokes", "age", bins={"age": [-5, 0, 17, 120]}),
@@ -210,8 +212,13 @@ def oracle(query: Query, schema: Schema, columns: Mapping[str, Sequence[object]]
     def term(part: object, row: Row) -> Fraction:
         if isinstance(part, Indicator):
             return Fraction(holds(part.predicate, row))
-        column = schema[part.column]
-        return (column.origin - part.about + column.grid * column.step(row[part.column])) ** part.exponent
+        if isinstance(part, Product):
+            pairs = zip((part.first, part.second), part.about, strict=True)
+            return math.prod((number(schema[name], row[name]) - about for name, about in pairs), start=Fraction(1))
+        return (number(schema[part.column], row[part.column]) - part.about) ** part.exponent
+
+    def number(column: object, value: object) -> Fraction:
+        return column.origin + column.grid * column.step(value)
 
     return tuple(
         sum((weight * term(part, row) for row in rows for weight, part in output.terms), Fraction(0))

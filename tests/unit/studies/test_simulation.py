@@ -245,6 +245,9 @@ QUERIES = [
     "histogram(height, [150, 160, 170, 180])",
     "mean(height)",
     "moments(height, sat)",
+    "covariance(height, sat)",
+    "stack(covariance(siblings, height), variance(siblings), count(height > 170))",
+    "stack(covariance(siblings, sat), covariance(sat, height))",
     'stack(total(siblings), count(siblings >= 2), count(gender == "m"))',
     "stack(total(sat), count(sat > 1100), count(height < 160))",
     "stack(moments(siblings), count(siblings > 1 & height > 170))",
@@ -279,9 +282,9 @@ def test_sums_have_the_moments_that_simulated_records_have(text: str) -> None:
 
 def term_values(term: Any, table: pd.DataFrame, schema: bp.Schema) -> np.ndarray:
     """Evaluate a term record by record, in pandas."""
-    if hasattr(term, "exponent"):
-        column = schema[term.column]
-        return np.array([column.step(float(x)) for x in table[term.column]], dtype=float) ** term.exponent
+    if hasattr(term, "powers"):
+        steps = [[schema[name].step(float(x)) for x in table[name]] for name in term.powers]
+        return np.prod([np.array(s, float) ** k for s, k in zip(steps, term.powers.values(), strict=True)], axis=0)
     return table.eval(str(term.predicate)).to_numpy(dtype=float)
 
 
@@ -493,4 +496,4 @@ def test_queries_cover_every_kind_of_term() -> None:
     for text in QUERIES:
         form = normal_form(bp.parse_query(text), framework().schema)
         kinds |= {type(term).__name__ + str(getattr(term, "exponent", "")) for term in form.terms}
-    assert kinds == {"Indicator", "Steps1", "Steps2"}
+    assert kinds == {"Indicator", "Steps1", "Steps2", "StepProduct"}
