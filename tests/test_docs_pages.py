@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import site_sources
 
 import bnpriv as bp
 
 ROOT = Path(__file__).parents[1]
+COPIES = {ROOT / "docs" / target for target in site_sources.copies().values()} - {ROOT / "docs" / "index.md"}
 PAGES = sorted(
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("models/*/*.md")]
+    {ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("models/*/*.md")} - COPIES
 )
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 CHOOSING = (ROOT / "docs" / "choosing-a-mechanism.md").read_text(encoding="utf-8")
@@ -79,12 +81,13 @@ def run(name: str) -> dict[str, Any]:
 def test_the_page_on_useless_answers_runs() -> None:
     found = run("useless-answers.md")
     text = (ROOT / "docs" / "useless-answers.md").read_text(encoding="utf-8")
-    said = dict(re.findall(r"^(\w+) = noise\(.*\)  # ([\d.,]+, \w+)$", text, re.MULTILINE))
-    assert len(said) == 8
+    said = dict(re.findall(r"^(\w+) = (?:noise|hidden)\(.*\)  # ([\d.,]+, \w+)$", text, re.MULTILINE))
+    assert len(said) == 11
     for name, (scale, verdict) in ((name, found[name]) for name in said):
         assert said[name] == f"{scale:,.1f}".removesuffix(".0") + f", {verdict}", name
     assert "From epsilon 3.1 on the answer is released without noise" in str(found["tradeoff"])
     assert found["leaks"].rows[0].attribute == "antiviral"
+    assert (round(found["pure"], 2), round(found["approximate"], 2)) == (8.56, 7.24)
 
 
 def test_the_page_on_questioning_a_model_runs() -> None:
