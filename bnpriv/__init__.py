@@ -69,6 +69,9 @@ from bnpriv.release import release
 from bnpriv.studies.simulate import simulate
 from bnpriv.verify import verify
 
+# check a table, for its owner alone
+from bnpriv.private_checks import check_data
+
 # account
 from bnpriv.accounting import Accountant
 from bnpriv.session import Session
@@ -100,6 +103,7 @@ __all__ = [
     "ValuePrivacy",
     "WassersteinMechanism",
     "apart",
+    "check_data",
     "check_model",
     "col",
     "column_sensitivity",

@@ -21,6 +21,7 @@ from bnpriv.checks import closest, spelling
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePrivacy, of_parameters
 from bnpriv.mechanisms.plan import plan as make_plan
+from bnpriv.private_checks import check_data
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
 from bnpriv.render.outputs import Outputs, outputs
@@ -228,6 +229,23 @@ def verify(
         verdict = replay(read_text(calibration, MOST_BYTES), framework)
     _print(verdict.to_json() if json else lines_text(str(verdict).split("\n")))
     raise typer.Exit(verdict.code)
+
+
+@app.command(epilog="Example: bnpriv check framework.toml table.parquet")
+def check(
+    framework: FrameworkFile,
+    data: Annotated[str, typer.Argument(metavar="DATA", help="The table that only its owner may see.")],
+    html: HtmlFile = None,
+    json: JsonFile = None,
+) -> None:
+    """Compare a table with what is declared of it: NOT FOR PUBLICATION. Exit 0 all is well, 1 something was found."""
+    with outputs(html, _file(json), reading=[framework, Path(data)]) as out:
+        with _working("reading the table"):
+            found = check_data(read_framework(framework), data)
+        if html is not None:
+            out.put(html, found.to_html())
+        _show(str(found), found.to_json(), json, out)
+    raise typer.Exit(0 if found.is_well else 1)
 
 
 @app.command(epilog="Example: bnpriv init table.csv > framework.toml")

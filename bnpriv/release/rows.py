@@ -24,10 +24,11 @@ def check_rows(columns: Collection[str], schema: Schema, data: object) -> None:
     DataError, FileError
         Says nothing about the values; not even how many rows there are.
     """
-    require_rows(guarded(lambda: _rows(columns, data)), schema)
+    require_rows(guarded(lambda: row_count(columns, data)), schema)
 
 
-def _rows(columns: Collection[str], data: object) -> int:
+def row_count(columns: Collection[str], data: object) -> int:
+    """Return how many rows a private table has, once it is known to have some columns."""
     from bnpriv.tables.partitions import over_partitions
 
     return sum(over_partitions(data, partial(_part_rows, sorted(columns))))

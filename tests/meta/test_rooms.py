@@ -34,6 +34,7 @@ ROOMS: tuple[str, ...] = (
     "attacks",
     "studies",
     "report",
+    "private_checks",
     "adapters",
     "verify_files",
     "verify_noise",

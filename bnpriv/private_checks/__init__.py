@@ -1,0 +1,5 @@
+"""What only the owner of a table may see: how it differs from what is declared. No release may depend on it."""
+
+from bnpriv.private_checks.data_check import DataCheck, Finding, check_data
+
+__all__ = ["DataCheck", "Finding", "check_data"]
