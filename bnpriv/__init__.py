@@ -13,6 +13,7 @@ from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import pairs
 from bnpriv.secrets.values import intervals
 from bnpriv.studies.laws_by_property import laws_by_property
+from bnpriv.starter.start import start
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -146,6 +147,7 @@ __all__ = [
     "share",
     "simulate",
     "stack",
+    "start",
     "std",
     "sum",
     "total",

@@ -16,7 +16,6 @@ import typer
 from bnpriv.accounting import Ledger
 from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import read_framework, read_queries
-from bnpriv.adapters.starter import starter
 from bnpriv.checks import closest, spelling
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePrivacy, of_parameters
@@ -28,6 +27,8 @@ from bnpriv.render.outputs import Outputs, outputs
 from bnpriv.render.text import lines_text, visible
 from bnpriv.report import influence_report
 from bnpriv.session import LedgerPage, Session
+from bnpriv.starter.ask import DEFAULT_NOTION, asked_notion
+from bnpriv.starter.files import files_to_start, next_steps
 from bnpriv.studies.simulate import simulate as make_up
 from bnpriv.verify import verify as replay
 from bnpriv.verify_files import MOST_BYTES
@@ -43,7 +44,7 @@ ROOM = 2**12
 app = typer.Typer(
     name="bnpriv",
     help="Publish statistics of a table without giving away a global property of its protected columns.",
-    epilog="Start with: bnpriv init TABLE.csv > framework.toml",
+    epilog="Start with: bnpriv init TABLE.csv -o framework.toml",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -248,10 +249,67 @@ def check(
     raise typer.Exit(0 if found.is_well else 1)
 
 
-@app.command(epilog="Example: bnpriv init table.csv > framework.toml")
-def init(data: Annotated[Path, typer.Argument(metavar="DATA", help="A Parquet or CSV file; only its header.")]) -> None:
-    """Print a commented framework file for a table, with bounds and categories left blank."""
-    _print(starter(data).removesuffix("\n"))
+@app.command(
+    epilog="Example: bnpriv init table.csv --protect income --learn public.csv --records 5000 -o framework.toml"
+)
+def init(
+    data: Annotated[Path, typer.Argument(metavar="TABLE", help="The private table; only its header is read.")],
+    notion: Annotated[
+        str | None, typer.Option("--notion", metavar="N", help="dataset or distributional; asked on a terminal.")
+    ] = None,
+    learn: Annotated[
+        Path | None, typer.Option("--learn", metavar="PUBLIC", help="Learn network, bins, categories from this table.")
+    ] = None,
+    edges: Annotated[
+        str | None, typer.Option("--edges", metavar="E", help='With --learn: the graph, as "age > income".')
+    ] = None,
+    network: Annotated[
+        Path | None, typer.Option("--network", metavar="FILE", help="A network file in the folder of the output.")
+    ] = None,
+    public: Annotated[
+        Path | None, typer.Option("--public", metavar="PUBLIC", help="Bounds and categories from this public table.")
+    ] = None,
+    codebook: Annotated[
+        Path | None, typer.Option("--codebook", metavar="FILE", help="CSV, TOML or .names: what columns may hold.")
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option("--names", metavar="A,B", help="The columns of a file that does not name them.")
+    ] = None,
+    protect: Annotated[
+        list[str] | None, typer.Option("--protect", metavar="NAME", help="A protected column; may be repeated.")
+    ] = None,
+    records: Annotated[
+        int | None, typer.Option("--records", metavar="N", help="The number of rows, a public fact.", min=1)
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
+) -> None:
+    """Start a framework file for a table of your own, from its header and what is public about it."""
+    chosen = notion or asked_notion()
+    with _working("reading what is public"):
+        text, files = files_to_start(
+            data,
+            output,
+            notion=chosen or DEFAULT_NOTION,
+            asked=chosen is not None,
+            learn=learn,
+            edges=edges,
+            network=network,
+            public=public,
+            codebook=codebook,
+            names=None if names is None else [name.strip() for name in names.split(",")],
+            protect=protect or (),
+            records=records,
+        )
+    if chosen is None:
+        print(f"notion = {DEFAULT_NOTION!r} by default; --notion says another.", file=sys.stderr)
+    if output is None:
+        _print(text.removesuffix("\n"))
+        return
+    read = [path for path in (data, learn, public, codebook, network) if path is not None]
+    with outputs(output, *files, reading=read) as out:
+        for path, content in {**files, output: text}.items():
+            out.put(path, content)
+    _print(lines_text([f"{output} written.", *next_steps(text, output, data)]))
 
 
 def main() -> None:

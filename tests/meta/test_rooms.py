@@ -36,6 +36,7 @@ ROOMS: tuple[str, ...] = (
     "report",
     "private_checks",
     "adapters",
+    "starter",
     "verify_files",
     "verify_noise",
     "verify",

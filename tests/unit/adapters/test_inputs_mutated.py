@@ -20,11 +20,11 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.adapters.framework_file import read_framework, read_queries
-from bnpriv.adapters.starter import starter
 from bnpriv.errors import BnprivError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms import Calibration
 from bnpriv.release import evaluate
+from bnpriv.starter.files import files_to_start
 from tests.mutation import limited, mutate
 
 SECONDS = 20.0
@@ -149,7 +149,7 @@ def table(rng: random.Random, folder: Path) -> str:
     path = folder / "t.csv"
     path.write_bytes(content)
     if rng.random() < 0.3:
-        return "columns" if "[records]" in starter(path) else "wrong"
+        return "columns" if "[records]" in files_to_start(path, None, notion="dataset")[0] else "wrong"
     schema = bp.Schema(records=3, columns={"sat": bp.Real(0, 10), "income": bp.Categorical(["low", "high"])})
     query = bp.stack(bp.total("sat"), bp.count(bp.col("income") == "high"))
     total, high = evaluate(query, schema, path).values

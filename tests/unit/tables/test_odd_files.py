@@ -12,10 +12,11 @@ import pytest
 
 from bnpriv import queries
 from bnpriv.adapters.framework_file import read_framework
-from bnpriv.adapters.starter import starter
 from bnpriv.errors import BnprivError, DataError, FileError
 from bnpriv.queries import parse_query
 from bnpriv.release import evaluate
+from bnpriv.starter.files import files_to_start
+from bnpriv.starter.header import header_of
 from bnpriv.tables.files import LONGEST_HEADER
 from bnpriv.tables.schema import Real, Schema
 from tests.later import Later
@@ -96,12 +97,12 @@ def test_row_46_pipes_devices_and_odd_paths_are_refused_at_once(tmp_path: Path, 
     stems = ("pipe", "device", "x" * 300, "a\0b", "~", "~root/x", "missing/x")
     for stem in stems:
         for kind in ("csv", "parquet"):
-            for ask in (lambda path: evaluate(queries.total("a"), SCHEMA, path), starter):
+            for ask in (lambda path: evaluate(queries.total("a"), SCHEMA, path), header_of):
                 with pytest.raises(FileError):
                     ask(f"{stem}.{kind}")
         with pytest.raises(FileError):
             read_framework(f"{stem}.toml")
-    for ask in (lambda path: evaluate(queries.total("a"), SCHEMA, path), starter):
+    for ask in (lambda path: evaluate(queries.total("a"), SCHEMA, path), header_of):
         with pytest.raises(FileError):
             ask(folder)
 
@@ -116,13 +117,13 @@ def test_row_46_a_folder_called_tilde_is_not_the_users_own(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     for name in ("~/t.csv", "~/t.parquet"):
         assert evaluate(queries.count(queries.col("a") < 1.5), SCHEMA, name).values == (3,)
-        assert "[columns.a]" in starter(name)
+        assert "[columns.a]" in files_to_start(Path(name), None, notion="dataset")[0]
 
 
 def test_row_46_a_path_is_no_pattern(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1.0]}).write_parquet(tmp_path / "x1.parquet")
     pl.DataFrame({"b": [1.0]}).write_parquet(tmp_path / "x[1].parquet")
-    assert "[columns.b]" in starter(tmp_path / "x[1].parquet")
+    assert "[columns.b]" in files_to_start(tmp_path / "x[1].parquet", None, notion="dataset")[0]
 
 
 @pytest.mark.parametrize(

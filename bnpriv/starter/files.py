@@ -1,0 +1,110 @@
+"""The files that a table of one's own starts with: the framework file, and the learned models beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bnpriv.errors import FileError, ParameterError
+from bnpriv.starter.learn import check_protected, network_xml
+from bnpriv.starter.start import StartedNotion, started
+from bnpriv.starter.text import framework_text
+
+
+def files_to_start(
+    data: Path,
+    output: Path | None,
+    *,
+    notion: str,
+    asked: bool = True,
+    learn: Path | None = None,
+    edges: str | None = None,
+    network: Path | None = None,
+    public: Path | None = None,
+    codebook: Path | None = None,
+    names: Sequence[str] | None = None,
+    protect: Sequence[str] = (),
+    records: int | None = None,
+) -> tuple[str, dict[Path, str]]:
+    """Return the text of the framework file, and the texts of the network files beside it.
+
+    Raises
+    ------
+    ParameterError
+        If a network is learned and there is no file to put it beside, or one is given too; or see `started`.
+    FileError, DataError
+        If a file is not what it should be; or the framework file is there already.
+    """
+    _check_places(output, learn, network)
+    known = started(
+        data,
+        notion=_notion(notion),
+        names=names,
+        codebook=codebook,
+        public=public,
+        learn=learn,
+        edges=edges,
+        records=records,
+    )
+    for name in protect:
+        check_protected(name, [each for each in known.columns if each not in known.left_out])
+    files: dict[Path, str] = {}
+    if known.network is not None and output is not None:
+        digits = len(str(known.network.models))
+        for model in range(known.network.models):
+            place = output.with_name(f"{output.stem}-model-{model + 1:0{digits}}.xml")
+            files[place] = network_xml(known.network, model)
+    text = framework_text(
+        known,
+        protect,
+        files=[path.name for path in files],
+        network=None if network is None else network.name,
+        asked=asked,
+    )
+    return text, files
+
+
+def next_steps(text: str, output: Path, data: Path) -> list[str]:
+    """Return what is to be done with a framework file that was started."""
+    blank = [
+        f"line {k}" for k, line in enumerate(text.splitlines(), start=1) if line.startswith("# ") and " = ..." in line
+    ]
+    steps = [f"Fill in {', '.join(blank)}."] if blank else []
+    if "\n[protect." not in text:
+        steps.append("Say what must stay hidden: a section [protect.NAME].")
+    query = "--query first --epsilon 1"
+    return [*steps, f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {data} {query}"]
+
+
+def _notion(notion: str) -> StartedNotion:
+    if notion not in ("dataset", "distributional"):
+        raise ParameterError(
+            "notion must be dataset or distributional", found=repr(notion[:80]), remedy="See docs/choosing-a-notion.md."
+        )
+    return notion
+
+
+def _check_places(output: Path | None, learn: Path | None, network: Path | None) -> None:
+    if learn is not None and network is not None:
+        raise ParameterError("a network is learned or given", found="both", remedy="Keep one of --learn and --network.")
+    if learn is not None and output is None:
+        raise ParameterError(
+            "a learned network is written beside the framework file, which needs a place",
+            found="none",
+            remedy="Add -o framework.toml.",
+        )
+    if output is not None and output.suffix != ".toml":
+        raise FileError("a framework file ends in .toml", found=output.name[:80], remedy="Rename the output.")
+    if output is not None and output.exists():
+        raise FileError(
+            f"{output}: a framework file is started once",
+            found="a file of that name",
+            remedy="Remove it, or name another.",
+        )
+    beside = Path() if output is None else output.parent
+    if network is not None and network.resolve().parent != beside.resolve():
+        raise FileError(
+            "the network file must lie in the folder of the framework file",
+            found=str(network)[:80],
+            remedy="Put it there, or write the framework file beside it with -o.",
+        )

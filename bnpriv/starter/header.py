@@ -1,0 +1,181 @@
+"""What may be read of a private table before anything is declared: the names of its columns and their declared types.
+
+No value is read. A first line that holds no names is a record: then the names must come from elsewhere, and nothing of
+that line is ever shown.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, final
+
+from bnpriv.checks import listing, type_text
+from bnpriv.errors import DataError, FileError
+
+if TYPE_CHECKING:
+    from narwhals.dtypes import DType
+
+LONGEST_FIRST_LINE = 2**20
+
+_NUMERIC_FIELD = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """The columns of a table.
+
+    Parameters
+    ----------
+    types : mapping from str to str
+        For every column "integer", "real", "categorical", or "unknown" where nothing declares its type.
+    lacks_names : bool
+        Whether the first line of the file is a record, so that the names come from elsewhere.
+    """
+
+    types: dict[str, str]
+    lacks_names: bool = False
+
+
+def header_of(data: object, names: Sequence[str] | None = None) -> Header:
+    """Return the columns of a table, with the kinds that their declared types suggest.
+
+    Parameters
+    ----------
+    data : table, str or path
+        A Parquet file, a file of values between commas, or a table of an engine.
+    names : sequence of str, optional
+        The columns, for a file that does not name them.
+
+    Raises
+    ------
+    FileError, DataError
+        If there is no table, a name is empty or twice there, or the first line looks like a record and no names are
+        given; nothing of that line is told.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> header_of(pd.DataFrame({"age": [20], "sex": ["f"]})).types
+    {'age': 'integer', 'sex': 'categorical'}
+    """
+    if not isinstance(data, (str, os.PathLike)):
+        return Header(types=_typed(_columns_of(data)))
+    path = Path(cast("str | os.PathLike[str]", data))
+    if path.suffix.lower() == ".parquet":
+        from bnpriv.tables.files import file_frame
+
+        with file_frame(path) as (frame, found):
+            return Header(types=_typed(list(zip(found, frame.collect_schema().dtypes(), strict=True))))
+    fields = first_line(path)
+    if names is not None:
+        if len(fields) != len(names):
+            raise FileError(
+                f"{path}: there must be a name for each column",
+                found=f"{len(names)} names for {len(fields)} columns",
+                remedy="Name all columns, in the order of the file.",
+            )
+        return Header(types=dict.fromkeys(distinct(names), "unknown"), lacks_names=fields != list(names))
+    if looks_like_a_record(fields):
+        raise FileError(
+            f"{path}: the first line must name the columns",
+            found="numbers, gaps or the same text twice, as in a record",
+            remedy='Name them: --names "age,sex,income" or --codebook FILE; in Python names=[...] or codebook=FILE.',
+        )
+    return Header(types=dict.fromkeys(fields, "unknown"))
+
+
+def is_text_file(data: object) -> bool:
+    """Whether a table is given by the path of a file of texts between separators."""
+    return isinstance(data, (str, os.PathLike)) and Path(cast(str, data)).suffix.lower() != ".parquet"
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Return names of columns, none of which is empty or twice there.
+
+    Raises
+    ------
+    FileError
+    """
+    repeated = [name for k, name in enumerate(names) if name in names[:k]]
+    if repeated or not names or not all(name.strip() for name in names):
+        raise FileError(
+            "every column needs a name of its own",
+            found=f"{listing(repeated)} again" if repeated else "an empty name" if names else "none",
+            remedy="Rename it.",
+        )
+    return list(names)
+
+
+def first_line(path: Path) -> list[str]:
+    """Return the fields of the first line of a text file, without blanks around them.
+
+    Raises
+    ------
+    FileError
+        If there is none.
+    """
+    try:
+        if not path.is_file():
+            raise FileError(
+                f"{path}: a Parquet or CSV file is needed", found="none there", remedy="Give the path of the table."
+            )
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            text = file.read(LONGEST_FIRST_LINE)
+        rows = csv.reader(io.StringIO(text, newline=""))
+        fields = [field.strip() for row in islice(rows, 1) for field in row]
+    except (OSError, ValueError, csv.Error) as broken:
+        if isinstance(broken, FileError):
+            raise
+        fields = []
+    if not any(fields) or "\0" in "".join(fields):
+        raise FileError(
+            f"{path}: a table must start with a line of fields between commas",
+            found="none",
+            remedy="Give a CSV or Parquet file.",
+        )
+    return fields
+
+
+def looks_like_a_record(fields: Sequence[str]) -> bool:
+    """Whether a first line holds what no names are: numbers, gaps, or a text twice.
+
+    Examples
+    --------
+    >>> looks_like_a_record(["39", "State-gov"]), looks_like_a_record(["age", "workclass"])
+    (True, False)
+    """
+    return len(set(fields)) < len(fields) or any(
+        not field or field == "?" or _NUMERIC_FIELD.fullmatch(field) for field in fields
+    )
+
+
+def _columns_of(data: object) -> list[tuple[str, Any]]:
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(cast(Any, data))
+        schema = frame.collect_schema()
+    except Exception:  # what an engine says may quote the data
+        schema = None
+    if schema is None:
+        raise DataError("a table is needed", found=type_text(data), remedy="Pass a data frame, or the path of a file.")
+    return list(zip(schema.names(), schema.dtypes(), strict=True))
+
+
+def _typed(columns: Sequence[tuple[str, DType]]) -> dict[str, str]:
+    distinct([name for name, _ in columns])
+    return {name: _kind(dtype) for name, dtype in columns}
+
+
+def _kind(dtype: DType) -> str:
+    if dtype.is_integer():
+        return "integer"
+    return "real" if dtype.is_numeric() else "categorical"

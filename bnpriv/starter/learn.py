@@ -1,0 +1,150 @@
+"""A network of records learned from a public table: its graph by search or by an expert, its tables as draws."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from bnpriv.checks import closest, listing, member
+from bnpriv.errors import NetworkError, ParameterError
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.file_texts import WrittenTable, network_text
+from bnpriv.starter.choice import states_of
+from bnpriv.starter.public import PublicValues
+from bnpriv.tables.bins import Binned
+from bnpriv.tables.schema import Categorical, Column
+
+MOST_PARENTS_LEARNED = 2
+MOST_PUBLIC_SEARCHED = 20_000
+"""Public records by which a graph is searched; its tables are learned from all."""
+
+LEARNED_MODELS = 20
+LEARNED_SEED = 0
+
+
+def learned(
+    columns: Mapping[str, Column],
+    values: Mapping[str, PublicValues],
+    *,
+    public: str,
+    edges: str | None = None,
+    draws: int = LEARNED_MODELS,
+) -> DiscreteNetwork:
+    """Return draws from the posterior of a network of records, given a public table.
+
+    Parameters
+    ----------
+    columns : mapping from str to Categorical or Binned
+        The nodes; the categories or bins are their states.
+    values : mapping from str to sequence
+        The public table.
+    public : str
+        Where it comes from.
+    edges : str, optional
+        An expert's graph, as "age > income, sex > income"; by default hill climbing with BIC.
+    draws : int
+        How many models are drawn.
+
+    Raises
+    ------
+    NetworkError, ParameterError
+        If the edges name no column, or are not well formed.
+    """
+    import pandas as pd
+
+    table = pd.DataFrame({name: states_of(column, values[name]) for name, column in columns.items()})
+    parents = _searched(table) if edges is None else _parents(edges, list(columns))
+    states = {name: tuple(map(str, _states(column))) for name, column in columns.items()}
+    return DiscreteNetwork.posterior(parents, table, public=public, states=states, draws=draws, seed=LEARNED_SEED)
+
+
+def _states(column: Column) -> Sequence[object]:
+    if isinstance(column, Binned):
+        return column.labels
+    assert isinstance(column, Categorical)
+    return column.categories
+
+
+def _searched(table: object) -> dict[str, list[str]]:
+    """Return the parents of every column, found by hill climbing with BIC; columns go by number meanwhile."""
+    import pandas as pd
+
+    assert isinstance(table, pd.DataFrame)
+    names = list(table.columns)
+    plain = table.set_axis([f"c{k}" for k in range(len(names))], axis=1)
+    if len(plain) > MOST_PUBLIC_SEARCHED:
+        plain = plain.sample(MOST_PUBLIC_SEARCHED, random_state=LEARNED_SEED)
+    varied = [name for name in plain.columns if plain[name].nunique() > 1]
+    parents: dict[str, list[str]] = {name: [] for name in names}
+    if len(varied) < 2:
+        return parents
+    logger = logging.getLogger("pgmpy")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from pgmpy.estimators import HillClimbSearch
+
+            found = HillClimbSearch(plain[varied]).estimate(
+                scoring_method="bic-d", max_indegree=MOST_PARENTS_LEARNED, show_progress=False
+            )
+    finally:
+        logger.setLevel(level)
+    for above, below in sorted(cast("Iterable[tuple[str, str]]", cast(Any, found).edges())):
+        parents[names[int(below[1:])]].append(names[int(above[1:])])
+    return parents
+
+
+def _parents(edges: str, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the parents that an expert's edges declare."""
+    parents: dict[str, list[str]] = {name: [] for name in names}
+    for edge in filter(None, map(str.strip, edges.split(","))):
+        ends = [end.strip() for end in edge.split(">")]
+        if len(ends) != 2:
+            raise ParameterError(
+                'edges must read "a > b, b > c"', found=repr(edge[:80]), remedy="Separate them by commas."
+            )
+        for end in ends:
+            member("an end of an edge", end, names, error=NetworkError)
+        if ends[0] not in parents[ends[1]]:
+            parents[ends[1]].append(ends[0])
+    return parents
+
+
+def network_xml(network: DiscreteNetwork, model: int) -> str:
+    """Return one model of a network as the text of an XMLBIF file, whose names may hold any printable sign.
+
+    Raises
+    ------
+    FileError, SizeError
+        If no file can hold its names, or the file would be too large.
+    """
+    tables: list[WrittenTable] = []
+    for name in network.graph.nodes:
+        table = network.tables[name]
+        parents = tuple(table.axes[1:])
+        numbers = np.exp(table.values[model if len(table.values) > 1 else 0])
+        numbers = numbers / numbers.sum(axis=0)
+        tables.append(WrittenTable(name=name, states=network.states[name], parents=parents, numbers=numbers))
+    return network_text(tables, ".xml")
+
+
+def check_protected(name: str, known: Sequence[str]) -> None:
+    """Refuse to protect what is no column.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if name not in known:
+        near = closest(name, known)
+        raise ParameterError(
+            "a protected column must be one of the table",
+            found=f"{name[:80]!r}, none of {listing(known)}",
+            remedy="Check the spelling." if near is None else f"Did you mean {near!r}?",
+        )

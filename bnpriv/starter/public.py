@@ -1,0 +1,190 @@
+"""What a public table tells about columns: values, bounds, bins and categories. Never given the private table."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from bnpriv.checks import listing
+from bnpriv.errors import DataError, FileError
+from bnpriv.starter.header import first_line, is_text_file
+
+LEAST_PUBLIC_RECORDS, LEAST_PUBLIC_SHARE = 30, 0.005
+"""Categories with fewer public records, or a smaller share, count as "other"."""
+
+PUBLIC_BINS = 5
+OTHER_LABEL = "other"
+_PUBLIC_GAPS = frozenset(("", "NA", "NaN", "nan", "null", "None"))
+
+PublicValues = Sequence[str | float | None]
+
+
+def refuse_the_same(private: object, public: object) -> None:
+    """Refuse a public table that is the private one.
+
+    Raises
+    ------
+    FileError
+        If both are one object, one file, or files with the same content.
+    """
+    same = public is private
+    if isinstance(private, (str, os.PathLike)) and isinstance(public, (str, os.PathLike)):
+        one, other = Path(cast("str | os.PathLike[str]", private)), Path(cast("str | os.PathLike[str]", public))
+        if one.is_file() and other.is_file():
+            same = os.path.samefile(one, other) or _digest(one) == _digest(other)
+    if same:
+        raise FileError(
+            "the public table must be another than the private one",
+            found="the same table",
+            remedy="Learn from a table that anybody may see; what is learned from the private one gives it away.",
+        )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def public_values(data: object, names: Sequence[str]) -> dict[str, PublicValues]:
+    """Return the columns of a public table that are named: numbers where all of a column are, else texts.
+
+    Parameters
+    ----------
+    data : table, str or path
+        A file without names must have one column for each of `names`, in that order.
+    names : sequence of str
+
+    Raises
+    ------
+    DataError, FileError
+        If it has other columns, or no records.
+    """
+    found = _held(data, names)
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise DataError(
+            "the public table must have the columns of the private one",
+            found=f"none named {listing(missing)}",
+            remedy="Rename its columns, or give another table.",
+        )
+    if not len(next(iter(found.values()), ())):
+        raise DataError("the public table needs records", found="none", remedy="Give another table.")
+    return {name: _typed(found[name]) for name in names}
+
+
+def _held(data: object, names: Sequence[str]) -> Mapping[str, Sequence[object]]:
+    if not is_text_file(data):
+        from bnpriv.tables.public import public_columns
+
+        return public_columns(data, names)
+    path = Path(cast(str, data))
+    fields = first_line(path)
+    named = bool(set(fields) & set(names))
+    if not named and len(fields) != len(names):
+        raise DataError(
+            "the public table must have the columns of the private one",
+            found=f"{len(fields)} columns without names, in place of {len(names)}",
+            remedy="Add a line of names to it.",
+        )
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        rows = [[each.strip() for each in row] for row in csv.reader(file, skipinitialspace=True) if row]
+    records = [row for row in rows[named:] if len(row) == len(fields)]
+    columns = zip(*records, strict=True) if records else ((),) * len(fields)
+    return dict(zip(fields if named else names, columns, strict=True))
+
+
+def _typed(values: Sequence[object]) -> PublicValues:
+    texts = [None if value is None or str(value).strip() in _PUBLIC_GAPS else value for value in values]
+    try:
+        numbers = [None if value is None else float(cast(Any, value)) for value in texts]
+    except ValueError:
+        numbers = None
+    whole = numbers is not None and any(each is not None for each in numbers)
+    if whole and not any(isinstance(value, bool) for value in texts):
+        assert numbers is not None
+        return [each if each is not None and math.isfinite(each) else None for each in numbers]
+    return [None if value is None else str(value).strip() for value in texts]
+
+
+def is_numeric(values: PublicValues) -> bool:
+    """Whether a column holds numbers."""
+    return any(isinstance(value, float) for value in values)
+
+
+def bounds(values: PublicValues) -> tuple[float, float]:
+    """Return bounds around the numbers of a public column, rounded outwards to round numbers.
+
+    Examples
+    --------
+    >>> bounds([17.0, 90.0]), bounds([0.0, 99999.0]), bounds([3.0])
+    ((17, 90), (0, 100000), (2, 4))
+    """
+    numbers = [value for value in values if isinstance(value, float)]
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        return _plain(low - 1), _plain(high + 1)
+    unit = 10.0 ** (math.floor(math.log10(high - low)) - 1)
+    return _plain(_round(math.floor(low / unit), unit)), _plain(_round(math.ceil(high / unit), unit))
+
+
+def edges(values: PublicValues, lower: float, upper: float) -> list[float]:
+    """Return the edges of bins: round numbers near quantiles of a public column, between two bounds.
+
+    Examples
+    --------
+    >>> edges([float(k) for k in range(100)], 0, 100)
+    [0, 20, 40, 60, 80, 100]
+    >>> edges([0.0] * 90 + [5.0] * 10, 0, 10)
+    [0, 5, 10]
+    """
+    numbers = np.sort([value for value in values if isinstance(value, float) and lower <= value <= upper])
+    if not len(numbers):
+        return [_plain(lower), _plain(upper)]
+    unit = 10.0 ** (math.floor(math.log10(upper - lower)) - 1)
+    found: set[float] = set()
+    for k in range(1, PUBLIC_BINS):
+        quantile = float(numbers[len(numbers) * k // PUBLIC_BINS])
+        found.add(_round(round(quantile / unit), unit))
+    inner = {each for each in found if lower < each < upper}
+    if not inner:  # most values are one
+        common = Counter(cast("list[float]", numbers.tolist())).most_common(1)[0][0]
+        above = numbers[numbers > common]
+        inner = {each for each in (common, float(above[0]) if len(above) else common) if lower < each < upper}
+    return [_plain(each) for each in (lower, *sorted(inner), upper)]
+
+
+def _round(steps: float, unit: float) -> float:
+    """Return a multiple of a power of ten as the double that its decimal is read as."""
+    return float(f"{steps * unit:.12g}")
+
+
+def _plain(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+def common_categories(values: PublicValues, declared: Sequence[str]) -> tuple[str, ...]:
+    """Return the categories of a public column with enough records; of declared ones where there are any.
+
+    Examples
+    --------
+    >>> common_categories(["a"] * 40 + ["b"] * 3, ["a", "b", "c"])
+    ('a',)
+    """
+    counted = Counter(spelled(str(value), declared) for value in values if value is not None)
+    least = min(LEAST_PUBLIC_RECORDS, max(1, len(values) // 4))
+    enough = max(least, LEAST_PUBLIC_SHARE * len(values))
+    known = declared or sorted(counted)
+    return tuple(each for each in known if counted[each] >= enough and each != OTHER_LABEL)
+
+
+def spelled(value: str, declared: Sequence[str]) -> str:
+    """Return a label as a codebook spells it: tables end labels in a full stop where codebooks do not."""
+    return value[:-1] if value not in declared and value.endswith(".") and value[:-1] in declared else value

@@ -1,0 +1,201 @@
+"""A framework file to start from: what is public is filled in and says where it comes from, the rest is blank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bnpriv.render.text import toml_key
+from bnpriv.starter.choice import KnownColumn
+from bnpriv.starter.start import HIDDEN_PART, Started, usual_property
+from bnpriv.tables.bins import Binned
+from bnpriv.tables.schema import Categorical, Column
+
+_STARTED_HEAD = """\
+# A bnpriv framework: what is public about a table, and what answers about it must not reveal.
+# Fill in every line that ends in "= ..." and remove the # in front of it. Nothing here is taken from the values of the
+# private table, and nothing that you fill in may be.
+"""
+
+_NOTION_MEANS = {
+    "dataset": "hide a property of this very table; see docs/choosing-a-notion.md",
+    "distributional": "hide the law behind the table; see docs/choosing-a-notion.md",
+}
+
+_STARTED_NETWORK = {
+    "dataset": """\
+# file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns of one record depend
+level = "records"               # a state of a node is a value of its column, or a bin
+""",
+    "distributional": """\
+# file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns' parameters depend
+level = "parameters"            # a state of a node says what the whole column is like, as "most smoke"
+""",
+}
+
+_BLANK_COLUMN = {
+    "real": 'type = "real"\n# lower = ...\n# upper = ...\n',
+    "integer": 'type = "integer"\n# lower = ...\n# upper = ...\n',
+    "categorical": 'type = "categorical"\n# categories = ...            # ["a", "b"]\n',
+    "unknown": '# type = ...                    # "real", "integer" (lower, upper) or "categorical" (categories)\n',
+}
+
+
+def framework_text(
+    known: Started,
+    protect: Sequence[str] = (),
+    *,
+    files: Sequence[str] = (),
+    network: str | None = None,
+    asked: bool = True,
+) -> str:
+    """Return the text of a framework file.
+
+    Parameters
+    ----------
+    known : Started
+    protect : sequence of str
+        The protected columns.
+    files : sequence of str
+        Where the models of the learned network are, relative to the framework file.
+    network : str, optional
+        In place of them the file of a network.
+    asked : bool
+        Whether somebody chose the notion.
+
+    Returns
+    -------
+    str
+    """
+    parts = [_STARTED_HEAD, _top(known, network, asked=asked), _network(known, files, network), _records(known)]
+    parts += [_column(known, name, each) for name, each in known.columns.items()]
+    return "\n".join([*parts, *_protected(known, protect), _queries(known, protect)])
+
+
+def toml_text(value: str) -> str:
+    r"""Return a text as a string of TOML on one line.
+
+    Examples
+    --------
+    >>> print(toml_text("age"), toml_text('a"b'), toml_text("line\nend"))
+    "age" 'a"b' "line\u000aend"
+    """
+    if '"' in value and value.isprintable() and not set(value) & {"'", "\\"}:
+        return f"'{value}'"
+    key = toml_key(value)
+    return key if key.startswith('"') else f'"{key}"'
+
+
+def _top(known: Started, network: str | None, *, asked: bool) -> str:
+    chosen = "" if asked else "# Nobody said which notion is meant; this one is the default.\n"
+    line = f'{chosen}notion = "{known.notion}"{"":<13}# {_NOTION_MEANS[known.notion]}\n'
+    if known.network is not None and network is None:
+        return f"{line}source = {toml_text(known.source)}\n"
+    return f'{line}# source = ...                  # "...", where the network comes from; printed with every answer\n'
+
+
+def _network(known: Started, files: Sequence[str], network: str | None) -> str:
+    if network is not None:
+        level = "records" if known.notion == "dataset" else "parameters"
+        return f'[network]\nfile = {toml_text(network)}\nlevel = "{level}"\n'
+    if not files:
+        return f"[network]\n{_STARTED_NETWORK[known.notion]}"
+    listed = "".join(f"    {toml_text(file)},\n" for file in files)
+    return (
+        f"[network]\n# {len(files)} models, each a draw from the posterior of a network given public data: all of them "
+        f'are guarded against\nfile = [\n{listed}]\nlevel = "records"\n'
+    )
+
+
+def _records(known: Started) -> str:
+    count = "# count = ...                   # the number of rows, a public fact"
+    text = f"[records]\n{count if known.records is None else f'count = {known.records}'}\n"
+    if known.lacks_names:
+        text += (
+            "# The file of the table has no line of names, and release needs one. Put this line in front of it:\n"
+            f"# {_comment(','.join(known.columns))}\n"
+        )
+    return text + "\n# Missing values count as `missing`: the middle of the bounds or the first category by default.\n"
+
+
+def _column(known: Started, name: str, chosen: KnownColumn) -> str:
+    if name in known.left_out:
+        return (
+            f"# {_comment(name)} is left out, and no query can read it: the public table shows fewer\n"
+            "# than two states of it, so that it is no node of the learned network.\n"
+        )
+    head = f"[columns.{toml_key(name)}]"
+    if chosen.column is None:
+        return f"{head}\n{_BLANK_COLUMN[chosen.kind]}"
+    return f"{head}{' ' * max(1, 32 - len(head))}# from {_comment(chosen.origin)}\n{_body(chosen.column)}"
+
+
+def _body(column: Column) -> str:
+    if isinstance(column, Categorical):
+        lines = ['type = "categorical"', f"categories = {_listed(map(_value, column.categories))}"]
+        if column.missing != column.categories[0]:
+            lines.append(f"missing = {_value(column.missing)}{'':<10}# what is missing, and every label not listed")
+    elif isinstance(column, Binned):
+        spread = f'within = "{column.within}"'
+        lines = [
+            'type = "binned"',
+            f"edges = {_listed(map(_value, column.edges))}",
+            f"{spread}  # a model: evenly in a bin",
+        ]
+    else:
+        lines = [
+            f'type = "{type(column).__name__.lower()}"',
+            f"lower = {_value(column.lower)}",
+            f"upper = {_value(column.upper)}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _protected(known: Started, protect: Sequence[str]) -> list[str]:
+    if protect:
+        return [_secret(known, name) for name in protect]
+    example = next((name for name in reversed(list(known.columns)) if name not in known.left_out), "NAME")
+    lines = "".join(f"# {line}\n" for line in _secret(known, example).splitlines())
+    return [f"# What must stay hidden, for example (a section for each protected column):\n{lines}"]
+
+
+def _secret(known: Started, name: str) -> str:
+    head = f"[protect.{toml_key(name)}]"
+    if known.notion == "distributional":
+        return f'{head}\n# pairs = [["low", "high"]]     # only these states apart; by default all of them\n'
+    column = known.columns[name].column if name in known.columns else None
+    text = "# property = ...                # as 'count(ill == \"yes\")': a number about this column\n"
+    if column is not None:
+        text = f"property = {toml_text(str(usual_property(name, column)))}\n"
+    if known.records is None:
+        return f"{head}\n{text}# at_most = ...                 # numbers this far apart are not to be told apart\n"
+    near = max(1, known.records // HIDDEN_PART)
+    return (
+        f"{head}\n{text}at_most = {near}{'':<20}# numbers up to this far apart are not to be told apart: your choice\n"
+    )
+
+
+def _queries(known: Started, protect: Sequence[str]) -> str:
+    ready = {name: each.column for name, each in known.columns.items() if each.column and name not in known.left_out}
+    ready = {name: column for name, column in ready.items() if name not in protect} or ready
+    labelled = [name for name, column in ready.items() if isinstance(column, Categorical)]
+    name = next(iter([*labelled, *ready]), None)
+    if name is None:
+        return '# [queries]\n# tall = "count(height > 180)"\n'
+    return f"[queries]\nfirst = {toml_text(str(usual_property(name, ready[name])))}\n"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    found = list(texts)
+    line = f"[{', '.join(found)}]"
+    return line if len(line) <= 100 else "[\n" + "".join(f"    {text},\n" for text in found) + "]"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return toml_text(value) if isinstance(value, str) else f"{value!r}"
+
+
+def _comment(text: str) -> str:
+    """Return a text for a comment, which no line end may leave."""
+    return toml_text(text)[1:-1] if not text.isprintable() else text
