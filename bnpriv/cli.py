@@ -18,7 +18,6 @@ from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.checks import closest, spelling
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
-from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, ValuePrivacy, of_parameters
 from bnpriv.mechanisms.plan import plan as make_plan
 from bnpriv.private_checks import check_data
 from bnpriv.queries import Query, parse_query
@@ -80,7 +79,7 @@ def report(
         with _working("computing influences"):
             declared = read_framework(framework)
             asked = None if query is None else _query(framework, query)
-            made = influence_report(_reported(declared), asked, epsilon, delta)
+            made = influence_report(declared, asked, epsilon, delta)
             text = str(made)
         if html is not None:
             out.put(html, made.to_html())
@@ -343,10 +342,6 @@ def _working(what: str) -> Generator[None]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         progress.add_task(what, total=None)
         yield
-
-
-def _reported(framework: Framework) -> DistributionalAttributePrivacy | ValuePrivacy:
-    return framework if isinstance(framework, ValuePrivacy) else of_parameters(framework, "a report")
 
 
 def _query(framework: Path, text: str) -> Query:

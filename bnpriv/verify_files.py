@@ -17,6 +17,8 @@ from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import Any, NoReturn
 
+from bnpriv.verify_bif import bif_nodes
+
 Law = dict[Any, Decimal]
 
 MOST_BYTES = 2**24
@@ -347,7 +349,7 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     require(known and not {"within", "attributes"} & network.keys(), "a network that is no list of tables")
     files = network["file"] if isinstance(network["file"], list) else [network["file"]]
     if all(name.endswith(".bif") for name in files):
-        models = [_bif(_read(path.parent / name)) for name in files]
+        models = [bif_nodes(_read(path.parent / name)) for name in files]
         merged = {n: {**node, "logs": [model[n]["logs"][0] for model in models]} for n, node in models[0].items()}
         require(all(m[n]["parents"] == merged[n]["parents"] for m in models for n in merged), "parents in two orders")
         found["network"] = {"models": len(models), "nodes": merged, "driven": {}}
@@ -428,19 +430,3 @@ def _column_law(facts: Any, column: Any) -> Any:
     else:
         masses = [facts["categorical"].get(str(v).lower() if isinstance(v, bool) else str(v), 0) for v in values]
     return {"values": values, "masses": [float(mass).hex() for mass in masses]}
-
-
-def _bif(text: str) -> dict[str, Any]:
-    """Return the nodes of a file in the usual form of BIF: one table, or one row per states of the parents."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).replace('"', " ").replace(",", " ")
-    declared = re.findall(r"variable\s+([^\s{]+)\s*\{[^{}]*\{([^{}]*)\}[^{}]*\}", text)
-    states, nodes = {name: listed.split() for name, listed in declared}, dict[str, Any]()
-    for name, given, body in re.findall(r"probability\s*\(\s*([^\s|)]+)\s*\|?([^)]*)\)\s*\{([^{}]*)\}", text):
-        rows = {tuple(a.split()): b.split() for a, b in re.findall(r"\(([^)]*)\)([^;]*);", body)}
-        cells = product(states[name], *(states[parent] for parent in given.split()))
-        flat = (
-            [rows[cell[1:]][states[name].index(cell[0])] for cell in cells] if rows else body.split(";")[0].split()[1:]
-        )
-        logs = [[Decimal(float(p)) for p in flat]]
-        nodes[name] = {"states": states[name], "parents": given.split(), "logs": logs}
-    return nodes

@@ -5,7 +5,7 @@ from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.guarantee import Guarantee, observer_text
 from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.protected import ProtectedSecret, bounds_belief
-from bnpriv.frameworks.question import of_parameters, require_framework
+from bnpriv.frameworks.question import require_framework
 from bnpriv.frameworks.value import ValuePrivacy
 
 Framework = DistributionalAttributePrivacy | DatasetAttributePrivacy | DistributionPrivacy | ValuePrivacy
@@ -20,6 +20,5 @@ __all__ = [
     "ValuePrivacy",
     "bounds_belief",
     "observer_text",
-    "of_parameters",
     "require_framework",
 ]

@@ -13,14 +13,14 @@ from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.card import framework_document
 from bnpriv.frameworks.file_parts import law_sections, secrets_of_parameter
 from bnpriv.frameworks.fingerprint import fingerprint
-from bnpriv.frameworks.level import require_level, require_stated_level
+from bnpriv.frameworks.level import KINDS_NOT_VALUES, require_level, require_stated_level, spelt_as_values
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.frameworks.to_file import FileParts, WrittenAsFile
 from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network, unfixed_of
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
 from bnpriv.render import Document, HasCard
-from bnpriv.render.text import name_text
+from bnpriv.render.text import and_text, name_text
 from bnpriv.secrets.declared import Protect, protected_names, secrets_of
 from bnpriv.secrets.pair import Pair
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
@@ -167,13 +167,20 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
         """Return what is protected of every protected attribute, in words."""
+        records = ", not the values of its records" if self.kinds_text else ""
         nouns = {
-            name: f"the parameter of column {name_text(name)}"
+            name: f"the parameter of column {name_text(name)}{records}"
             if name in self.schema.columns
             else f"the parameter {name_text(name)}"
             for name in self.protected
         }
         return tuple(pairs_secret(self.network, name, nouns[name], pairs) for name, pairs in self.secrets.items())
+
+    @property
+    def kinds_text(self) -> str:
+        """Return what to know where states look like values of records; empty where laws say what a state means."""
+        named = [name for name in spelt_as_values(self.network, self.schema) if name not in self.column_laws]
+        return KINDS_NOT_VALUES.format(and_text([name_text(name) for name in named])) if named else ""
 
     @property
     def models(self) -> int:

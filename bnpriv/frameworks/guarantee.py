@@ -53,7 +53,7 @@ class Guarantee(HasCard):
     models_text : str
         What the adversary may believe, where that is more than the number of models.
     beyond_text : str
-        A sentence on models that were left out, if any is known to be.
+        What it does not cover: models that are known to be left out, values of records where states look like them.
     confidence : float, optional
         With which confidence over draws from the model it holds; None where it rests on no draws, or is an estimate.
     baseline_text : str

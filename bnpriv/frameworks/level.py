@@ -10,10 +10,27 @@ from bnpriv.errors import FrameworkError
 from bnpriv.networks.base import Level, Network
 from bnpriv.tables.schema import Categorical, Column, Schema, State, is_whole
 
+RECORDS_WAY = (
+    "if it was fitted to records, as almost every network whose states are the column's own values, use "
+    'DatasetAttributePrivacy(network, schema, {"NAME": Secret("proportion(NAME == ...)")}) with level="records" in '
+    'Python, and in a file notion = "dataset", level = "records" under [network] and property = '
+    '"proportion(NAME == ...)" under [protect.NAME] (ValuePrivacy, notion = "value": the value of a single record)'
+)
+PARAMETERS_WAY = (
+    'only if a state says what the whole column is like, as "most smoke", state level="parameters", or '
+    'network.of_level("parameters"), in a file level = "parameters" under [network]'
+)
 MEANS: dict[Level, str] = {
-    "parameters": "Declare the network of the columns' parameters.",
-    "records": 'Declare the network of the columns of one record, with level="records".',
+    "parameters": f"Change the notion: {RECORDS_WAY}. Or declare the network of the columns' parameters.",
+    "records": 'Declare the network of the columns of one record, with level="records", in a file level = "records" '
+    'under [network]. A network of parameters goes with DistributionalAttributePrivacy, notion = "distributional".',
 }
+
+KINDS_NOT_VALUES = (
+    "The states of {} are spelt as values of that column and are taken for kinds of the whole column, not for the "
+    "values of records: if the network was fitted to records, nothing of this holds for the table."
+)
+"""What a reader must know where level "parameters" was declared for a network that looks like one of records."""
 
 TRUTH = {"false": 0.0, "no": 0.0, "true": 1.0, "yes": 1.0}
 """How tables spell what is so and what is not, as numbers."""
@@ -47,15 +64,19 @@ def require_stated_level(network: Network, schema: Schema) -> None:
     """
     if not network.reading.level_assumed:
         return
-    named = [name for name in network.states if name in schema.columns]
-    doubtful = [name for name in named if sum(_is_value(state, schema[name]) for state in network.states[name]) > 1]
+    doubtful = spelt_as_values(network, schema)
     if doubtful:
         raise FrameworkError(
             "a network whose states are values of its columns must say what a node means",
             found=f"values of the column as states of {listing(doubtful)}, and no level",
-            remedy='State level="parameters", or network.of_level("parameters"), if a state says what the whole column '
-            'is like. A network fitted to records has level="records": use DatasetAttributePrivacy or ValuePrivacy.',
+            remedy=f"{RECORDS_WAY[0].upper()}{RECORDS_WAY[1:]}; {PARAMETERS_WAY}.",
         )
+
+
+def spelt_as_values(network: Network, schema: Schema) -> list[str]:
+    """Return the nodes two states of which are, or spell, values of the column of that name."""
+    named = [name for name in network.states if name in schema.columns]
+    return [name for name in named if sum(_is_value(state, schema[name]) for state in network.states[name]) > 1]
 
 
 def _is_value(state: State, column: Column) -> bool:

@@ -47,25 +47,6 @@ def require_framework(framework: object, query: object = None) -> None:
     raise FrameworkError(REQUIRED, found=type_text(framework), remedy=_remedy(framework))
 
 
-def of_parameters(framework: object, what: str) -> DistributionalAttributePrivacy:
-    """Return a framework if it is about the parameters of columns, which `what` needs.
-
-    Raises
-    ------
-    FrameworkError
-        If it is of another notion.
-    """
-    if isinstance(framework, DistributionalAttributePrivacy):
-        return framework
-    if not hasattr(framework, "level"):
-        require_framework(framework)
-    raise FrameworkError(
-        f"{what} needs a framework of distributional attribute privacy",
-        found=type_text(framework),
-        remedy="Use `plan`, which shows what a query needs under any notion.",
-    )
-
-
 def _remedy(framework: object) -> str:
     if isinstance(framework, (str, Path)):
         return "Read it with bnpriv.read_framework(path), or take bnpriv.example(name)."

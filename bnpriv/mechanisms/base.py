@@ -22,7 +22,7 @@ from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.curves import curve_of
-from bnpriv.mechanisms.guarantees import guarantee_for
+from bnpriv.mechanisms.guarantees import guarantee_for, kinds_of
 from bnpriv.mechanisms.misspecified import Misspecified, misspecified
 from bnpriv.mechanisms.posterior_draws import with_draws
 from bnpriv.mechanisms.record import CALIBRATION_FORMAT, calibration_record
@@ -231,6 +231,8 @@ class Mechanism(ABC):
             fixed=self.fixed_shape,
         )
         noise, certificate, spent = found
+        if self.needs_model and kinds_of(framework):
+            certificate = replace(certificate, assumptions=(*certificate.assumptions, kinds_of(framework)))
         covering = with_steps_covered(framework, asked, noise) if self.needs_model else noise
         if covering is not noise:
             certificate = replace(certificate, notes=(*certificate.notes, STEPS_NOTE))

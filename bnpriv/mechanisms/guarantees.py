@@ -42,8 +42,13 @@ def guarantee_for(
         single_values=isinstance(framework, ValuePrivacy),
         by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
         models_text=models_text(framework),
-        beyond_text="" if drawn is None else drawn.sentence,
+        beyond_text=" ".join(text for text in ("" if drawn is None else drawn.sentence, kinds_of(framework)) if text),
         confidence=confidence,
         baseline_text=baseline_text,
         answers=answers,
     )
+
+
+def kinds_of(framework: Framework) -> str:
+    """Return what to know of a framework whose states look like values of records; empty where none does."""
+    return framework.kinds_text if isinstance(framework, DistributionalAttributePrivacy) else ""

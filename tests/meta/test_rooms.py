@@ -37,6 +37,7 @@ ROOMS: tuple[str, ...] = (
     "private_checks",
     "adapters",
     "starter",
+    "verify_bif",
     "verify_files",
     "verify_noise",
     "verify",

@@ -39,6 +39,20 @@ def test_report_names_what_a_query_talks_about(shell) -> None:
         assert part in out
 
 
+@pytest.mark.parametrize(("example", "query"), [("four-people", "ones"), ("activity", "")])
+def test_report_is_made_for_every_notion(shell, example: str, query: str, tmp_path: Path) -> None:
+    """What one record tells, and what noise an answer needs, as `influence_report` says it."""
+    framework, page = example_path(example), tmp_path / "report.html"
+    query = query or next(iter(bp.read_queries(framework)))
+    code, out, err = shell("report", str(framework), "--query", query, "--epsilon", "1", "--html", str(page))
+    assert (code, err) == (0, "")
+    read = bp.read_framework(framework), bp.read_queries(framework)[query]
+    assert out == f"{bp.influence_report(*read, 1.0)}\n"
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    code, out, err = shell("report", str(framework))
+    assert (code, err) == (0, ""), out
+
+
 def test_report_writes_every_format(shell, tmp_path: Path) -> None:
     files = {name: tmp_path / f"report.{name}" for name in ("html", "markdown", "json")}
     words = [word for name, path in files.items() for word in (f"--{name}", str(path))]

@@ -43,8 +43,8 @@ def secret_shown(chance: float, epsilon: float, **options) -> bp.types.Calibrati
 
 
 def test_it_imports_the_standard_library_only() -> None:
-    """Its three files may import each other, and nothing else that is not in every Python; each is short."""
-    ours = {"bnpriv.verify", "bnpriv.verify_files", "bnpriv.verify_noise"}
+    """Its four files may import each other, and nothing else that is not in every Python; each is short."""
+    ours = {"bnpriv.verify", "bnpriv.verify_bif", "bnpriv.verify_files", "bnpriv.verify_noise"}
     for module in ours:
         text = Path(importlib.import_module(module).__file__ or "").read_text(encoding="utf-8")
         tree = ast.parse(text)
@@ -443,3 +443,64 @@ def test_a_framework_that_is_no_file_is_asked_for_as_one() -> None:
     verdict = bp.verify(calibration, framework)
     assert verdict.status == "not covered"
     assert "give its file's path" in verdict.text
+
+
+TOWN = """network town { property comment a; }
+variable ward { type discrete [ 3 ] { Altstadt, "Nord", S\u00fcd }; } // not a row: (Nord) 1, 0;
+variable "income band" { type discrete [ 3 ] { under 1500, "1500 - 3500", over 3500 }; }
+variable benefit { property kind; type discrete [ 2 ] { no yes }; }
+probability ( ward ) { table 0.45, 0.3, 0.25; }
+probability ( income band | ward ) {
+  (Altstadt) 0.2, 0.5, 0.3;
+  ("Nord") 0.3, 0.5, 0.2;
+  (S\u00fcd) 0.15, 0.45, 0.4;
+}
+probability ( benefit | "income band", ward ) {
+  /* rows in any order */
+  (over 3500, Altstadt) 0.98, 0.02; (over 3500, Nord) 0.97, 0.03; (over 3500, S\u00fcd) 0.96, 0.04;
+  (under 1500, Altstadt) 0.55, 0.45; (under 1500, Nord) 0.5, 0.5; (under 1500, S\u00fcd) 0.6, 0.4;
+  ("1500 - 3500", Altstadt) 0.88, 0.12; (1500 - 3500, Nord) 0.8, 0.2; (1500 - 3500, S\u00fcd) 0.9, 0.1;
+}
+"""
+
+OF_TOWN = """notion = "dataset"
+source = "a test"
+records = {count = 6}
+network = {file = "town.bif", level = "records"}
+[columns]
+ward = {type = "categorical", categories = ["Altstadt", "Nord", "S\u00fcd"]}
+"income band" = {type = "categorical", categories = ["under 1500", "1500 - 3500", "over 3500"]}
+benefit = {type = "categorical", categories = ["no", "yes"]}
+[protect.benefit]
+property = "count(benefit == 'yes')"
+at_most = 1
+"""
+
+
+def test_quoted_names_and_blanks_in_a_bif_file_are_replayed(tmp_path: Path) -> None:
+    """What `read_network` accepts is read here too; another number, or a comma that joins two words, is found."""
+    path, network = tmp_path / "framework.toml", tmp_path / "town.bif"
+    path.write_text(OF_TOWN, encoding="utf-8")
+    network.write_text(TOWN, encoding="utf-8")
+    framework = bp.read_framework(path)
+    calibration = bp.TightMechanism().calibrate(framework, 'count(`income band` == "under 1500")', epsilon=1.0)
+    verdict = bp.verify(calibration, path)
+    assert verdict.status == "holds", verdict
+    # the file of one model is not the file of another
+    network.write_text(TOWN.replace("0.15, 0.45, 0.4", "0.16, 0.44, 0.4"), encoding="utf-8")
+    assert bp.verify(calibration, path).text.endswith("tables of 'income band'")
+    network.write_text(TOWN.replace("(under 1500, Nord) 0.5, 0.5", "(under 1500, Nord) 0.4, 0.6"), encoding="utf-8")
+    assert bp.verify(calibration, path).text.endswith("tables of 'benefit'")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("{ no yes }", "{ no, yes"), ('"1500 - 3500", Altstadt', "1500, Altstadt"), ("variable ward", "variable")],
+)
+def test_a_bif_file_that_is_not_whole_is_not_covered(change, tmp_path: Path) -> None:
+    path, network = tmp_path / "framework.toml", tmp_path / "town.bif"
+    path.write_text(OF_TOWN, encoding="utf-8")
+    network.write_text(TOWN, encoding="utf-8")
+    calibration = bp.TightMechanism().calibrate(bp.read_framework(path), "count(ward == 'Nord')", epsilon=1.0)
+    network.write_text(TOWN.replace(*change), encoding="utf-8")
+    assert bp.verify(calibration, path).status == "not covered"

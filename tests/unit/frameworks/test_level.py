@@ -207,3 +207,45 @@ def test_a_framework_file_states_the_level(tmp_path: Path) -> None:
 def test_shipped_examples_say_what_a_node_means(name: str) -> None:
     network: Any = bp.example(name).network
     assert not network.reading.level_assumed
+
+
+def test_refusals_name_the_notion_in_python_and_in_a_file() -> None:
+    """Values of the column as states almost always mean records: that way out comes first."""
+    for level in (None, "records"):
+        with pytest.raises(FrameworkError) as refused:
+            parameters(by_tables(NO_YES, level, Path()))
+        text = str(refused.value)
+        for part in (
+            'notion = "dataset"',
+            '"proportion(NAME == ...)" under [protect.NAME]',
+            "[protect.NAME]",
+            'level = "records"',
+        ):
+            assert part in text
+        assert "DatasetAttributePrivacy(network, schema" in text
+        if level is None:
+            assert text.index('notion = "dataset"') < text.index('level = "parameters"')
+    network, secret = by_tables(FEW_MANY, None, Path()), bp.Secret("proportion(ill == 'yes')")
+    with pytest.raises(FrameworkError, match='notion = "distributional"'):
+        bp.DatasetAttributePrivacy(network, SCHEMA, {"ill": secret}, source="a test")
+
+
+def test_states_that_look_like_values_are_told_to_be_taken_for_kinds() -> None:
+    """The exact answer comes out without noise: every text says that records are not what is meant."""
+    doubtful = parameters(by_tables(NO_YES, "parameters", Path()))
+    asked = bp.count(bp.col("smokes") == "yes")
+    calibration = bp.MarkovQuiltMechanism().calibrate(doubtful, asked, epsilon=2.0)
+    assert calibration.scale == 0
+    told = "are taken for kinds of the whole column, not for the values of records"
+    assert told in calibration.guarantee.sentence
+    assert "not the values of its records" in calibration.guarantee.protected_text
+    assert any(told in assumption for assumption in calibration.certificate.assumptions)
+    report = bp.influence_report(doubtful, asked, 2.0)
+    for each in (calibration.explain(), bp.plan(doubtful, asked, 2.0), report, bp.influence_report(doubtful, asked)):
+        assert told in str(each)
+    # where laws say what a column is like given a state, or states are no values, nothing is in doubt
+    laws = {name: {"no": {"no": 0.9, "yes": 0.1}, "yes": {"no": 0.2, "yes": 0.8}} for name in NO_YES}
+    network = by_tables(NO_YES, "parameters", Path())
+    declared = bp.DistributionalAttributePrivacy(network, SCHEMA, "ill", source="a test", laws=laws)
+    for clear in (declared, parameters(by_tables(FEW_MANY, None, Path()))):
+        assert told not in str(bp.influence_report(clear, asked, 2.0))
