@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import DataError, SizeError
-from bnpriv.queries import col, count, custom, histogram, mean, moments, stack, total
+from bnpriv.queries import col, count, custom, histogram, mean, moments, parse_query, stack, total
 from bnpriv.queries.base import Query
 from bnpriv.release import evaluate
 from bnpriv.release import totals as scanning
@@ -227,6 +227,19 @@ def test_row_45_many_bins_of_several_columns_take_one_scan(engine, engines, tmp_
         (frame,) = frames
     if engine == "spark":
         assert frame.to_native()._jdf.queryExecution().optimizedPlan().toString().count("Relation [") == 1
+
+
+@pytest.mark.parametrize("engine", [*LOCAL, *OTHERS])
+def test_cells_groups_and_products_are_the_same_everywhere(engine, engines, tmp_path):
+    read, path = engines(engine), written(tmp_path, {**wide_table(), "y": double_table(1000)["y"]})
+    schema = Schema(records=1000, columns={**WIDE_SCHEMA.columns, "y": PRECISE["y"]})
+    query = parse_query(
+        'stack(crosstab(g ["c1", "c7", "c9"], x [-3, 0, 1, 3]), count(x > 0.5) by k [1, 2, 3], covariance(x, y), '
+        "std(y), median(x, [-3, -1, 0, 0.25, 1, 3]))"
+    )
+    expected = evaluate(query, schema, pq.read_table(path).to_pandas()).values
+    assert evaluate(query, schema, read(path)).values == expected
+    assert len(expected) == 9 + 3 + 3 + 2 + 5
 
 
 @pytest.mark.parametrize("engine", OTHERS)
