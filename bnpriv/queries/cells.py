@@ -53,6 +53,7 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> ColumnCells:
 
     Examples
     --------
+    >>> from bnpriv.tables.schema import Real
     >>> parts = cells(Real(0, 10, steps=10), [Comparison("x", ">=", 5)])
     >>> list(zip(parts.low, parts.high)), parts.truth.tolist()
     ([(0, 5), (5, 5), (5, 10)], [[False, True, True]])

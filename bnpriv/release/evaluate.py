@@ -81,6 +81,7 @@ def evaluate(query: Query, schema: Schema, data: object) -> Answer:
     --------
     >>> import pandas as pd
     >>> from bnpriv.queries import col, count
+    >>> from bnpriv.tables.schema import Real
     >>> schema = Schema(records=3, columns={"height": Real(120, 220)})
     >>> evaluate(count(col("height") > 165), schema, pd.DataFrame({"height": [150.0, None, 999.0]})).values
     (Fraction(2, 1),)
@@ -328,6 +329,7 @@ def try_sensitivity(query: Custom, schema: Schema, *, trials: int = 20) -> None:
     Examples
     --------
     >>> from bnpriv.queries.custom import custom
+    >>> from bnpriv.tables.schema import Real
     >>> schema = Schema(records=100, columns={"height": Real(120, 220)})
     >>> try_sensitivity(custom(lambda table: table["height"].max(), columns=["height"], sensitivity=100), schema)
     """
