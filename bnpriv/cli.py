@@ -111,7 +111,7 @@ def plan(
 @app.command(epilog='Example: bnpriv release framework.toml table.parquet --query "count(height > 180)" --epsilon 1')
 def release(
     framework: FrameworkFile,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The table, as Parquet or CSV.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A Parquet or CSV file, or the URL of a table.")],
     query: QueryText,
     epsilon: Epsilon,
     delta: Delta = 0.0,
@@ -134,7 +134,7 @@ def release(
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
-    with outputs(html, _file(json), reading=[framework, data, *_ledger_file(ledger)]) as out:
+    with outputs(html, _file(json), reading=[framework, Path(data), *_ledger_file(ledger)]) as out:
         with _working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)

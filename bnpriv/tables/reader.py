@@ -16,6 +16,7 @@ import numpy as np
 
 from bnpriv.checks import type_text
 from bnpriv.errors import DataError
+from bnpriv.tables.databases import database_frame, is_database
 from bnpriv.tables.expressions import Frame, reading
 from bnpriv.tables.files import file_frame, identifier
 from bnpriv.tables.partitions import in_memory
@@ -52,7 +53,7 @@ def opened(data: object, columns: Mapping[str, Column], *, doubles: bool = False
     """
     with source(data, columns) as (frame, names):
         # a file is opened such that no statistics in it decide a comparison; of other tables that is not known
-        as_they_are = doubles and isinstance(data, (str, os.PathLike))
+        as_they_are = doubles and not is_database(data) and isinstance(data, (str, os.PathLike))
         yield _read(chosen(frame, names, columns), columns, as_they_are=as_they_are)
 
 
@@ -70,6 +71,10 @@ def source(data: object, columns: Collection[str]) -> Generator[tuple[Frame | nw
     DataError, FileError
         As `opened`.
     """
+    if is_database(data):
+        with database_frame(cast(str, data), columns) as found:
+            yield found
+        return
     if isinstance(data, (str, os.PathLike)):
         with file_frame(cast("str | os.PathLike[str]", data)) as found:
             yield found

@@ -1,0 +1,201 @@
+"""Tables in SQLite files and on PostgreSQL servers, read in one transaction that changes nothing.
+
+Values cross as they are, through the drivers that Python and the ledger already have, and count by the rule for single
+values (`bnpriv.tables.readings`): no database decides what a text or a decimal counts as, and none sums anything.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, final
+from urllib.parse import quote, unquote, urlsplit
+
+import narwhals as nw
+
+from bnpriv.errors import FileError, MissingExtraError
+from bnpriv.tables.files import identifier
+
+if TYPE_CHECKING:
+    import psycopg
+
+SQLITE, POSTGRES = ("sqlite",), ("postgresql", "postgres")
+
+ROWS_AT_ONCE = 10_000
+
+SECONDS_TO_CONNECT = 10
+
+AS_THEY_ARE = frozenset({16, 18, 19, 20, 21, 23, 25, 26, 700, 701, 705, 1042, 1043, 1700})
+"""PostgreSQL's numbers of its truth values, numbers and texts."""
+
+NEITHER = frozenset({17, 1082, 1083, 1114, 1184, 1186, 1266})
+"""Its bytes, dates and times, which are neither numbers nor texts, and so missing in every engine."""
+
+
+def is_database(data: object) -> bool:
+    """Whether data are the URL of a table in a database; a path never holds a scheme.
+
+    Examples
+    --------
+    >>> is_database("sqlite:///people.db#people"), is_database("people.parquet")
+    (True, False)
+    """
+    return isinstance(data, str) and "://" in data
+
+
+@final
+@dataclass(frozen=True)
+class _Place:
+    """A table in a database; its address may hold a password, and is never shown."""
+
+    scheme: str
+    address: str
+    table: tuple[str, ...]
+    shown: str
+
+    def refusal(self, required: str, found: str, remedy: str) -> FileError:
+        return FileError(f"{required}, as for {self.shown}", found=found, remedy=remedy)
+
+
+def _place(url: str) -> _Place:
+    """Return the parts of a URL, which is not shown: it may hold a password."""
+    known = None
+    try:
+        parts = urlsplit(url)
+        table = tuple(map(unquote, parts.fragment.split(".") if parts.scheme in POSTGRES else [parts.fragment]))
+        host = parts.hostname or "localhost"
+        shown = repr(f"{parts.scheme}://{'' if parts.scheme in SQLITE else host}{parts.path}#{'.'.join(table)}"[:200])
+        if parts.scheme in (*SQLITE, *POSTGRES) and all(table) and 0 < len(table) < 3:
+            known = _Place(parts.scheme, url.partition("#")[0], table, shown)
+    except ValueError:
+        known = None
+    if known is None:
+        raise FileError(
+            "the URL of a table names a database, and the table behind a #",
+            found="another text, which is withheld because it may hold a password",
+            remedy="Write sqlite:///people.db#people or postgresql://user@host/database#schema.people.",
+        )
+    return known
+
+
+@contextmanager
+def database_frame(url: str, columns: Collection[str]) -> Generator[tuple[nw.DataFrame[Any], Sequence[str]]]:
+    """Read columns of a table in a database.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///people.db#people`` or ``postgresql://user@host/database#schema.people``; signs in names of tables
+        may be percent-encoded.
+    columns : collection of str
+        Those that are read, if they are there; of none the rows alone are counted.
+
+    Yields
+    ------
+    narwhals.DataFrame, sequence of str
+        The columns in memory, as objects of Python, and the names of the frame's columns; without `columns` the names
+        of all that the table has.
+
+    Raises
+    ------
+    FileError
+        If there is no such database or table, or no leave to read it; never with a password or a value.
+    MissingExtraError
+        If the driver of PostgreSQL is not installed.
+    """
+    import pandas as pd
+
+    place = _place(url)
+    names, rows = (_sqlite if place.scheme in SQLITE else _postgres)(place, columns)
+    wanted = [name for name in names if name in columns]
+    if not columns:
+        yield nw.from_native(pd.DataFrame({"rows": [0] * len(rows)}), eager_only=True), names
+        return
+    held = list(zip(*rows, strict=True)) if rows else [()] * len(wanted)
+    table = {name: pd.Series(list(values), dtype=object) for name, values in zip(wanted, held, strict=True)}
+    yield nw.from_native(pd.DataFrame(table if table else {"rows": [0] * len(rows)}), eager_only=True), wanted
+
+
+Read = tuple[list[str], list[Sequence[Any]]]
+
+
+def _sqlite(place: _Place, columns: Collection[str]) -> Read:
+    path = Path(unquote(urlsplit(place.address).path.removeprefix("/")) or ".").absolute()
+    if not path.is_file():
+        raise place.refusal("a database must be a regular file", "none", "Write four slashes before a full path.")
+    refused = ""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
+            connection.text_factory = _decoded
+            connection.execute("BEGIN")
+            known = "SELECT count(*) FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?"
+            if not connection.execute(known, place.table).fetchone()[0]:
+                raise _no_table(place)
+            table = identifier(place.table[0])
+            names = [each[0] for each in connection.execute(f"SELECT * FROM {table} LIMIT 0").description]
+            chosen = _listed(identifier(name) for name in names if name in columns)
+            return names, connection.execute(f"SELECT {chosen} FROM {table}").fetchall()
+    except sqlite3.Error as error:
+        refused = type(error).__name__
+    raise place.refusal("a database must be readable", refused, "Check that it is an SQLite file that is whole.")
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode("utf-8", errors="replace")
+
+
+def _no_table(place: _Place) -> FileError:
+    return place.refusal("the table must be in the database", "none of that name", "Check the name behind the #.")
+
+
+def _listed(fields: Iterable[str]) -> str:
+    return ", ".join(fields) or "1"
+
+
+def _postgres(place: _Place, columns: Collection[str]) -> Read:
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingExtraError(
+            "a table on a PostgreSQL server needs psycopg",
+            found="no psycopg",
+            remedy='Install it: pip install "bnpriv[postgres]".',
+        ) from None
+    required, found = "the server must answer", "no connection"
+    remedy = "Check host, database and user; a password belongs into ~/.pgpass or PGPASSWORD."
+    try:
+        with psycopg.connect(place.address, connect_timeout=SECONDS_TO_CONNECT, client_encoding="utf8") as connection:
+            connection.read_only = True
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            required, found, remedy = "the table must be readable", "an error of the server", "Check the table."
+            return _rows(connection, place, columns)
+    except psycopg.errors.UndefinedTable:
+        required, found, remedy = "the table must be in the database", "none of that name", "Check it behind the #."
+    except psycopg.errors.InsufficientPrivilege:
+        found, remedy = "no permission", "Ask for the right to SELECT from it."
+    except psycopg.Error:
+        pass  # its text may hold the address, or values
+    raise place.refusal(required, found, remedy)
+
+
+def _rows(connection: psycopg.Connection[Any], place: _Place, columns: Collection[str]) -> Read:
+    from psycopg import sql
+
+    table = sql.Identifier(*place.table)
+    described = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(table)).description or ()
+    fields = [_field(sql, each.name, each.type_code) for each in described if each.name in columns]
+    chosen = sql.SQL(", ").join(fields) if fields else sql.SQL("1")
+    with connection.cursor("bnpriv") as cursor:
+        cursor.itersize = ROWS_AT_ONCE
+        # binary, in which every number is all that the server has of it
+        cursor.execute(sql.SQL("SELECT {} FROM {}").format(chosen, table), binary=True)
+        return [each.name for each in described], list(cast("Iterator[Sequence[Any]]", cursor))
+
+
+def _field(sql: Any, name: str, kind: int) -> Any:
+    if kind in AS_THEY_ARE:
+        return sql.Identifier(name)
+    return sql.SQL("NULL::text") if kind in NEITHER else sql.SQL("{}::text").format(sql.Identifier(name))
