@@ -203,15 +203,18 @@ class Form:
         """Return values that stand for all that a column holds under a law, with their masses."""
         if "left_out" in law:
             refuse(law["left_out"])
+        if "mixture" in law:
+            masses = finite({"values": range(len(law["mixture"])), "masses": [mass for mass, _ in law["mixture"]]})
+            parts = {k: self.values(name, law["mixture"][k][1]) for k in masses}
+            return [(value, mass * masses[k]) for k, part in parts.items() for value, mass in part]
+        if "uniform" in law:
+            return self.evenly(name, law["uniform"])
         if "normal" not in law:
             return list(finite(law).items())
         column, (mean, deviation), cuts = self.columns[name], map(number, law["normal"]), list(self.cuts[name])
         require(deviation > 0 and mean.is_finite() and deviation.is_finite(), "a normal law")
         lower, upper, half = column["lower"], column["upper"], Fraction(column["type"] == "integer", 2)
-        if any(term[0] != "indicator" and name in _powers(term) for term in self.terms):
-            require(column["steps"] <= 1000, "a sum of a normal law on more than 1,000 grid steps")
-            grid = (Fraction(upper) - Fraction(lower)) / column["steps"]
-            cuts += [float(lower + (k + Fraction(1, 2) + half) * grid) for k in range(column["steps"])]
+        cuts += self.between_steps(name)
         found = list[tuple[Any, Decimal]]()
         with localcontext(prec=110):
             for low, high in self.ranges(name, cuts):
@@ -221,6 +224,35 @@ class Form:
                 left = -INFINITE if low == lower else (decimal(Fraction(ends[0])) - mean) / deviation
                 right = INFINITE if high == upper else (decimal(Fraction(ends[1])) - mean) / deviation
                 found.append((middle, normal(left, right)))
+        return [(value, mass) for value, mass in found if mass]
+
+    def between_steps(self, name: str) -> list[float]:
+        """Return where the grid steps of a column that is summed meet."""
+        column = self.columns[name]
+        if not any(term[0] != "indicator" and name in _powers(term) for term in self.terms):
+            return []
+        require(column["steps"] <= 1000, "a sum of a density on more than 1,000 grid steps")
+        lower, half = column["lower"], Fraction(column["type"] == "integer", 2)
+        grid = (Fraction(column["upper"]) - Fraction(lower)) / column["steps"]
+        return [float(lower + (k + Fraction(1, 2) + half) * grid) for k in range(column["steps"])]
+
+    def evenly(self, name: str, ends: Any) -> list[tuple[Any, Decimal]]:
+        """Return values and masses of numbers that lie evenly between two ends, or on whole numbers from one on."""
+        whole = self.columns[name]["type"] == "integer"
+        first, last = ends if whole else map(float.fromhex, ends)
+        require(self.columns[name]["lower"] <= first <= last <= self.columns[name]["upper"], "a bin of a column")
+        found = list[tuple[Any, Decimal]]()
+        for low, high in self.ranges(name, [*self.cuts[name], *self.between_steps(name), first, last]):
+            if whole:
+                inside, width = max(0, min(high, last) - max(low, first) + 1), last - first + 1
+            else:
+                left, right = (
+                    (low, high) if low == high else (math.nextafter(low, -math.inf), math.nextafter(high, math.inf))
+                )
+                inside = max(Fraction(0), min(Fraction(right), Fraction(last)) - max(Fraction(left), Fraction(first)))
+                width = Fraction(last) - Fraction(first)
+            middle = low if whole else (Fraction(low) + Fraction(high)) / 2
+            found.append((middle, decimal(Fraction(inside) / Fraction(width))))
         return [(value, mass) for value, mass in found if mass]
 
     def holds(self, predicate: Any, record: Mapping[str, Any]) -> bool:
@@ -402,6 +434,8 @@ def _same_law(stored: Any, declared: Any) -> bool:
 def _column(facts: Any) -> Any:
     if facts["type"] == "categorical":
         return {"type": "categorical", "categories": facts["categories"]}
+    if facts["type"] == "binned":
+        refuse("columns of bins in a framework file; without the file their numbers in the calibration are replayed")
     steps = 2**20 if facts["type"] == "real" else facts["upper"] - facts["lower"]
     return {"type": facts["type"], "lower": facts["lower"], "upper": facts["upper"], "steps": steps}
 
@@ -424,6 +458,9 @@ def _secret(declared: Any, stored: Any, states: list[str]) -> Any:
 def _column_law(facts: Any, column: Any) -> Any:
     if "normal" in facts:
         return {"normal": [float(each).hex() for each in facts["normal"]]}
+    if "values" in facts:
+        numbers = sorted((float(value), mass) for value, mass in facts["values"].items())
+        return {"values": [value for value, _ in numbers], "masses": [float(mass).hex() for _, mass in numbers]}
     values = column.get("categories", [0, 1])
     if "bernoulli" in facts:
         masses = [1 - facts["bernoulli"], facts["bernoulli"]]

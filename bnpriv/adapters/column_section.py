@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none
-from bnpriv.tables.schema import Binned
+from bnpriv.tables.schema import Binned, Categorical, Column
 
 WITHIN = 'Write within = "whole numbers", within = "uniform", or a section with { 17 = 0.4, 18 = 0.6 } for every label.'
 
@@ -54,6 +54,26 @@ def numbers(part: TomlTable, key: str) -> dict[float, Any]:
                 key=key,
             ) from None
     return found
+
+
+def value_law(part: TomlTable, column: Column) -> dict[Any, Any]:
+    """Return the law ``values = { 0 = 0.2, 40 = 0.8 }`` of a column of numbers, or of bins by their labels.
+
+    Raises
+    ------
+    FileError
+        If it is no table, or a key is neither.
+    """
+    if isinstance(column, Categorical):
+        raise part.refusal(
+            "values are for columns of numbers",
+            found="a categorical column",
+            remedy='Write categorical = { "a" = 0.3, "b" = 0.7 }.',
+            key="values",
+        )
+    given = part.section("values").values
+    labels = isinstance(column, Binned) and bool(set(given).intersection(column.labels))
+    return dict(given) if labels else numbers(part, "values")
 
 
 def coarsened(part: TomlTable) -> Mapping[Any, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any, cast
 
-from bnpriv.adapters.column_section import binned, coarsened
+from bnpriv.adapters.column_section import binned, coarsened, value_law
 from bnpriv.adapters.files import path_text, read_text
 from bnpriv.adapters.framework_network import NOTION_LEVELS, declared_network, only_its_own
 from bnpriv.adapters.framework_parts import assembled
@@ -34,7 +34,7 @@ _COLUMN_KEYS = {
     "binned": ("type", "independent", "missing", "edges", "labels", "within"),
     "categorical": ("type", "independent", "missing", "categories", "coarsen"),
 }
-_LAWS = ("normal", "bernoulli", "categorical")
+_LAWS = ("normal", "bernoulli", "categorical", "values")
 _NORMAL = "Write normal = [165, 8]."
 _NO_SOURCE = "not said yet"
 """In place of a source whose lack is noted, so that the rest is checked too."""
@@ -311,6 +311,8 @@ def _law(part: TomlTable, column: Column) -> DeclaredLaw:
         return cast(float, given)
     if kind == "categorical":
         return _probabilities(part, given, column)
+    if kind == "values":
+        return value_law(part, column)
     ends = listed_or_none(given)
     if ends is None or len(ends) != 2:
         raise part.refusal("normal must be a mean and a standard deviation", found=kind_of(given), remedy=_NORMAL)

@@ -14,9 +14,10 @@ import numpy as np
 from bnpriv.bound import Kind
 from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
+from bnpriv.evidence.columns import numbers_in_bins
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.counts import MOST_EXACT_PAIRS, CountPairs, Counts, impossible, meant, reach, require_disjoint
-from bnpriv.evidence.records import MOST_STEPS, law_cells, record_law, state_cells, summed_exactly
+from bnpriv.evidence.records import MOST_STEPS, node_cells, record_law, summed_exactly
 from bnpriv.evidence.sums import mixture_of, normalized, record_pair, released, rounding_of, too_large
 from bnpriv.frameworks import DatasetAttributePrivacy
 from bnpriv.influence.elimination import joint_law
@@ -58,7 +59,11 @@ class DatasetLaws:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Return what must hold outside the library."""
-        return (RECORDS_FROM_MODEL,)
+        read = {
+            *self.query.columns,
+            *(name for each in self.framework.protect.values() for name in each.property.columns),
+        }
+        return (RECORDS_FROM_MODEL, *numbers_in_bins(self.framework.schema, read.difference(self.framework.laws or ())))
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -219,13 +224,7 @@ def network_record_law(
     """Return the law of what one record of a network adds to the numerators of the answer of `query`."""
     form = normal_form(query, schema)
     names = sorted(query.columns)
-    declared = laws or {}
-    cells = {
-        name: law_cells(form, name, declared[name])
-        if name in declared
-        else state_cells(name, schema[name], network.states[name])
-        for name in names
-    }
+    cells = node_cells(form, names, network.states, laws)
     states = joint_law(network, names)
     values = states.values[[min(model, states.values.shape[0] - 1)]]
     return record_law(form, cells, LogTable(axes=states.axes, values=values, error=states.error))

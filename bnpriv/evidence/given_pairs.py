@@ -10,6 +10,7 @@ from bnpriv.bound import weakest
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.answer_source import AnswerSource, ExactSampler
 from bnpriv.evidence.believed import confidence_refusal, shared_refusal
+from bnpriv.evidence.columns import numbers_in_bins
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
 from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal
@@ -93,7 +94,8 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
         record = record_pair(form, label, (laws[0], laws[1]), (framework.schema.records,), "exact")
         exact = _exact(label, laws, form)
         found.append(Constraint(protected=DISTRIBUTION, model=k, record=record, pairs=exact))
-    return GivenLaws(tuple(found), len(form.rows), rounding_of(form), (RECORDS_FROM_MODEL,))
+    assumptions = (RECORDS_FROM_MODEL, *numbers_in_bins(framework.schema, query.columns))
+    return GivenLaws(tuple(found), len(form.rows), rounding_of(form), assumptions)
 
 
 def _missing(query: Query, *networks: DiscreteNetwork) -> Refusal | None:

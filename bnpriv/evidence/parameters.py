@@ -12,6 +12,7 @@ import numpy as np
 
 from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, Refusal
+from bnpriv.evidence.columns import numbers_in_bins
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.records import MOST_STEPS, Cells, law_cells, record_law, summed_exactly
 from bnpriv.evidence.sums import mixture_of, normalized, released, rounding_of, too_large
@@ -23,7 +24,7 @@ from bnpriv.networks.factors import LogTable, sum_out
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.states import SecretPair, of_states
-from bnpriv.tables.column_laws import law_kind
+from bnpriv.tables.column_laws import MixedLaw, law_kind
 
 MOST_CONFIGURATIONS = 10_000
 """Configurations of the queried parameters over which the law of the answer is mixed."""
@@ -62,7 +63,9 @@ class ParameterLaws:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Return what must hold outside the library."""
-        return (COLUMNS_BY_LAW,)
+        laws = self.framework.column_laws
+        mixed = [name for name in self.columns if any(isinstance(law, MixedLaw) for law in laws[name])]
+        return (COLUMNS_BY_LAW, *numbers_in_bins(self.form.schema, mixed))
 
     @property
     def dropped(self) -> tuple[str, ...]:

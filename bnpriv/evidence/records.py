@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listing
-from bnpriv.errors import FrameworkError, SizeError
+from bnpriv.errors import FrameworkError, LawError, SizeError
 from bnpriv.laws import WholeLaw
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
 from bnpriv.laws.whole import LARGEST_WHOLE
@@ -23,7 +23,7 @@ from bnpriv.networks.factors import LogTable
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Wholes, numeric
 from bnpriv.queries.predicates import Comparison, IsIn, truth
-from bnpriv.tables.column_laws import ColumnLaw, NumberLaw
+from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw, MixedLaw, bin_laws
 from bnpriv.tables.schema import Categorical, Column, NumberColumn, Schema, is_whole
 
 MOST_RECORD_COMBINATIONS = 10**7
@@ -81,6 +81,37 @@ def state_cells(name: str, column: Column, states: Sequence[State]) -> Cells:
             )
         values.append(value)
     return Cells(np.array(values, dtype=object), _certain(len(values)))
+
+
+def node_cells(
+    form: NormalForm,
+    names: Iterable[str],
+    states: Mapping[str, tuple[State, ...]],
+    laws: Mapping[str, Sequence[ColumnLaw]] | None = None,
+) -> dict[str, Cells]:
+    """Return the cells of columns per state of their nodes: by declared laws, by the laws inside bins, or as values.
+
+    Raises
+    ------
+    FrameworkError
+        If a state is no value of a column without a law, or no label of its bins.
+    LawError
+        If the probability of a cell cannot be computed to a known accuracy.
+    """
+    known = {**bin_laws(form.schema, {name: states[name] for name in names}, laws or {}), **(laws or {})}
+    for name, chosen in known.items():
+        if not summed_exactly(form, name, chosen):
+            raise LawError(
+                f"the sum of {name!r} needs a grid of at most {MOST_STEPS:,} steps, or probabilities of numbers",
+                found="a density on a finer grid",
+                remedy="Declare the column with fewer grid steps, steps=20, or count it instead.",
+            )
+    return {
+        name: law_cells(form, name, known[name])
+        if name in known
+        else state_cells(name, form.schema[name], states[name])
+        for name in names
+    }
 
 
 def law_cells(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> Cells:
@@ -157,7 +188,8 @@ def _least_double(column: NumberColumn, step: int) -> float:
 
 def summed_exactly(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> bool:
     """Return whether the laws of a column give the law of its sum exactly: not where cells hold several grid steps."""
-    densities = any(isinstance(law, NumberLaw) for law in laws)
+    parts = [part for law in laws for part in (law.parts if isinstance(law, MixedLaw) else (law,))]
+    densities = not all(isinstance(part, FiniteLaw) for part in parts)
     return not densities or not _is_summed(form, name) or numeric(name, form.schema).steps <= MOST_STEPS
 
 

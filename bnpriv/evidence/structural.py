@@ -10,7 +10,7 @@ from typing import Literal, final
 from bnpriv.bound import Bound
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence.columns import assumed, uncovered
+from bnpriv.evidence.columns import assumed, given_its_bin, uncovered
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -207,12 +207,15 @@ def _of_parameters(framework: DistributionalAttributePrivacy) -> Influences:
 def _of_values(framework: ValuePrivacy) -> Influences:
     """The nodes are the columns of one record, so that a secret may change near columns of that record."""
     network = framework.network
-
     return Influences(
         network=network,
         secrets=framework.secrets,
         schema=framework.schema,
-        assumptions=(RECORDS_FROM_NETWORK, *assumptions_of(network)),
+        assumptions=(
+            RECORDS_FROM_NETWORK,
+            *given_its_bin(framework.schema, network.attributes),
+            *assumptions_of(network),
+        ),
         outside=lambda columns: _no_nodes(network, columns),
         moved=record_sensitivity,
     )

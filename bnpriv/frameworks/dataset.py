@@ -29,7 +29,7 @@ from bnpriv.secrets.neighbours import neighbours_text
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.values import ValuesApart
-from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_laws
+from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Categorical, Schema, require_schema
 
@@ -58,7 +58,8 @@ class DatasetAttributePrivacy(HasCard, WrittenAsFile):
     source : str
         Where the model comes from; printed in every certificate. It must not be the data to be released.
     laws : mapping, optional
-        For a column whose states are bins: its law inside each of them.
+        For a column whose states are bins: its law inside each of them. A `Binned` column has its own, which is used
+        where none is given here.
 
     Raises
     ------
@@ -118,7 +119,8 @@ class DatasetAttributePrivacy(HasCard, WrittenAsFile):
         for name, secret in self.protect.items():
             _check_secret(name, secret, self)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, ())
-        object.__setattr__(self, "column_laws", laws)
+        inside = bin_laws(self.schema, self.network.states, laws)
+        object.__setattr__(self, "column_laws", {**inside, **laws})
 
     @property
     def protected(self) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
         its parameter, for an independent column one law; over a GaussianNetwork the law of a record less its
         parameter, ``scipy.stats.norm(0, 8)``, from which laws of means follow. A law is a frozen distribution of
         scipy.stats, a probability for ``Integer(0, 1)`` or two categories, or a mapping from categories to
-        probabilities.
+        probabilities, of numbers too, and for a `Binned` column also of labels of its bins.
 
     Raises
     ------

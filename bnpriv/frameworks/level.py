@@ -8,7 +8,7 @@ import unicodedata
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError
 from bnpriv.networks.base import Level, Network
-from bnpriv.tables.schema import Categorical, Column, Schema, State, is_whole
+from bnpriv.tables.schema import Binned, Categorical, Column, Schema, State, is_whole
 
 RECORDS_WAY = (
     "if it was fitted to records, as almost every network whose states are the column's own values, use "
@@ -82,6 +82,8 @@ def spelt_as_values(network: Network, schema: Schema) -> list[str]:
 def _is_value(state: State, column: Column) -> bool:
     """Return whether a state is, or spells, a value of a column."""
     value = _spelt(state)
+    if isinstance(column, Binned) and value in map(_spelt, column.labels):
+        return True
     if isinstance(column, Categorical):
         return value in map(_spelt, column.categories)
     if isinstance(value, str):

@@ -23,8 +23,9 @@ from bnpriv.render import Document, HasCard
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
+from bnpriv.tables.column_laws import ColumnLaw, bin_laws
 from bnpriv.tables.readonly import ReadOnly
-from bnpriv.tables.schema import Categorical, Column, Schema, require_schema
+from bnpriv.tables.schema import Binned, Categorical, Column, Schema, require_schema
 
 
 @final
@@ -87,11 +88,17 @@ class ValuePrivacy(HasCard, WrittenAsFile):
         require_network(self.model)
         require_level(self.model, "records", self.notion)
         self.secrets  # noqa: B018  (raises)
+        self.column_laws  # noqa: B018  (raises)
 
     @cached_property
     def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
         """The ordered pairs of secrets of every protected column; of a chain all pairs of its states."""
         return ReadOnly(secrets_of(self.network, self.protect))
+
+    @cached_property
+    def column_laws(self) -> Mapping[str, tuple[ColumnLaw, ...]]:
+        """The laws of columns of numbers whose states are bins, given each of these."""
+        return bin_laws(self.schema, {} if self.chain is not None else self.network.states)
 
     @property
     def network(self) -> MarkovChain | DiscreteNetwork:
@@ -167,6 +174,12 @@ def _driven(chain: MarkovChain, schema: Schema, protect: Protect) -> str:
             "a table of a chain has one record per step",
             found=f"{schema.records:,} records and {chain.steps:,} steps",
             remedy="Correct the length of the chain or the number of records.",
+        )
+    if isinstance(schema[name], Binned):
+        raise FrameworkError(
+            f"the states of a chain are the values of its column {name!r}, not bins of them",
+            found="a Binned column",
+            remedy="Declare Categorical(labels), or Integer with whole numbers as states.",
         )
     stray = [state for state in chain.state_space if not _fits(state, schema[name])]
     if stray:

@@ -28,7 +28,7 @@ from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair, of_states
 from bnpriv.secrets.values import IntervalPairs
-from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw
+from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.tables.schema import Categorical, Column, Schema
 
 MOST_STORED_NUMBERS = 2**13
@@ -159,6 +159,12 @@ def _pair(pair: SecretPair) -> list[list[object]]:
 def _law(law: ColumnLaw) -> Json:
     if isinstance(law, FiniteLaw):
         return {"values": list(law.values), "masses": [float(mass).hex() for mass in law.probabilities]}
+    if isinstance(law, UniformLaw):
+        ends = [law.lower, law.upper] if law.whole else [float(end).hex() for end in (law.lower, law.upper)]
+        return {"uniform": ends}
+    if isinstance(law, MixedLaw):
+        masses = (float(mass).hex() for mass in law.probabilities)
+        return {"mixture": [[mass, _law(part)] for mass, part in zip(masses, law.parts, strict=True)]}
     if law.name == "norm":
         parameters = dict(law.parameters)
         return {"normal": [parameters["loc"].hex(), parameters["scale"].hex()]}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, SecretError, SizeError
-from bnpriv.evidence.records import record_law, state_cells
+from bnpriv.evidence.records import node_cells, record_law
 from bnpriv.evidence.sampled import SampledSide
 from bnpriv.influence.elimination import joint_law
 from bnpriv.laws import Atoms, Normal, WholeLaw
@@ -123,7 +123,7 @@ def law_given(
             remedy="Choose states that the model allows.",
         )
     given = LogTable(axes=tuple(axes), values=values - log_sum(values.ravel()), error=2 * table.error)
-    cells = {name: state_cells(name, schema[name], network.states[name]) for name in names}
+    cells = node_cells(form, names, network.states)
     return record_law(form, cells, given if protected in names else sum_out(given, (protected,)))
 
 

@@ -24,7 +24,7 @@ from bnpriv.networks import DiscreteNetwork, MarkovChain, Network, State, requir
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.properties import Secret
-from bnpriv.tables.column_laws import ColumnLaw
+from bnpriv.tables.column_laws import ColumnLaw, bin_laws
 from bnpriv.tables.schema import Categorical, Schema, is_whole
 
 Places = Mapping[str, NDArray[np.int64]]
@@ -85,7 +85,8 @@ def record_columns(
     FrameworkError
         If a state is no value of its column, and no law of the column is declared.
     """
-    return {name: _values(network, schema, laws, name, places[name], random) for name in schema.columns}
+    known = {**bin_laws(schema, network.states, laws), **laws}
+    return {name: _values(network, schema, known, name, places[name], random) for name in schema.columns}
 
 
 def require_nodes(network: Network, schema: Schema) -> None:

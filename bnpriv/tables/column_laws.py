@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any, cast, final
 
@@ -13,13 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, weakest
+from bnpriv.bound import FloatArray, Kind, weakest
 from bnpriv.errors import FrameworkError, LawError
-from bnpriv.laws.base import FUNCTION_ERROR, SUM_TOLERANCE, magnitude
+from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.render.text import toml_key
+from bnpriv.tables.bin_laws import MixedLaw as MixedLaw
+from bnpriv.tables.bin_laws import UniformLaw as UniformLaw
+from bnpriv.tables.bin_laws import laws_inside
+from bnpriv.tables.columns import probabilities
 from bnpriv.tables.distributions import Distribution, NormalDistribution
-from bnpriv.tables.interval_masses import is_known, log_masses
-from bnpriv.tables.schema import Categorical, Category, Column, NumberColumn, Schema, State
+from bnpriv.tables.finite_laws import CellMasses, Classifier, between
+from bnpriv.tables.finite_laws import FiniteLaw as FiniteLaw
+from bnpriv.tables.interval_masses import at_numbers, is_known, log_masses
+from bnpriv.tables.schema import Binned, Categorical, Category, Column, NumberColumn, Schema, State
 
 BINS = 4096
 """Bins that stand for the values of a column between two far quantiles."""
@@ -36,63 +41,6 @@ DeclaredLaw = float | Mapping[Category, float] | Distribution
 
 DeclaredLaws = Mapping[str, DeclaredLaw | Mapping[Any, DeclaredLaw]]
 """For every column one law per state of its parameter, or one law if the column is declared independent."""
-
-
-Classifier = Callable[[Any], Hashable]
-"""What a query sees of a value of a column."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CellMasses:
-    """Probabilities of cells of a column that a query does not tell apart.
-
-    Parameters
-    ----------
-    values : sequence of length V
-        One value of each cell; cells that are alike for the query may come several times.
-    logs : ndarray of shape (V,)
-        Natural logs of the probabilities; ``-inf`` only where a probability is 0.
-    error : float
-        Largest absolute error of a log.
-    """
-
-    values: Sequence[Any]
-    logs: FloatArray
-    error: float
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class FiniteLaw:
-    """A law on the categories of a column, or on the whole numbers 0 and 1.
-
-    Parameters
-    ----------
-    values : tuple of str, int or bool
-    probabilities : tuple of float
-        One per value, as declared; they sum to one to within 1e-9, by which they are divided where they are used.
-    """
-
-    values: tuple[Category, ...]
-    probabilities: tuple[float, ...]
-
-    def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return `records` independent draws."""
-        chosen = random.choice(len(self.values), size=records, p=self.atoms()[1])
-        return np.array(self.values)[chosen]
-
-    def cells(self, cuts: Iterable[float], told: Classifier) -> CellMasses:
-        """Return the values one by one, with the logs of their probabilities; `cuts` and `told` make no difference."""
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.array(self.probabilities)) - math.log(math.fsum(self.probabilities))
-        error = UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + magnitude(logs)) + 4)
-        return CellMasses(values=self.values, logs=logs, error=error)
-
-    def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], FloatArray]:
-        """Return the values and their probabilities; `cuts` make no difference."""
-        kind = object if isinstance(self.values[0], (str, bool)) else np.float64
-        return np.array(self.values, dtype=kind), np.array(self.probabilities) / math.fsum(self.probabilities)
 
 
 @final
@@ -190,7 +138,7 @@ class NumberLaw:
     def _pieces(self, cuts: Sequence[float]) -> tuple[list[Any], list[float]]:
         """Return a value of each piece between cuts, bounds apart, and where pieces end but for the last one."""
         edges = sorted({float(self.column.lower), *cuts, float(self.column.upper)})
-        inside = [_between(low, high) for low, high in pairwise(edges)]
+        inside = [between(low, high) for low, high in pairwise(edges)]
         return [self.column.lower, *inside, self.column.upper], edges
 
     def _whole_pieces(self, cuts: Sequence[float]) -> tuple[list[Any], list[float]]:
@@ -233,6 +181,7 @@ class NumberLaw:
         return values, self._masses(np.nextafter(ends - 0.5, -math.inf))
 
     def _masses(self, edges: FloatArray) -> FloatArray:
+        edges = at_numbers(edges, dict(self.parameters))
         below, above = (
             np.clip(np.asarray(tail, dtype=np.float64), 0.0, 1.0)
             for tail in (self.distribution.cdf(edges), self.distribution.sf(edges))
@@ -243,13 +192,7 @@ class NumberLaw:
         return masses / masses.sum()
 
 
-def _between(low: float, high: float) -> float | Fraction:
-    """Return a number strictly between two, which no double may be; as a double it is then the lower one."""
-    middle = (low + high) / 2
-    return middle if low < middle < high else Fraction(low) + (Fraction(high) - Fraction(low)) / 4
-
-
-ColumnLaw = FiniteLaw | NumberLaw
+ColumnLaw = FiniteLaw | NumberLaw | UniformLaw | MixedLaw
 
 
 def law_kind(laws: Iterable[ColumnLaw]) -> Kind:
@@ -264,7 +207,7 @@ def column_law(declared: object, column: Column, where: str = "the column") -> C
     ----------
     declared : float, mapping or frozen distribution of scipy.stats
         A probability p for ``Integer(0, 1)`` or two categories (the second one has probability p), a mapping from
-        categories to probabilities, or a distribution for a Real or Integer column.
+        values to probabilities (categories, numbers, or labels of bins), or a distribution for a column of numbers.
     column : Real, Integer, Binned or Categorical
     where : str
         What the law belongs to, for messages.
@@ -282,14 +225,53 @@ def column_law(declared: object, column: Column, where: str = "the column") -> C
     --------
     >>> column_law({"f": 0.6, "m": 0.4}, Categorical(["f", "m"])).probabilities
     (0.6, 0.4)
+    >>> from bnpriv.tables.schema import Integer
+    >>> column_law({0: 0.2, 40: 0.8}, Integer(0, 99)).values
+    (0, 40)
     >>> column_law(0.25, Integer(0, 1))
     FiniteLaw(values=(0, 1), probabilities=(0.75, 0.25))
     """
     if isinstance(declared, Mapping):
-        return _of_categories(cast("Mapping[object, object]", declared), column, where)
+        return _of_values(cast("Mapping[object, object]", declared), column, where)
     if isinstance(declared, (int, float)) or hasattr(declared, "__float__"):
         return _bernoulli(declared, column, where)
     return _of_distribution(declared, column, where)
+
+
+def bin_laws(
+    schema: Schema, states: Mapping[str, tuple[State, ...]], declared: Collection[str] = ()
+) -> dict[str, tuple[ColumnLaw, ...]]:
+    """Return what `within` says of columns whose nodes have bins as states and whose laws are not declared.
+
+    Raises
+    ------
+    FrameworkError
+        If the states of a node are not the labels of its bins.
+
+    Examples
+    --------
+    >>> from bnpriv.tables.schema import Binned
+    >>> schema = Schema(records=9, columns={"age": Binned([0, 2, 4], labels=["a", "b"], within="whole numbers")})
+    >>> [law.values for law in bin_laws(schema, {"age": ("b", "a")})["age"]]
+    [(2, 3, 4), (0, 1)]
+    """
+    found: dict[str, tuple[ColumnLaw, ...]] = {}
+    for name, column in schema.columns.items():
+        if not isinstance(column, Binned) or not states.get(name) or name in declared:
+            continue
+        inside = dict(zip(column.labels, laws_inside(column), strict=True))
+        named = [str(state) for state in states[name]]
+        if set(named) != set(inside):
+            unknown = [state for state in named if state not in inside]
+            without = [label for label in inside if label not in named]
+            spelt = f"{checks.spelling(unknown[0], inside)} " if unknown else ""
+            raise FrameworkError(
+                f"the states of {name!r} must be the labels of its bins: {checks.listing(map(repr, inside))}",
+                found=f"the state {unknown[0]!r}" if unknown else f"no state {without[0]!r}",
+                remedy=f"{spelt}Pass labels=[...] to Binned as the states are spelled in the network.",
+            )
+        found[name] = tuple(inside[state] for state in named)
+    return found
 
 
 def column_laws(
@@ -394,14 +376,28 @@ def _bernoulli(declared: object, column: Column, where: str) -> FiniteLaw:
     return FiniteLaw(values=cast("tuple[Category, ...]", tuple(values)), probabilities=(1 - p, p))
 
 
-def _of_categories(declared: Mapping[object, object], column: Column, where: str) -> FiniteLaw:
-    if not isinstance(column, Categorical):
+def _of_values(declared: Mapping[object, object], column: Column, where: str) -> ColumnLaw:
+    """Return a law that is declared value by value: of categories, of numbers, or of bins of numbers."""
+    if isinstance(column, Categorical):
+        return _of_categories(declared, column, where)
+    if isinstance(column, Binned) and any(isinstance(key, str) for key in declared):
+        bins = _of_categories(declared, Categorical(column.labels), where)
+        return MixedLaw(parts=tuple(laws_inside(column)), probabilities=bins.probabilities)
+    masses = probabilities(f"the law of {where}", declared, LawError)
+    outside = [value for value in masses if not column.lower <= value <= column.upper]
+    fractions = [value for value in masses if column.whole and not isinstance(value, int)]
+    if outside or fractions:
+        kind = "whole numbers" if column.whole else "numbers"
         raise _refused(
             where,
-            "is a mapping only for a Categorical column",
-            f"a mapping for a {type(column).__name__} column",
-            "Give a frozen distribution of scipy.stats, or a probability for Integer(0, 1).",
+            f"must name {kind} between the bounds {column.lower:g} and {column.upper:g}",
+            checks.listing(outside or fractions),
+            "Correct it, or widen the bounds of the column.",
         )
+    return FiniteLaw(values=tuple(masses), probabilities=tuple(masses.values()))
+
+
+def _of_categories(declared: Mapping[object, object], column: Categorical, where: str) -> FiniteLaw:
     known = [(type(category), category) for category in column.categories]  # True is not 1 here
     unknown = [key for key in declared if (type(key), key) not in known]
     if unknown:
@@ -416,7 +412,7 @@ def _of_categories(declared: Mapping[object, object], column: Column, where: str
     return FiniteLaw(values=tuple(column.categories), probabilities=tuple(masses))
 
 
-def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw:
+def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw | FiniteLaw:
     if isinstance(declared, NormalDistribution) and not isinstance(column, Categorical):
         parameters = (("loc", declared.mean), ("scale", declared.sd))
         return NumberLaw(column=column, name="norm", parameters=parameters, distribution=declared)
@@ -424,6 +420,9 @@ def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw:
     from scipy.stats.distributions import rv_frozen
 
     kind = type(declared).__name__
+    law = None if isinstance(column, Categorical) else _of_table(declared, column)
+    if law is not None:
+        return law
     if not isinstance(declared, rv_frozen) or isinstance(column, Categorical):
         raise _refused(
             where,
@@ -450,6 +449,20 @@ def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw:
         quantiles=() if named else tuple(float(f"{q:.9g}") for q in frozen.ppf(np.linspace(0.01, 0.99, 99))),
         distribution=cast(Distribution, declared),
     )
+
+
+def _of_table(declared: object, column: NumberColumn) -> FiniteLaw | None:
+    """Return a discrete distribution of scipy.stats that was made from values, as the column counts them; else None."""
+    table = cast(Any, getattr(declared, "dist", declared))
+    if not hasattr(table, "xk"):
+        return None
+    shift = _parameters(declared)["loc"] if hasattr(declared, "dist") else 0.0
+    masses: dict[float, list[float]] = {}
+    for value, mass in zip(np.asarray(table.xk).ravel().tolist(), np.asarray(table.pk).ravel().tolist(), strict=True):
+        inside = min(max(float(value) + shift, column.lower), column.upper)
+        masses.setdefault(math.floor(inside + 0.5) if column.whole else inside, []).append(mass)
+    values = sorted(masses)
+    return FiniteLaw(values=tuple(values), probabilities=tuple(math.fsum(masses[value]) for value in values))
 
 
 def _parameters(frozen: Any) -> dict[str, float]:

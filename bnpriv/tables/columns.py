@@ -350,7 +350,7 @@ def probabilities(what: str, declared: Mapping[object, object], error: type[Bnpr
         raise error(f"{what} must have numbers", found="none", remedy="Write {0: 0.2, 40: 0.8}.")
     found: dict[float, float] = {}
     for key, mass in declared.items():
-        value = checks.number(f"a number of {what}", key, error=error) + 0.0
+        value = checks.number(f"what {what} names", key, error=error) + 0.0
         found[int(value) if value.is_integer() else value] = checks.number(
             f"a probability of {what}", mass, error=error
         )

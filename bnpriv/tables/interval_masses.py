@@ -223,7 +223,7 @@ def _tails(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the logs of tails and their errors."""
     with np.errstate(all="ignore"):
-        logs = np.minimum(np.asarray(log_tail(x), dtype=np.float64), 0.0)
+        logs = np.minimum(np.asarray(log_tail(at_numbers(x, parameters)), dtype=np.float64), 0.0)
         if is_known(name):
             errors = TAIL_ERROR * (1 + 0.01 * _size(parameters)) * (1 - np.where(np.isfinite(logs), logs, 0.0))
         else:
@@ -231,6 +231,11 @@ def _tails(
     # beyond the line and the support a tail is nothing for sure; inside it a nothing, or next to it, is underflow
     lost = (logs < UNDERFLOW) & np.isfinite(x) & (name != "norm")
     return logs, np.where(lost | np.isnan(logs), math.inf, errors)
+
+
+def at_numbers(x: FloatArray, parameters: Shapes) -> FloatArray:
+    """Return where a tail is asked for: of a discrete family at whole numbers, between which scipy's hypergeom errs."""
+    return x if "scale" in parameters else np.floor(x)
 
 
 def _subtracted(
