@@ -87,7 +87,9 @@ def coarsened(part: TomlTable) -> Mapping[Any, Any]:
     if "coarsen" not in part.values:
         return {}
     listed = part.section("coarsen")
-    return {category: _labels(listed, category) for category in listed.values}
+    # keys of a TOML file are texts, whatever the categories are
+    known = {str(category): category for category in part.need("categories")}
+    return {known.get(key, key): _labels(listed, key) for key in listed.values}
 
 
 def _labels(part: TomlTable, category: str) -> list[object]:

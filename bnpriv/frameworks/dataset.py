@@ -166,13 +166,15 @@ class DatasetAttributePrivacy(HasCard, WrittenAsFile):
             If no file can.
         """
         states = self.network.states
+        # what follows from the bins of a column is declared there
+        declared = {name: laws for name, laws in self.column_laws.items() if name in (self.laws or {})}
         return FileParts(
             notion="dataset",
             source=self.source,
             network=self.network,
             schema=self.schema,
             protect={name: secret_of_table(secret) for name, secret in self.protect.items()},
-            laws=law_sections(self.column_laws, self.schema, lambda name: states.get(name, ())),
+            laws=law_sections(declared, self.schema, lambda name: states.get(name, ())),
         )
 
     def fingerprint(self) -> str:

@@ -16,7 +16,7 @@ from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair, SecretPairs, all_pairs
 from bnpriv.secrets.values import Interval, IntervalPair, ValuesApart
 from bnpriv.tables.bins import Inside
-from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw
+from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw
 from bnpriv.tables.schema import Binned, Categorical, Column, Integer, Real, Schema, State
 
 Values = dict[str, object]
@@ -190,16 +190,22 @@ def law_sections(
 
 def _law(name: str, law: ColumnLaw, column: Column) -> Values:
     if isinstance(law, FiniteLaw):
-        if law.values == (0, 1) and not isinstance(column, Categorical):
-            return {"bernoulli": short_number(law.probabilities[1])}
         masses = zip(law.values, law.probabilities, strict=True)
+        if not isinstance(column, Categorical):
+            p = law.probabilities[-1]
+            if column.steps == 1 and law == FiniteLaw(values=(0, 1), probabilities=(1 - p, p)):
+                return {"bernoulli": short_number(p)}
+            return {"values": {repr(short_number(cast(float, value))): short_number(mass) for value, mass in masses}}
         return {"categorical": {_written(category): short_number(mass) for category, mass in masses}}
-    if law.name == "norm" and not law.quantiles:
+    if isinstance(law, MixedLaw) and isinstance(column, Binned):
+        bins = zip(column.labels, law.probabilities, strict=True)
+        return {"values": {label: short_number(mass) for label, mass in bins}}
+    if isinstance(law, NumberLaw) and law.name == "norm" and not law.quantiles:
         given = dict(law.parameters)
         return {"normal": [short_number(given["loc"]), short_number(given["scale"])]}
     raise FileError(
-        "framework files hold normal laws, and probabilities of categories",
-        found=f"the law {law.name!r} of {name!r}",
+        "framework files hold normal laws, and probabilities of categories, numbers and bins",
+        found=f"another law of {name!r}" if not isinstance(law, NumberLaw) else f"the law {law.name!r} of {name!r}",
         remedy=IN_PYTHON,
     )
 

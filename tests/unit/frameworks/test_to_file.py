@@ -287,3 +287,29 @@ def test_models_of_pymc_are_refused(tmp_path: Path) -> None:
     framework = bp.DistributionalAttributePrivacy(network, schema, {"mean": bp.apart(at_most=1)}, source="a book")
     with pytest.raises(FileError, match="framework files hold"):
         framework.to_file(tmp_path / "f.toml")
+
+
+def test_laws_of_numbers_and_of_bins_are_read_back(tmp_path: Path) -> None:
+    edges, labels = [0, 1, 2.5], ["none", "some"]
+    columns = {
+        "hours": bp.Integer(0, 99),
+        "rate": bp.Real(-1, 1),
+        "gain": bp.Binned(edges, labels=labels, within={"none": {0: 0.3, 0.25: 0.7}, "some": "uniform"}),
+        "smokes": bp.Integer(0, 1),
+    }
+    laws = {
+        "hours": {"a": {0: 0.2, 1: 0.8}, "b": {40: 0.3, 99: 0.7}},
+        "rate": {"a": {-0.125: 0.1, 1 / 3: 0.9}, "b": {0: 1.0}},
+        "gain": {"a": {"none": 0.1, "some": 0.9}, "b": {0: 0.5, 2.5: 0.5}},
+        "smokes": {"a": 0.3, "b": {0: 0.3, 1: 0.7}},
+    }
+    schema = bp.Schema(records=20, columns=columns)
+    network = coins(**{name: ["a", "b"] for name in columns})
+    framework = bp.DistributionalAttributePrivacy(network, schema, "hours", source="a book", laws=laws)
+    assert same(framework, tmp_path).column_laws == framework.column_laws
+    records = bp.DiscreteNetwork.from_tables({"gain": [0.5, 0.5]}, states={"gain": labels}, parents={}, level="records")
+    hidden = {"gain": bp.Secret(bp.count(bp.col("gain") >= 0.5), pairs=bp.apart(at_most=1))}
+    alone = bp.Schema(records=20, columns={"gain": columns["gain"]})
+    for declared in (None, {"gain": {"none": {0: 1.0}, "some": {2: 1.0}}}):
+        table = bp.DatasetAttributePrivacy(records, alone, hidden, source="a book", laws=declared)
+        assert same(table, tmp_path).column_laws == table.column_laws

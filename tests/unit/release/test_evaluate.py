@@ -194,6 +194,7 @@ def holds(predicate: Predicate, row: Row) -> bool:
 def counted(column: Real | Integer | Categorical, value: object) -> object:
     """What a raw value counts as in a condition."""
     if isinstance(column, Categorical):
+        value = value.strip(" \t") if isinstance(value, str) else value
         return value if value in column.categories else column.missing
     if value is None or math.isnan(value):
         value = column.missing

@@ -14,6 +14,7 @@ from bnpriv.errors import BnprivError, FileError, SchemaError
 from bnpriv.queries import col, count, histogram, mean, stack
 from bnpriv.release import evaluate
 from bnpriv.release.wording import missing_rule
+from bnpriv.tables.column_laws import column_law
 from bnpriv.tables.readings import categories
 from bnpriv.tables.schema import Binned, Categorical, Integer, Real, Schema
 from tests.later import Later
@@ -257,3 +258,29 @@ def test_labels_in_a_framework_file_are_a_list_or_a_text(tmp_path):
 def test_bins_without_edges_are_refused(tmp_path):
     with pytest.raises(BnprivError, match="edges is needed"):
         read(tmp_path, text=TEXT.replace("edges = [17, 25, 45, 90]\n", ""))
+
+
+def test_laws_in_a_framework_file_are_given_by_numbers_or_by_bins(tmp_path):
+    (tmp_path / "network.bif").write_text(NETWORK)
+    path = tmp_path / "framework.toml"
+    start = TEXT.replace("KEYS", 'labels = ["young", "middle", "old"]\nwithin = "whole numbers"')
+    for values, law in (
+        ("{ 17 = 0.25, 90 = 0.75 }", {17: 0.25, 90: 0.75}),
+        ("{ young = 0.25, old = 0.75 }", {"young": 0.25, "old": 0.75}),
+    ):
+        path.write_text(f"{start}\n[laws.age]\nvalues = {values}\n")
+        framework = read_framework(path)
+        assert framework.column_laws["age"] == (column_law(law, framework.schema["age"]),)
+    for values, required in (
+        ("{ young = 0.25, 30 = 0.75 }", "found '30'"),
+        ("{ yung = 1 }", "the keys of 'values' must be numbers; found 'yung'"),
+        ("{ 17.5 = 1 }", "."),
+        ('{ "17.5" = 1 }', "must name whole numbers between the bounds 17 and 90"),
+        ("{ 17 = 0.9 }", "sum to one"),
+    ):
+        path.write_text(f"{start}\n[laws.age]\nvalues = {values}\n")
+        with pytest.raises(BnprivError, match=required):
+            read_framework(path)
+    path.write_text(f"{start}\n[laws.income.poor]\nvalues = {{ low = 1 }}\n[laws.income.rich]\nbernoulli = 1\n")
+    with pytest.raises(FileError, match="values are for columns of numbers"):
+        read_framework(path)
