@@ -1,4 +1,4 @@
-"""The laws of numbers inside the bins of a column, and mixtures of them over the bins."""
+"""The laws of numbers inside the bins of a column, and mixtures of them over the bins; docs/claims/bins.md."""
 
 from __future__ import annotations
 
