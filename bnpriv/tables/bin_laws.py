@@ -20,7 +20,7 @@ from bnpriv.tables.schema import Binned
 MOST_LISTED_NUMBERS = 4096
 """Whole numbers of a bin whose probabilities are written one by one."""
 
-PIECES = 256
+PIECES_OF_A_BIN = 256
 """Pieces of a bin that stand for its numbers where means are approximated."""
 
 LEAST_NORMAL = 2.0**-1000
@@ -68,7 +68,7 @@ class UniformLaw:
 
     def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], FloatArray]:
         """Return values that stand for small pieces, none on both sides of a cut, and their probabilities."""
-        fine = np.linspace(float(self.lower), float(self.upper), PIECES + 1).tolist()
+        fine = np.linspace(float(self.lower), float(self.upper), PIECES_OF_A_BIN + 1).tolist()
         ends = self._ends([*cuts, *fine])
         pieces = [(low, high, high - low) for low, high in pairwise(ends)]
         half = Fraction(self.whole, 2)
