@@ -111,6 +111,13 @@ class LawPair:
         return self.rounding == 0 or self.distinct
 
 
+MOST_APART = 2**51
+"""Whole numbers up to this one, over one denominator, are different doubles."""
+
+LARGEST_NORMAL_DENOMINATOR = 2**900
+"""One over it is a double of full precision."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordPair:
@@ -153,10 +160,21 @@ class RecordPair:
     @cached_property
     def distinct(self) -> bool:
         """Return whether different exact numbers are different doubles; only then may there be no noise."""
+        if all(map(self._apart_as_doubles, range(len(self.denominators)))):
+            return True
         both = [np.concatenate(parts) for parts in zip(*(law.columns for law in self.numerators), strict=True)]
         exact = WholeLaw.of(both, np.zeros(len(both[0])), 0.0).size
         doubles = np.concatenate([self.first.points, self.second.points])
         return len(np.unique(doubles, axis=0)) == exact
+
+    def _apart_as_doubles(self, place: int) -> bool:
+        """Return whether fractions of one denominator are certain to be different doubles, as small numerators are.
+
+        Two numerators up to N are apart by a share of 1 / N of the larger one; rounding moves each by 2**-53 of itself.
+        """
+        numerators = [law.columns[place] for law in self.numerators]
+        small = all(int(np.abs(each).max()) <= MOST_APART for each in numerators)
+        return small and self.denominators[place] <= LARGEST_NORMAL_DENOMINATOR
 
     def sums(self, records: int) -> RecordPair:
         """Return the pair of the laws of what so many records add together, which change as one.

@@ -17,6 +17,7 @@ from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
 from bnpriv.evidence.columns import numbers_in_bins
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.counts import MOST_EXACT_PAIRS, CountPairs, Counts, impossible, meant, reach, require_disjoint
+from bnpriv.evidence.pace import SHORTER, watched
 from bnpriv.evidence.records import MOST_STEPS, node_cells, record_law, summed_exactly
 from bnpriv.evidence.sums import mixture_of, normalized, record_pair, released, rounding_of, too_large
 from bnpriv.frameworks import DatasetAttributePrivacy
@@ -89,7 +90,7 @@ class DatasetLaws:
         """Return the constraints of one secret; what no model allows is a mistake, not a pair to be dropped."""
         found: list[Constraint] = []
         refused: list[SecretError] = []
-        for model in range(self.framework.network.models):
+        for model in watched(range(self.framework.network.models), "the laws of the answer of {} more models", SHORTER):
             try:
                 each = constraint(self.framework, self.query, name, secret, model)
             except SecretError as error:

@@ -68,7 +68,11 @@ def _callers_level() -> int:
     return level
 
 
-def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
+SHORTER = "; fewer posterior draws (draws=, thin=) or models take less"
+"""What makes work short that is done for every model."""
+
+
+def watched(items: Sequence[Item], what: str, shorter: str = "") -> Iterator[Item]:
     """Yield items, and tell how long the others will take once one has taken so long that they will take long.
 
     Parameters
@@ -76,6 +80,8 @@ def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
     items : sequence
     what : str
         What is worked out for them, with {} for how many are left, as "what {} more columns tell".
+    shorter : str
+        What would make it short, as the end of a sentence.
     """
     told = False
     start = time.perf_counter()
@@ -84,7 +90,7 @@ def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
         seconds = (time.perf_counter() - start) / max(1, done) * left
         if done and not told and seconds >= LONG_SECONDS:
             told = True
-            tell(what.format(left), seconds, "takes about {} to work out")
+            tell(what.format(f"{left:,}"), seconds, f"takes about {{}} to work out{shorter}")
         yield item
 
 

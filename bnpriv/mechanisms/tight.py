@@ -16,6 +16,7 @@ from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.product import product_laplace_epsilon
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
+from bnpriv.evidence.pace import SHORTER, watched
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
@@ -106,7 +107,8 @@ class TightMechanism(Mechanism):
             raise evidence.error()
         budget = 0.0 if self.noise == "discrete_laplace" else delta
         search = _TightSearch(noise=self.noise, epsilon=epsilon, delta=budget, rounding=evidence.rounding)
-        decisions = sorted((search.decide(c) for c in evidence.constraints()), key=lambda d: -d.scale)
+        constraints = watched(evidence.constraints(), "the noise under {} more models", SHORTER)
+        decisions = sorted((search.decide(c) for c in constraints), key=lambda d: -d.scale)
         certificate = law_certificate(
             framework,
             query,
@@ -199,6 +201,7 @@ class _TightSearch:
 
     def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair], rule: str) -> tuple[LawDecision, bool]:
         """Return what the laws need, and whether it takes delta."""
+        pairs = self._worst_first(pairs)
         scale, worst = 0.0, pairs[0]
         pure = 0.0  # the scale from which on no pair needs delta
         for pair in pairs:
@@ -227,6 +230,23 @@ class _TightSearch:
             draws=0 if worst.sampled is None else worst.sampled.draws,
         )
         return decision, self.delta > 0 and scale < pure
+
+    def _worst_first(self, pairs: Sequence[LawPair]) -> Sequence[LawPair]:
+        """Return the pairs by falling loss, so that the scale of the first ones does for the others too.
+
+        With delta above 0 the order stays: there every pair tells by itself whether it takes delta.
+        """
+        if self.delta > 0 or len(pairs) < FEWEST_ORDERED:
+            return pairs
+        losses = [self._pure(pair, _line(pair)) for pair in pairs]
+        order, scale = list(range(len(pairs))), 0.0
+        for _ in range(2):  # the order at the scale of one pair shows another whose scale is nearly the largest
+            scale = least_scale(losses[order[0]], self.epsilon, _span(pairs[order[0]]), ORDERING_PRECISION)
+            if not 0 < scale < math.inf:
+                return pairs
+            found = [loss(scale) for loss in losses]
+            order = sorted(range(len(pairs)), key=found.__getitem__, reverse=True)
+        return [pairs[k] for k in order]
 
     def _needed(
         self, pair: LawPair, loss: Callable[[float], float], budget: float, floor: float, enough: float
@@ -314,6 +334,12 @@ def _rounding_loss(rounding: float, scale: float) -> float:
     """Return what rounding the answer costs in epsilon; nothing without noise, where equal answers stay equal."""
     return rounding / scale if scale else 0.0
 
+
+FEWEST_ORDERED = 4
+"""With fewer pairs of laws their order saves nothing."""
+
+ORDERING_PRECISION = 1e-3
+"""Relative precision of a scale at which pairs are only put into an order."""
 
 RECORD_CURVE_RULE = "the laws of what one record adds"
 

@@ -12,6 +12,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, Bound, up, weakest
 from bnpriv.divergences import gaussian_mu
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
+from bnpriv.evidence.pace import SHORTER, watched
 from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Mechanism
@@ -106,7 +107,8 @@ class WassersteinMechanism(Mechanism):
         if isinstance(evidence, Refusal):
             raise evidence.error()
         search = _DistanceSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
-        decisions = sorted((search.decide(c) for c in evidence.constraints()), key=lambda d: -d.scale)
+        constraints = watched(evidence.constraints(), "the noise under {} more models", SHORTER)
+        decisions = sorted((search.decide(c) for c in constraints), key=lambda d: -d.scale)
         approximate = "Approximate Wasserstein" if delta > 0 and self.noise == "laplace" else "Wasserstein"
         certificate = law_certificate(
             framework,
