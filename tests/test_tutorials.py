@@ -67,6 +67,7 @@ def checked(notebook: Any) -> dict[str, list[str]]:
 
 def test_all_are_there() -> None:
     names = [
+        "00-your-own-table.ipynb",
         "01-model-and-report.ipynb",
         "02-release.ipynb",
         "03-dataset-properties.ipynb",

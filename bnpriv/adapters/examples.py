@@ -93,34 +93,39 @@ def example_path(name: str) -> Path:
     return (_folder() / name / _FRAMEWORK).resolve()
 
 
-def example_data(name: str) -> Path:
+def example_data(name: str, *, public: bool = False) -> Path:
     """Return the path of an example's simulated table.
 
     Parameters
     ----------
     name : str
         One of `examples()`.
+    public : bool
+        The public table beside it, which "census" has.
 
     Returns
     -------
     Path
-        A Parquet file.
+        A Parquet file; for "census" a CSV file.
 
     Raises
     ------
     FileError
-        If there is no such example, or it has no table.
+        If there is no such example, or it has no such table.
 
     Examples
     --------
     >>> example_data("student").name
     'students.parquet'
+    >>> example_data("census", public=True).name
+    'public.csv'
     """
-    tables = sorted(example_path(name).parent.glob("*.parquet"))
+    folder = example_path(name).parent
+    private = [*folder.glob("*.parquet"), *folder.glob("private.csv")]
+    tables = [*folder.glob("public.csv")] if public else private
     if len(tables) != 1:
-        raise FileError(
-            f"the example {name!r} must have one table", found=str(len(tables)), remedy="Use another example."
-        )
+        kind = "one public table" if public else "one table"
+        raise FileError(f"the example {name!r} must have {kind}", found=str(len(tables)), remedy="Use another example.")
     return tables[0]
 
 

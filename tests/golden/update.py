@@ -31,6 +31,7 @@ HASH = re.compile(r"\b[0-9a-f]{64}\b")
 
 ASKED = {
     "activity": "day",
+    "census": "mean_age",
     "clinic": "nursing",
     "four-people": "ones",
     "hospital": "long_stays",

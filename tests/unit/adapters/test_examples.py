@@ -44,3 +44,12 @@ def test_an_example_without_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(module, "__file__", str(tmp_path / "adapters" / "examples.py"))
     with pytest.raises(FileError, match="must have one table; found 0"):
         example_data("bare")
+
+
+def test_the_census_has_a_public_table_beside_the_private_one() -> None:
+    private, public = example_data("census"), example_data("census", public=True)
+    assert private != public
+    assert private.parent == public.parent
+    assert max(private.stat().st_size, public.stat().st_size) < 300_000
+    with pytest.raises(FileError, match="must have one public table; found 0"):
+        example_data("student", public=True)
