@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, cast
@@ -177,6 +178,41 @@ def closest(value: object, allowed: Iterable[object]) -> str | None:
     lowered = {name.lower(): name for name in reversed(names)}
     near = get_close_matches(value.lower(), lowered, n=1, cutoff=0.7)
     return lowered[near[0]] if near else None
+
+
+def spelt_apart(value: object, allowed: Iterable[object]) -> str:
+    """Return how a value is spelt apart from one that is allowed and would mean the same; empty where none does.
+
+    Examples
+    --------
+    >>> spelt_apart(" <=50K.", ["<=50K", ">50K"])
+    "'<=50K' but for the blanks around it and a final full stop"
+    >>> spelt_apart("0.0", [0, 1]), spelt_apart("no", ["yes"])
+    ('0, the same number', '')
+    """
+    for each in allowed:
+        told = _apart(str(value), str(each))
+        if told:
+            return f"{each!r}{told}"
+    return ""
+
+
+def _apart(text: str, other: str) -> str:
+    with suppress(ValueError):
+        if float(text) == float(other):
+            return ", the same number"
+    found: list[str] = []
+    steps: tuple[tuple[str, Callable[[str], str]], ...] = (
+        ("the blanks around it", str.strip),
+        ("a final full stop", lambda spelt: spelt.removesuffix(".")),
+        ("the case of its letters", str.casefold),
+    )
+    for what, plain in steps:
+        same = plain(text) == text and plain(other) == other
+        if not same and text != other:
+            text, other = plain(text), plain(other)
+            found.append(what)
+    return f" but for {' and '.join(found)}" if text == other and found else ""
 
 
 def type_text(value: object) -> str:

@@ -33,6 +33,14 @@ def secret_of_table(part: TomlTable) -> Secret:
             found=and_text(given),
             remedy="Keep one of them, or none for all values.",
         )
+    if "property" not in part.values:
+        raise part.refusal(
+            "property must be a text",
+            found="none",
+            remedy="Write for example property = \"proportion(NAME == 'STATE')\", with the column's own name and "
+            "category; a count, total or mean of the column does too.",
+            key="property",
+        )
     with part.named():
         pairs = _apart(part) or _pairs(part, *_VALUES) or chosen_intervals(part)
         return Secret(parse_query(part.string("property")), pairs=pairs)

@@ -76,16 +76,34 @@ class Strata:
             raise ParameterError(
                 f"a value of the property must be that of a whole number of {self.records:,} records",
                 found=f"{number:g}",
-                remedy="Pass a share of a proportion, or a number of records of a count.",
+                remedy=self._nearest(whole),
             )
         if whole > have[0] or self.records - whole > have[1]:
             raise ParameterError(
                 f"the public table must have {whole:,} records that count for the property and "
                 f"{self.records - whole:,} that do not",
                 found=f"{have[0]:,} and {have[1]:,}",
-                remedy="Ask for fewer records, or take a larger public table.",
+                remedy=self._possible(*have),
             )
         return whole
+
+    def _nearest(self, whole: int) -> str:
+        """Return the value to pass instead: of a proportion a share that is that of a whole number of records."""
+        near = min(max(whole, 0), self.records)
+        if isinstance(self.hidden, Proportion):
+            return f"The nearest share is {near:,} of {self.records:,} records: pass {near} / {self.records}."
+        return f"The nearest number of records is {near:,}."
+
+    def _possible(self, counting: int, others: int) -> str:
+        """Return which values tables drawn from the public one can have, without drawing a record twice."""
+        low, high = max(0, self.records - others), min(self.records, counting)
+        if low > high:
+            return "Take a larger public table, or draw tables of fewer records: none is drawn twice."
+        some = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        return (
+            f"From this table {some} of {self.records:,} records can count, as none is drawn twice: ask for that, draw "
+            "tables of fewer records, or take a larger public table."
+        )
 
     def drawn(self, value: object, tables: int, random: np.random.Generator) -> FloatArray:
         """Return exact answers to tables that are drawn without replacement, of shape (tables, outputs).

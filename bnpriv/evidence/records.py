@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.checks import listing
+from bnpriv.checks import listing, spelt_apart
 from bnpriv.errors import FrameworkError, LawError, SizeError
 from bnpriv.laws import WholeLaw
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
@@ -71,13 +71,14 @@ def state_cells(name: str, column: Column, states: Sequence[State]) -> Cells:
         known = {str(category): category for category in column.categories}
     values: list[Any] = []
     for state in states:
-        value = known.get(str(state)) if isinstance(column, Categorical) else _number(state)
+        value = known.get(_whole_text(state, known)) if isinstance(column, Categorical) else _number(state)
         inside = value is not None and (isinstance(column, Categorical) or column.lower <= value <= column.upper)
         if not inside:
             raise FrameworkError(
                 f"the states of {name!r} must be values of its column, or have declared laws",
                 found=repr(state),
-                remedy="Name the states after the values, or declare a law of the column for every state.",
+                remedy=f"{_meant(state, known)}Name the states after the values, or declare a law of the column for "
+                "every state.",
             )
         values.append(value)
     return Cells(np.array(values, dtype=object), _certain(len(values)))
@@ -112,6 +113,19 @@ def node_cells(
         else state_cells(name, form.schema[name], states[name])
         for name in names
     }
+
+
+def _whole_text(state: State, known: Mapping[str, Any]) -> str:
+    """Return a state as its category is written: 0.0 is the category 0 where it is no category itself."""
+    text, number = str(state), _number(state)
+    if text in known or number is None or not number.is_integer():
+        return text
+    return str(int(number))
+
+
+def _meant(state: State, known: Mapping[str, Any]) -> str:
+    apart = spelt_apart(state, known)
+    return f"It is {apart}. " if apart else ""
 
 
 def law_cells(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> Cells:

@@ -195,7 +195,10 @@ def check_columns(
             found = f"{found}, while the sums over {listing(over)} are 1"
             remedy = f"Transpose the table: its first axis holds the states of {name!r} itself."
         elif away.max() <= FEW_DECIMALS:
-            remedy = "Correct the table, or pass normalize=True if it was printed with few decimals."
+            remedy = (
+                "Correct the table, or, if it was printed with few decimals, pass normalize=True, in a framework file "
+                "normalize = true under [network]."
+            )
         raise NetworkError(
             f"every column of the table of {name!r} must sum to 1 within {tolerance:.2g}", found=found, remedy=remedy
         )

@@ -20,7 +20,7 @@ from bnpriv.queries.sensitivity import answer_range
 from bnpriv.release.document import ShownNumber, answer_ranges, beside_fact, release_document
 from bnpriv.release.wording import shown_number
 from bnpriv.render import Document, Json, Shown
-from bnpriv.render.text import visible
+from bnpriv.render.text import and_text, visible
 from bnpriv.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -268,7 +268,10 @@ class Release(Shown):
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
-        return visible(f"Release({shown})")
+        useful = self.calibration.useful
+        parts = f" in {and_text(useful.useless)}" if useful.useless and len(self.values) > 1 else ""
+        poor = f"; useless{parts}" if useful.useless or useful.verdict == "useless" else ""
+        return visible(f"Release({shown}{poor})")
 
     def _intervals(self, level: float) -> tuple[IntervalEnds, ...]:
         box = self._base_intervals(level)

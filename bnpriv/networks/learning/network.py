@@ -18,8 +18,12 @@ from bnpriv.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.networks.graph import Graph, graph_of
 from bnpriv.networks.learning.fingerprint import complete_columns, fingerprint_of
 from bnpriv.networks.posterior import Posterior
+from bnpriv.render.text import and_text
 from bnpriv.tables.readings import ColumnValues
 from bnpriv.tables.schema import State
+
+MOST_OTHERS = 5
+"""Values of a public table that a message names."""
 
 Prior = Literal["bdeu", "jeffreys", "uniform"]
 Codes = NDArray[np.intp]
@@ -151,7 +155,8 @@ def _states(name: str, values: ColumnValues, declared: Mapping[str, Sequence[Sta
         raise NetworkError(
             f"the states of {name!r} must be strings or numbers", found="both", remedy="Declare states={...}."
         )
-    return tuple(sorted(found))
+    # a file holds 0.0 and 1.0 where a column of whole numbers once had missing values
+    return tuple(int(value) if isinstance(value, float) and value.is_integer() else value for value in sorted(found))
 
 
 def _codes(name: str, values: ColumnValues, states: Sequence[State]) -> Codes:
@@ -160,8 +165,13 @@ def _codes(name: str, values: ColumnValues, states: Sequence[State]) -> Codes:
         return np.array([places[value] for value in values], dtype=np.intp)
     except KeyError:
         missing = sum(value not in places for value in values)
+    # the table is public: its values may be said
+    others = sorted({value for value in values if value not in places}, key=str)
+    likely = {other: apart for other in others if (apart := checks.spelt_apart(other, states))}
+    shown = checks.listing(map(repr, others[:MOST_OTHERS]))
+    hints = [f"{checks.cut(str(other))} is {apart}" for other, apart in likely.items()][:MOST_OTHERS]
     raise DataError(
         f"the values of {name!r} in the public table must be among its states",
-        found=f"{missing:,} records with others",
-        remedy="Declare all its states, spelt as in the table.",
+        found=f"{missing:,} records with others, of the public values {shown}",
+        remedy=f"Declare all its states, spelt as in the table.{f' Here {and_text(hints)}.' if hints else ''}",
     )

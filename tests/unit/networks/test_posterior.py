@@ -270,12 +270,15 @@ def test_engines_files_and_graphs_agree(tmp_path: Path) -> None:
     assert set(short.attributes) == {"ill", "smokes"}
 
 
-def test_what_does_not_fit_is_refused_without_a_value() -> None:
+def test_what_does_not_fit_is_refused() -> None:
     odd = census().assign(ill=["maybe", *census()["ill"][1:]])
     states = {"ill": ["no", "yes"]}
     with pytest.raises(bp.errors.DataError, match="1 records with others") as caught:
         bp.DiscreteNetwork.posterior(GRAPH, odd, public="x", states=states)
-    assert "maybe" not in str(caught.value)
+    assert "'maybe'" in str(caught.value)  # the table is public
+    spelt = census().assign(ill=[" no.", *census()["ill"][1:]])
+    with pytest.raises(bp.errors.DataError, match="is 'no' but for the blanks around it and a final"):
+        bp.DiscreteNetwork.posterior(GRAPH, spelt, public="x", states=states)
     with pytest.raises(bp.errors.DataError, match="missing values"):
         bp.DiscreteNetwork.posterior(GRAPH, census().assign(ill=[None, *census()["ill"][1:]]), public="x")
     with pytest.raises(bp.errors.DataError, match="none of that name"):
@@ -385,3 +388,21 @@ def test_numbers_are_recognized_whatever_their_type() -> None:
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.mean("pill"), epsilon=9.0)
     with pytest.raises(bp.errors.DataError, match="learned from"):
         bp.release(calibration, table.astype(float))
+
+
+def test_whole_numbers_that_are_written_as_floats_are_states_of_whole_numbers() -> None:
+    """A CSV file has 0.0 and 1.0 where a column of whole numbers once had missing values."""
+    table = census()
+    votes = table.assign(ill=(table["ill"] == "yes").astype(float))
+    network = bp.DiscreteNetwork.posterior(GRAPH, votes, public="x", draws=2, seed=1)
+    assert [str(state) for state in network.states["ill"]] == ["0", "1"]
+    schema = bp.Schema(
+        records=50, columns={"ill": bp.Categorical([0, 1]), "smokes": bp.Categorical(list(network.states["smokes"]))}
+    )
+    secret = bp.Secret(bp.count(bp.col("ill") == 1), pairs=bp.apart(at_most=1))
+    for states in ([0, 1], [0.0, 1.0], ["0.0", "1.0"]):
+        tables = {"ill": [0.6, 0.4], "smokes": [[0.8, 0.5], [0.2, 0.5]]}
+        named = {"ill": states, "smokes": list(network.states["smokes"])}
+        given = bp.DiscreteNetwork.from_tables(tables, states=named, parents={"smokes": ["ill"]}, level="records")
+        framework = bp.DatasetAttributePrivacy(given, schema, {"ill": secret}, source="a test")
+        assert bp.TightMechanism().calibrate(framework, bp.count(bp.col("ill") == 1), epsilon=1.0).scale > 0
