@@ -22,6 +22,7 @@ VERBS = {
     "analyse": "What leaks, to whom and along which way, before anything is released.",
     "calibrate": "From a framework and a question to noise that a theorem allows. Nothing here sees data.",
     "release": "The one place that reads private data, and what checks it.",
+    "check": "What the owner of a table may see of it, and nobody else: no guarantee covers this.",
     "account": "What several releases tell together.",
 }
 """The groups of the names that users type, in the order of their use."""
@@ -37,9 +38,9 @@ MODULES = {
 
 
 def groups() -> dict[str, list[str]]:
-    """Return the names of the face under each verb: those that are imported below the comment with the verb."""
+    """Return the names of the face under each verb, which begins the comment above their imports."""
     source = inspect.getsource(bnpriv)
-    comments = {number: line[2:] for number, line in enumerate(source.splitlines(), 1) if line.startswith("# ")}
+    comments = {number: line.split()[1] for number, line in enumerate(source.splitlines(), 1) if line.startswith("# ")}
     found: dict[str, list[str]] = {verb: [] for verb in VERBS}
     for node in ast.parse(source).body:
         if not isinstance(node, ast.ImportFrom):

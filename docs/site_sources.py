@@ -80,10 +80,27 @@ def rewritten(text: str, source: str, page: str) -> str:
     return LINK.sub(lambda found: led(found[1], source, page), text)
 
 
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OTHERS = "(pages in no other list)"
+
+
+def listed() -> list[str]:
+    """Return the entries of all lists of pages."""
+    bodies = [body for path in DOCS.glob("*.md") for body in TOCTREE.findall(path.read_text(encoding="utf-8"))]
+    lines = [line for body in bodies for line in body.splitlines()]
+    return [line for line in lines if line and not line.startswith((":", OTHERS))]
+
+
+def others() -> list[str]:
+    """Return the pages beside this file that stand in no list: they come at the end of Start."""
+    return sorted({path.stem for path in DOCS.glob("*.md")} - {*listed(), "index"})
+
+
 def on_source_read(app: Any, docname: str, content: list[str]) -> None:
-    """Rewrite the links of a page while it is read."""
+    """Rewrite the links of a page while it is read, and fill in the pages that stand in no list."""
     page = os.path.relpath(app.env.doc2path(docname), DOCS).replace(os.sep, "/")
     sources = {target: source for source, target in copies().items() if target.startswith(COPIED)}
+    content[0] = content[0].replace(f"{OTHERS}\n", "".join(f"{name}\n" for name in others()))
     content[0] = rewritten(content[0], sources.get(page, f"docs/{page}"), page)
 
 
