@@ -217,7 +217,7 @@ class _Check:
     @cached_property
     def added(self) -> dict[tuple[Any, ...], tuple[Fraction, ...]]:
         """Return what one record adds for every choice of extreme values of the columns that are read."""
-        choices = [self.form.extremes(name) for name in self.form.reads]
+        choices = [self.form.extremes(name, self.weights) for name in self.form.reads]
         self.spend(math.prod(map(len, choices)))
         records = (dict(zip(self.form.reads, cell, strict=True)) for cell in product(*choices))
         return {tuple(r.values()): tuple(map(Fraction, self.form.key(r), self.form.under)) for r in records}

@@ -172,23 +172,23 @@ class Form:
         gaps = [(a + 1, b - 1) if whole else (math.nextafter(a, b), math.nextafter(b, a)) for a, b in pairwise(points)]
         return [*((point, point) for point in points), *(gap for gap in gaps if gap[0] <= gap[1])]
 
-    def extremes(self, name: str) -> list[Any]:
-        """Return values of a column such that some table of them moves the answer as far as any table."""
+    def extremes(self, name: str, weights: Sequence[Fraction]) -> list[Any]:
+        """Return values of a column such that some table of them moves the weighted answer as far as any table."""
         column = self.columns[name]
         if column["type"] == "categorical":
             return column["categories"]
         found = {end for ends in self.ranges(name, self.cuts[name]) for end in ends}
         grid = (Fraction(column["upper"]) - Fraction(column["lower"])) / column["steps"]
-        for k in self.vertices(name):
+        for k in self.vertices(name, weights):
             found |= {type(column["upper"])(column["lower"] + k * grid)} if 0 <= k <= column["steps"] else set()
         return sorted(found)
 
-    def vertices(self, name: str) -> set[int]:
-        """Return the grid steps beside the vertices of the parabolas that signed sums of the numbers are."""
+    def vertices(self, name: str, weights: Sequence[Fraction]) -> set[int]:
+        """Return the grid steps beside the vertices of the parabolas that signed sums of weighted numbers are."""
         places = {t[2]: k for k, t in enumerate(self.terms) if t[0] == "steps" and t[1] == name}
         rows = [
-            tuple(Fraction(row.get(places.get(e, -1), 0), u) for e in (1, 2))
-            for row, u in zip(self.rows, self.under, strict=True)
+            tuple(weight * Fraction(row.get(places.get(e, -1), 0), u) for e in (1, 2))
+            for weight, row, u in zip(weights, self.rows, self.under, strict=True)
         ]
         found = set[int]()
         bent = 2 in places and any(term[0] == "product" and name in _powers(term) for term in self.terms)
