@@ -70,12 +70,16 @@ def _states(column: Column) -> Sequence[object]:
 
 
 def _searched(table: object) -> dict[str, list[str]]:
-    """Return the parents of every column, found by hill climbing with BIC; columns go by number meanwhile."""
+    """Return the parents of every column, found by hill climbing with BIC.
+
+    Columns go by whole numbers meanwhile: the search breaks ties in the order of a set, which for texts is another one
+    in every process.
+    """
     import pandas as pd
 
     assert isinstance(table, pd.DataFrame)
     names = list(table.columns)
-    plain = table.set_axis([f"c{k}" for k in range(len(names))], axis=1)
+    plain = table.set_axis(range(len(names)), axis=1)
     if len(plain) > MOST_PUBLIC_SEARCHED:
         plain = plain.sample(MOST_PUBLIC_SEARCHED, random_state=LEARNED_SEED)
     varied = [name for name in plain.columns if plain[name].nunique() > 1]
@@ -95,8 +99,8 @@ def _searched(table: object) -> dict[str, list[str]]:
             )
     finally:
         logger.setLevel(level)
-    for above, below in sorted(cast("Iterable[tuple[str, str]]", cast(Any, found).edges())):
-        parents[names[int(below[1:])]].append(names[int(above[1:])])
+    for above, below in sorted(cast("Iterable[tuple[int, int]]", cast(Any, found).edges())):
+        parents[names[below]].append(names[above])
     return parents
 
 

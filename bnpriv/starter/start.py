@@ -63,7 +63,9 @@ class Started:
     @property
     def source(self) -> str:
         """Where the learned network comes from, in a sentence."""
-        graph = "edges by an expert" if self.by_expert else "graph by hill climbing with BIC"
+        graph = (
+            "edges by an expert" if self.by_expert else "graph by hill climbing with BIC, which can miss dependences"
+        )
         return f"learned from public data, {self.public}: {graph}, tables drawn from a posterior"
 
 
