@@ -16,11 +16,13 @@ from bnpriv.errors import FrameworkError, LawError
 from bnpriv.evidence.dataset import network_record_law
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.records import law_cells
+from bnpriv.mechanisms.facts import query_facts
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.studies.rehearse import rehearse
 from bnpriv.tables.bin_laws import MixedLaw, UniformLaw
 from bnpriv.tables.column_laws import FiniteLaw, column_law
 from bnpriv.tables.schema import Binned, Categorical, Integer, Real, Schema
+from bnpriv.verify_files import Form
 from tests.later import Later
 
 stats = Later("scipy.stats")
@@ -342,3 +344,41 @@ def test_the_law_of_a_record_without_declared_laws_comes_from_the_bins():
     known = schema("whole numbers")
     law = network_record_law(network(), known, bp.count(bp.col("age") >= 3))
     assert np.exp(law.log_mass([1])) == pytest.approx(0.625 * 2 / 3, abs=1e-15)
+
+
+def test_the_log_of_a_mass_below_all_doubles_is_right():
+    """The least double's share of 2^100 is 2^-1174, which no double is."""
+    found = UniformLaw(lower=0.0, upper=2.0**100, whole=False).cells([5e-324], lambda value: value < 5e-324)
+    tiny = min(found.logs)
+    assert abs(tiny + 1174 * math.log(2)) <= found.error <= 1e-11
+
+
+def test_laws_follow_the_states_in_their_order():
+    known = schema(INSIDE)
+    turned = bp.DiscreteNetwork.from_tables(
+        {"age": [0.625, 0.375]}, states={"age": LABELS[::-1]}, parents={}, level="records"
+    )
+    law = network_record_law(turned, known, bp.count(bp.col("age") >= 2))
+    assert np.exp(law.log_mass([1])) == pytest.approx(0.625, abs=1e-15)
+
+
+def test_the_checker_counts_long_bins_of_whole_numbers():
+    gain = Binned([0, 10, 10**6], labels=["none", "some"], within="whole numbers")
+    states = {"gain": ["none", "some"], "ill": ["no", "yes"]}
+    tables = {"gain": [0.5, 0.5], "ill": [[0.75, 0.5], [0.25, 0.5]]}
+    two = bp.DiscreteNetwork.from_tables(tables, states=states, parents={"ill": ["gain"]}, level="records")
+    columns = {"gain": gain, "ill": Categorical(["no", "yes"])}
+    form = Form(query_facts(bp.count(bp.col("gain") >= 5 * 10**5), Schema(records=3, columns=columns)), FACTS)
+    masses = dict(form.values("gain", {"uniform": [10, 10**6]}))
+    assert float(sum(mass for value, mass in masses.items() if value >= 5 * 10**5)) == pytest.approx(
+        (5 * 10**5 + 1) / (10**6 - 9), abs=1e-15
+    )
+    assert float(sum(masses.values())) == pytest.approx(1, abs=1e-15)
+    hidden = {"ill": bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=1))}
+    framework = bp.DatasetAttributePrivacy(two, Schema(records=3, columns=columns), hidden, source=SOURCE)
+    calibration = bp.TightMechanism().calibrate(framework, bp.count(bp.col("gain") >= 5 * 10**5), epsilon=1.0)
+    verdict = bp.verify(calibration.to_json())
+    assert verdict.status == "holds", verdict.text
+
+
+FACTS = {"gain": {"type": "integer", "lower": 0, "upper": 10**6, "steps": 10**6}}
