@@ -217,7 +217,7 @@ DECLARED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "the class of a column": (
         lambda: bp.Schema(records=10, columns={"a": cast(Any, bp.Real)}),
-        "found the class Real. Write Real(lower, upper), Integer(lower, upper) or Categorical([...]).",
+        "found the class Real. Write Real(lower, upper), Integer(lower, upper), Binned(edges) or Categorical([...]).",
     ),
     "a slip in protect": (
         lambda: NOTION(NETWORK, SCHEMA, "incme", source="x"),
