@@ -29,6 +29,7 @@ from bnpriv.session import LedgerPage, Session
 from bnpriv.starter.ask import DEFAULT_NOTION, asked_notion
 from bnpriv.starter.files import files_to_start, next_steps
 from bnpriv.studies.simulate import simulate as make_up
+from bnpriv.tables.database_urls import database_file
 from bnpriv.verify import verify as replay
 from bnpriv.verify_files import MOST_BYTES
 
@@ -134,7 +135,7 @@ def release(
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
-    with outputs(html, _file(json), reading=[framework, Path(data), *_ledger_file(ledger)]) as out:
+    with outputs(html, _file(json), reading=[framework, *_data_file(data), *_ledger_file(ledger)]) as out:
         with _working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
@@ -239,7 +240,7 @@ def check(
     json: JsonFile = None,
 ) -> None:
     """Compare a table with what is declared of it: NOT FOR PUBLICATION. Exit 0 all is well, 1 something was found."""
-    with outputs(html, _file(json), reading=[framework, Path(data)]) as out:
+    with outputs(html, _file(json), reading=[framework, *_data_file(data)]) as out:
         with _working("reading the table"):
             found = check_data(read_framework(framework), data)
         if html is not None:
@@ -252,7 +253,7 @@ def check(
     epilog="Example: bnpriv init table.csv --protect income --learn public.csv --records 5000 -o framework.toml"
 )
 def init(
-    data: Annotated[Path, typer.Argument(metavar="TABLE", help="The private table; only its header is read.")],
+    data: Annotated[str, typer.Argument(metavar="TABLE", help="The private table; only its header is read.")],
     notion: Annotated[
         str | None, typer.Option("--notion", metavar="N", help="dataset or distributional; asked on a terminal.")
     ] = None,
@@ -304,7 +305,7 @@ def init(
     if output is None:
         _print(text.removesuffix("\n"))
         return
-    read = [path for path in (data, learn, public, codebook, network) if path is not None]
+    read = [*_data_file(data), *(path for path in (learn, public, codebook, network) if path is not None)]
     with outputs(output, *files, reading=read) as out:
         for path, content in {**files, output: text}.items():
             out.put(path, content)
@@ -362,6 +363,12 @@ def _query(framework: Path, text: str) -> Query:
 
 def _file(target: str | None) -> Path | None:
     return None if target is None or target == "-" else Path(target)
+
+
+def _data_file(data: str) -> list[Path]:
+    """Return the file of a table, which no output may replace; none for a server."""
+    file = database_file(data)
+    return [] if file is None else [file]
 
 
 def _ledger_file(ledger: str | None) -> list[Path]:

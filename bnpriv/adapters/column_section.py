@@ -14,6 +14,8 @@ WITHIN = 'Write within = "whole numbers", within = "uniform", or a section with 
 def binned(part: TomlTable, missing: float | None) -> Binned:
     """Return the column of ``type = "binned"``: edges, labels, and how numbers lie inside a bin.
 
+    ``observed = true`` says that `within` holds frequencies of a public table.
+
     Raises
     ------
     FileError
@@ -26,7 +28,7 @@ def binned(part: TomlTable, missing: float | None) -> Binned:
     if isinstance(within, dict):
         laws = part.section("within")
         within = {label: _inside(laws, label) for label in laws.values}
-    return Binned(part.need("edges"), within=cast(Any, within), **optional)
+    return Binned(part.need("edges"), within=cast(Any, within), observed=part.boolean("observed"), **optional)
 
 
 def _inside(laws: TomlTable, label: str) -> object:

@@ -31,7 +31,7 @@ _BOUNDED = ("type", "independent", "missing", "lower", "upper")
 _COLUMN_KEYS = {
     "real": _BOUNDED,
     "integer": _BOUNDED,
-    "binned": ("type", "independent", "missing", "edges", "labels", "within"),
+    "binned": ("type", "independent", "missing", "edges", "labels", "within", "observed"),
     "categorical": ("type", "independent", "missing", "categories", "coarsen"),
 }
 _LAWS = ("normal", "bernoulli", "categorical", "values")

@@ -76,15 +76,11 @@ def _categories(name: str, column: Categorical) -> Values:
 
 
 def _bins(name: str, column: Binned) -> Values:
-    if column.observed:
-        raise FileError(
-            "framework files hold laws inside bins that are declared",
-            found=f"frequencies of a public table for {name!r}",
-            remedy="Pass them as within={label: {number: probability}}, and say in `source` where they come from.",
-        )
     values: Values = {"type": "binned", "edges": [short_number(edge) for edge in column.edges]}
     if column.labels != Binned(column.edges).labels:
         values["labels"] = list(column.labels)
+    if column.observed:
+        values["observed"] = True
     within = column.within
     if isinstance(within, str):
         return values | {"within": within}
@@ -195,7 +191,8 @@ def _law(name: str, law: ColumnLaw, column: Column) -> Values:
             p = law.probabilities[-1]
             if column.steps == 1 and law == FiniteLaw(values=(0, 1), probabilities=(1 - p, p)):
                 return {"bernoulli": short_number(p)}
-            return {"values": {repr(short_number(cast(float, value))): short_number(mass) for value, mass in masses}}
+            labels = column.labels if isinstance(column, Binned) else ()
+            return {"values": {_key(cast(float, value), labels): short_number(mass) for value, mass in masses}}
         return {"categorical": {_written(category): short_number(mass) for category, mass in masses}}
     if isinstance(law, MixedLaw) and isinstance(column, Binned):
         bins = zip(column.labels, law.probabilities, strict=True)
@@ -208,6 +205,14 @@ def _law(name: str, law: ColumnLaw, column: Column) -> Values:
         found=f"another law of {name!r}" if not isinstance(law, NumberLaw) else f"the law {law.name!r} of {name!r}",
         remedy=IN_PYTHON,
     )
+
+
+def _key(number: float, labels: Sequence[str]) -> str:
+    """Return a number as a key that is no label of a bin: blanks around it change nothing."""
+    text = repr(short_number(number))
+    while text in labels:
+        text += " "
+    return text
 
 
 def _written(category: object) -> str:

@@ -9,10 +9,11 @@ from bnpriv.errors import FileError, ParameterError
 from bnpriv.starter.learn import check_protected, network_xml
 from bnpriv.starter.start import StartedNotion, started
 from bnpriv.starter.text import framework_text
+from bnpriv.tables.database_urls import is_database
 
 
 def files_to_start(
-    data: Path,
+    data: str,
     output: Path | None,
     *,
     notion: str,
@@ -64,7 +65,7 @@ def files_to_start(
     return text, files
 
 
-def next_steps(text: str, output: Path, data: Path) -> list[str]:
+def next_steps(text: str, output: Path, data: str) -> list[str]:
     """Return what is to be done with a framework file that was started."""
     blank = [
         f"line {k}" for k, line in enumerate(text.splitlines(), start=1) if line.startswith("# ") and " = ..." in line
@@ -73,7 +74,9 @@ def next_steps(text: str, output: Path, data: Path) -> list[str]:
     if "\n[protect." not in text:
         steps.append("Say what must stay hidden: a section [protect.NAME].")
     query = "--query first --epsilon 1"
-    return [*steps, f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {data} {query}"]
+    # a URL may hold a password
+    shown = "URL" if is_database(data) else data
+    return [*steps, f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
 
 
 def _notion(notion: str) -> StartedNotion:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import DataError, FileError
+from bnpriv.tables.database_urls import is_database
 
 if TYPE_CHECKING:
     from narwhals.dtypes import DType
@@ -50,7 +51,7 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
     Parameters
     ----------
     data : table, str or path
-        A Parquet file, a file of values between commas, or a table of an engine.
+        A Parquet file, a file of values between commas, the URL of a table in a database, or a table of an engine.
     names : sequence of str, optional
         The columns, for a file that does not name them.
 
@@ -68,6 +69,10 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
     """
     if not isinstance(data, (str, os.PathLike)):
         return Header(types=_typed(_columns_of(data)))
+    if is_database(data):
+        from bnpriv.tables.databases import database_columns
+
+        return Header(types=dict.fromkeys(distinct(database_columns(cast(str, data))), "unknown"))
     path = Path(cast("str | os.PathLike[str]", data))
     if path.suffix.lower() == ".parquet":
         from bnpriv.tables.files import file_frame
@@ -94,7 +99,9 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
 
 def is_text_file(data: object) -> bool:
     """Whether a table is given by the path of a file of texts between separators."""
-    return isinstance(data, (str, os.PathLike)) and Path(cast(str, data)).suffix.lower() != ".parquet"
+    if is_database(data) or not isinstance(data, (str, os.PathLike)):
+        return False
+    return Path(cast(str, data)).suffix.lower() != ".parquet"
 
 
 def distinct(names: Sequence[str]) -> list[str]:

@@ -35,7 +35,7 @@ def refuse_the_same(private: object, public: object) -> None:
     FileError
         If both are one object, one file, or files with the same content.
     """
-    same = public is private
+    same = public is private or (isinstance(public, str) and isinstance(private, str) and public == private)
     if isinstance(private, (str, os.PathLike)) and isinstance(public, (str, os.PathLike)):
         one, other = Path(cast("str | os.PathLike[str]", private)), Path(cast("str | os.PathLike[str]", public))
         if one.is_file() and other.is_file():

@@ -22,6 +22,7 @@ from bnpriv.starter.header import first_line, header_of, is_text_file
 from bnpriv.starter.learn import LEARNED_MODELS, check_protected, learned
 from bnpriv.starter.public import public_values, refuse_the_same
 from bnpriv.tables.bins import Binned
+from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.schema import Categorical, Column, Schema
 
 StartedNotion = Literal["dataset", "distributional"]
@@ -291,5 +292,7 @@ def _names_itself(data: object, described: Mapping[str, Described]) -> bool:
 
 
 def _told(table: object, records: int) -> str:
-    name = Path(cast(str, table)).name if isinstance(table, (str, os.PathLike)) else "a public table"
+    # a URL may hold a password
+    is_file = not is_database(table) and isinstance(table, (str, os.PathLike))
+    name = Path(cast(str, table)).name if is_file else "a public table"
     return f"{name} ({records:,} public records)"

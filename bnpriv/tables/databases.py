@@ -9,20 +9,17 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
-from urllib.parse import quote, unquote, urlsplit
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
 import narwhals as nw
 
 from bnpriv.errors import FileError, MissingExtraError
+from bnpriv.tables.database_urls import SQLITE, DatabaseTable, database_table, sqlite_file
 from bnpriv.tables.files import identifier
 
 if TYPE_CHECKING:
     import psycopg
-
-SQLITE, POSTGRES = ("sqlite",), ("postgresql", "postgres")
 
 ROWS_AT_ONCE = 10_000
 
@@ -33,52 +30,6 @@ AS_THEY_ARE = frozenset({16, 18, 19, 20, 21, 23, 25, 26, 700, 701, 705, 1042, 10
 
 NEITHER = frozenset({17, 1082, 1083, 1114, 1184, 1186, 1266})
 """Its bytes, dates and times, which are neither numbers nor texts, and so missing in every engine."""
-
-
-def is_database(data: object) -> bool:
-    """Whether data are the URL of a table in a database; a path never holds a scheme.
-
-    Examples
-    --------
-    >>> is_database("sqlite:///people.db#people"), is_database("people.parquet")
-    (True, False)
-    """
-    return isinstance(data, str) and "://" in data
-
-
-@final
-@dataclass(frozen=True)
-class _Place:
-    """A table in a database; its address may hold a password, and is never shown."""
-
-    scheme: str
-    address: str
-    table: tuple[str, ...]
-    shown: str
-
-    def refusal(self, required: str, found: str, remedy: str) -> FileError:
-        return FileError(f"{required}, as for {self.shown}", found=found, remedy=remedy)
-
-
-def _place(url: str) -> _Place:
-    """Return the parts of a URL, which is not shown: it may hold a password."""
-    known = None
-    try:
-        parts = urlsplit(url)
-        table = tuple(map(unquote, parts.fragment.split(".") if parts.scheme in POSTGRES else [parts.fragment]))
-        host = parts.hostname or "localhost"
-        shown = repr(f"{parts.scheme}://{'' if parts.scheme in SQLITE else host}{parts.path}#{'.'.join(table)}"[:200])
-        if parts.scheme in (*SQLITE, *POSTGRES) and all(table) and 0 < len(table) < 3:
-            known = _Place(parts.scheme, url.partition("#")[0], table, shown)
-    except ValueError:
-        known = None
-    if known is None:
-        raise FileError(
-            "the URL of a table names a database, and the table behind a #",
-            found="another text, which is withheld because it may hold a password",
-            remedy="Write sqlite:///people.db#people or postgresql://user@host/database#schema.people.",
-        )
-    return known
 
 
 @contextmanager
@@ -108,8 +59,8 @@ def database_frame(url: str, columns: Collection[str]) -> Generator[tuple[nw.Dat
     """
     import pandas as pd
 
-    place = _place(url)
-    names, rows = (_sqlite if place.scheme in SQLITE else _postgres)(place, columns)
+    place = database_table(url)
+    names, rows = _read(place, columns)
     wanted = [name for name in names if name in columns]
     if not columns:
         yield nw.from_native(pd.DataFrame({"rows": [0] * len(rows)}), eager_only=True), names
@@ -119,11 +70,26 @@ def database_frame(url: str, columns: Collection[str]) -> Generator[tuple[nw.Dat
     yield nw.from_native(pd.DataFrame(table if table else {"rows": [0] * len(rows)}), eager_only=True), wanted
 
 
+def database_columns(url: str) -> list[str]:
+    """Return the names of the columns of a table in a database, of which no row is read.
+
+    Raises
+    ------
+    FileError, MissingExtraError
+        As `database_frame`.
+    """
+    return _read(database_table(url), None)[0]
+
+
 Read = tuple[list[str], list[Sequence[Any]]]
 
 
-def _sqlite(place: _Place, columns: Collection[str]) -> Read:
-    path = Path(unquote(urlsplit(place.address).path.removeprefix("/")) or ".").absolute()
+def _read(place: DatabaseTable, columns: Collection[str] | None) -> Read:
+    return (_sqlite if place.scheme == SQLITE else _postgres)(place, columns)
+
+
+def _sqlite(place: DatabaseTable, columns: Collection[str] | None) -> Read:
+    path = sqlite_file(place.address)
     if not path.is_file():
         raise place.refusal("a database must be a regular file", "none", "Write four slashes before a full path.")
     refused = ""
@@ -136,6 +102,8 @@ def _sqlite(place: _Place, columns: Collection[str]) -> Read:
                 raise _no_table(place)
             table = identifier(place.table[0])
             names = [each[0] for each in connection.execute(f"SELECT * FROM {table} LIMIT 0").description]
+            if columns is None:
+                return names, []
             chosen = _listed(identifier(name) for name in names if name in columns)
             return names, connection.execute(f"SELECT {chosen} FROM {table}").fetchall()
     except sqlite3.Error as error:
@@ -147,7 +115,7 @@ def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", errors="replace")
 
 
-def _no_table(place: _Place) -> FileError:
+def _no_table(place: DatabaseTable) -> FileError:
     return place.refusal("the table must be in the database", "none of that name", "Check the name behind the #.")
 
 
@@ -155,7 +123,7 @@ def _listed(fields: Iterable[str]) -> str:
     return ", ".join(fields) or "1"
 
 
-def _postgres(place: _Place, columns: Collection[str]) -> Read:
+def _postgres(place: DatabaseTable, columns: Collection[str] | None) -> Read:
     try:
         import psycopg
     except ImportError:
@@ -181,11 +149,13 @@ def _postgres(place: _Place, columns: Collection[str]) -> Read:
     raise place.refusal(required, found, remedy)
 
 
-def _rows(connection: psycopg.Connection[Any], place: _Place, columns: Collection[str]) -> Read:
+def _rows(connection: psycopg.Connection[Any], place: DatabaseTable, columns: Collection[str] | None) -> Read:
     from psycopg import sql
 
     table = sql.Identifier(*place.table)
     described = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(table)).description or ()
+    if columns is None:
+        return [each.name for each in described], []
     fields = [_field(sql, each.name, each.type_code) for each in described if each.name in columns]
     chosen = sql.SQL(", ").join(fields) if fields else sql.SQL("1")
     with connection.cursor("bnpriv") as cursor:

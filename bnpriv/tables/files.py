@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import narwhals as nw
 
 from bnpriv.errors import FileError
+from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.expressions import Frame
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _parquet_names(connection: DuckDBPyConnection, path: Path) -> list[str]:
 
 def is_csv(data: object) -> bool:
     """Return whether data are the path of a CSV file, whose fields are texts."""
-    if not isinstance(data, (str, os.PathLike)):
+    if is_database(data) or not isinstance(data, (str, os.PathLike)):
         return False
     path = Path(cast("str | os.PathLike[str]", data))
     return path.suffix.lower() == ".csv" and not path.is_dir()

@@ -16,7 +16,8 @@ import numpy as np
 
 from bnpriv.checks import type_text
 from bnpriv.errors import DataError
-from bnpriv.tables.databases import database_frame, is_database
+from bnpriv.tables.database_urls import is_database
+from bnpriv.tables.databases import database_frame
 from bnpriv.tables.expressions import Frame, reading
 from bnpriv.tables.files import file_frame, identifier
 from bnpriv.tables.partitions import in_memory

@@ -246,7 +246,6 @@ def refused() -> dict[str, Framework]:
     )
     normal = GaussianNetwork(("x",), np.zeros(1), np.eye(1))
     gamma = {"x": {"a": scipy.stats.gamma(2), "b": scipy.stats.norm(0, 1)}}
-    binned = bp.Schema(records=5, columns={"x": bp.Binned.from_public([0, 1], [0.5])})
     numbers = bp.Schema(records=5, columns={"x": bp.Categorical([1, 2], coarsen={1: [3]})})
     fine = bp.Schema(records=5, columns={"x": bp.Real(0, 1, steps=10)})
     numbered = bp.DiscreteNetwork.from_tables({"x": [0.5, 0.5]}, states={"x": [0, 5]}, level="parameters")
@@ -260,7 +259,6 @@ def refused() -> dict[str, Framework]:
         "a linear-Gaussian network": hiding(normal, secret={"x": bp.apart(at_most=1)}),
         "the law 'gamma' of 'x'": hiding(coin, laws=gamma),
         "10 steps for 'x'": hiding(coin, fine),
-        "frequencies of a public table": hiding(coin, binned),
         "numbers for 'x'": hiding(coin, numbers),
         "7 steps for 'x'": hiding(coin, bp.Schema(records=5, columns={"x": bp.Binned((0, 1), steps=7)})),
         "0, an int": hiding(numbered),
@@ -313,3 +311,33 @@ def test_laws_of_numbers_and_of_bins_are_read_back(tmp_path: Path) -> None:
     for declared in (None, {"gain": {"none": {0: 1.0}, "some": {2: 1.0}}}):
         table = bp.DatasetAttributePrivacy(records, alone, hidden, source="a book", laws=declared)
         assert same(table, tmp_path).column_laws == table.column_laws
+
+
+def test_frequencies_of_a_public_table_inside_bins_are_read_back_as_such(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    column = bp.Binned.from_public([-1, 0, 0.1 + 0.2, 9], [-0.0, *random.normal(0, 2, 40), 0.1 + 0.2, 1e-9, 9])
+    schema = bp.Schema(records=20, columns={"x": column, "y": bp.Binned((0, 1), observed=False)})
+    framework = bp.DistributionalAttributePrivacy(
+        coins(x=["a", "b"]), schema, "x", source="a book", independent=["y"], laws={"y": {0: 1.0}}
+    )
+    found = same(framework, tmp_path).schema["x"]
+    assert found == column
+    assert isinstance(found, bp.Binned)
+    assert found.observed
+    file = tmp_path / "framework.toml"
+    assert file.read_text(encoding="utf-8").count("observed = true") == 1
+    file.write_text(file.read_text(encoding="utf-8").replace("observed = true", "observed = 1"), encoding="utf-8")
+    with pytest.raises(FileError, match="observed must be true or false"):
+        bp.read_framework(file)
+
+
+def test_numbers_that_are_labels_of_other_bins_are_read_back_as_numbers(tmp_path: Path) -> None:
+    column = bp.Binned((0, 1, 2), labels=("1", "1 "), within="whole numbers")
+    schema = bp.Schema(records=20, columns={"x": column, "y": bp.Real(0, 1)})
+    for law in ({1: 0.5, 2: 0.5}, {"1": 0.25, "1 ": 0.75}):
+        same(
+            bp.DistributionalAttributePrivacy(
+                coins(y=["a", "b"]), schema, "y", source="a book", independent=["x"], laws={"x": law}
+            ),
+            tmp_path,
+        )

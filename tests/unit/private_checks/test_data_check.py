@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import bnpriv as bp
-from bnpriv.cli import app
+from bnpriv.cli import app, main
 from bnpriv.errors import DataError, FileError, SchemaError
 from bnpriv.private_checks.data_check import MOST_LISTED_LABELS
 
@@ -208,7 +208,7 @@ def test_what_is_no_table_or_no_schema_is_refused(tmp_path: Path) -> None:
         bp.check_data(SCHEMA, tmp_path / "none.parquet")
 
 
-def test_the_shell_exits_with_0_1_and_2(tmp_path: Path) -> None:
+def test_the_shell_exits_with_0_and_1(tmp_path: Path) -> None:
     framework = bp.example("student").to_file(tmp_path / "f.toml")[-1]
     table = bp.simulate(bp.example("student"), seed=1)
     table.to_parquet(tmp_path / "good.parquet")
@@ -219,7 +219,17 @@ def test_the_shell_exits_with_0_1_and_2(tmp_path: Path) -> None:
     assert short.exit_code == 1
     assert "NOT FOR PUBLICATION" in short.output
     assert json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["data"]["well"] is False
-    assert run(app, ["check", str(framework), str(tmp_path / "none.parquet")]).exit_code != 0
+
+
+def test_the_shell_exits_with_2_where_it_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    framework = bp.example("student").to_file(tmp_path / "f.toml")[-1]
+    monkeypatch.setattr("sys.argv", ["bnpriv", "check", str(framework), str(tmp_path / "none.parquet")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "refused: a data file must exist" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("room", ["release", "session", "mechanisms", "tables", "accounting", "frameworks"])

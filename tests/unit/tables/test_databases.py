@@ -114,6 +114,23 @@ def test_the_shell_and_sessions_take_the_url(tmp_path: Path) -> None:
         ("mysql://me:hunter2@host/db#people", "withheld"),
         ("postgresql://me:hunter2@127.0.0.1:1/db#people", "no connection"),
         ("postgresql://me:hunter2@host/db#a.b.c", "withheld"),
+        # signs that belong percent-encoded make the rest of a password a path, a table or a database
+        ("postgresql://me:a/hunter2@host/db#t", "withheld"),
+        ("postgresql://me:1/hunter2@host/db#t", "withheld"),
+        ("postgresql://me:a#hunter2@host/db#t", "withheld"),
+        ("postgresql://127.0.0.1:1/db password=hunter2#t", "withheld"),
+        ("postgresql://host=h password=hunter2/db#t", "withheld"),
+        ("postgresql://me:hunter2%40@127.0.0.1:1/db#t", "no connection"),
+        ("postgresql://me:hunter2 @127.0.0.1:1/db#t", "no connection"),
+        ("postgresql://me@127.0.0.1:1/db?password=hunter2#t", "no connection"),
+        ("postgresql://me:hunter2@127.0.0.1:1/db?nonsense=hunter2#t", "no connection"),
+        ("postgresql:///db?host=/hunter2/socket&password=hunter2#t", "no connection"),
+        ("postgresql://me:hunter2@127.0.0.1:port/db#t", "no connection"),
+        ("PostgreSQL://me:hunter2@127.0.0.1:1/db#t", "no connection"),
+        ("postgresql+psycopg://me:hunter2@host/db#t", "withheld"),
+        ("postgresql:/me:hunter2@host/db#t", "withheld"),
+        (" postgres:me:hunter2@host/db#t", "withheld"),
+        ("postgresql://me:hunter2@[host/db#t", "withheld"),
     ],
 )
 def test_what_is_no_table_is_refused_without_the_password(url: str, found: str) -> None:
@@ -184,3 +201,75 @@ def test_numbers_of_postgresql_keep_all_their_digits(server: postgres.Server) ->
         (name,) = query.columns
         same = pd.DataFrame({name: pd.Series(table, dtype=object)})
         assert evaluate(query, schema, url).values == evaluate(query, schema, same).values
+
+
+def test_a_session_takes_the_url_and_keeps_it_out_of_its_ledger(tmp_path: Path) -> None:
+    import pandas as pd
+
+    student = bp.example("student")
+    with sqlite3.connect(tmp_path / "hunter2.db") as connection:
+        pd.read_parquet(bp.example_data("student")).to_sql("people", connection, index=False)
+    connection.close()
+    session = bp.Session(student, f"sqlite:///{tmp_path}/hunter2.db#people", budget=2.0, ledger=tmp_path / "l.db")
+    released = session.release("count(height > 180)", epsilon=1.0)
+    own = bp.Session(student, bp.example_data("student"), budget=2.0, ledger=tmp_path / "o.db").release(
+        "count(height > 180)", epsilon=1.0
+    )
+    assert type(released) is type(own)
+    for shown in (repr(session), str(session), released.to_json(), str(released), released.to_html()):
+        assert "hunter2" not in shown
+    assert b"hunter2" not in (tmp_path / "l.db").read_bytes()
+
+
+def test_a_framework_is_started_from_the_names_alone(sqlite: str, tmp_path: Path) -> None:
+    output = tmp_path / "framework.toml"
+    command = ["init", sqlite, "--notion", "dataset", "--records", "6", "-o", str(output)]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    text = output.read_text(encoding="utf-8")
+    assert all(f"[columns.{name}]" in text for name in ("x", "extra", "whole", "sex", "smokes"))
+    # neither a value of the table nor its address
+    assert not any(each in text for each in ("0.3", "1e+300", "\u00e9", "p%20w", "sqlite"))
+    assert "p%20w" not in done.output
+    before = (tmp_path / "p w.db").read_bytes()
+    refused = CliRunner().invoke(app, ["check", str(output), sqlite, "--json", str(tmp_path / "p w.db")])
+    assert isinstance(refused.exception, FileError)
+    assert (tmp_path / "p w.db").read_bytes() == before
+
+
+def test_a_public_table_in_a_database_is_not_named_and_must_be_another(tmp_path: Path) -> None:
+    import pandas as pd
+
+    public = pd.DataFrame({"smokes": ["no", "yes"] * 100, "ill": ["no"] * 110 + ["yes"] * 90})
+    with sqlite3.connect(tmp_path / "hunter2.db") as connection:
+        public.to_sql("t.csv", connection, index=False)
+    connection.close()
+    url = f"sqlite:///{tmp_path}/hunter2.db#t.csv"
+    framework = bp.start(public.head(1), records=50, protect="ill", learn=url)
+    assert "hunter2" not in framework.source
+    assert "a public table (200 public records)" in framework.source
+    with pytest.raises(FileError, match="another than the private one"):
+        bp.start(url, records=50, protect="ill", learn=str(url))
+
+
+def test_decimals_of_the_server_cross_with_all_their_bits(server: postgres.Server) -> None:
+    # text would lose them: with extra_float_digits = 0 a server writes 15 digits of a double, and 6 of a float4
+    server.do("CREATE TABLE bits (x float8, f float4)", "INSERT INTO bits VALUES (0.1::float8 + 0.2, 0.1)")
+    address = f"postgresql://{postgres.NAME}@127.0.0.1:{server.port}/postgres?options=-cextra_float_digits%3D0"
+    schema = bp.Schema(records=1, columns={"x": bp.Real(0, 1), "f": bp.Real(0, 1)})
+    for query in ("count(x > 0.3)", "count(x >= 0.30000000000000004)", "count(f > 0.1)", "count(f > 0.1000000014)"):
+        assert evaluate(bp.parse_query(query), schema, f"{address}#bits").values == (1,), query
+
+
+def test_nothing_can_be_written_while_a_table_is_read(server: postgres.Server) -> None:
+    server.do(
+        "CREATE TABLE counted (x float8)",
+        "INSERT INTO counted VALUES (1), (2)",
+        "CREATE SEQUENCE taken",
+        "CREATE VIEW writes AS SELECT x + nextval('taken') AS x FROM counted",
+    )
+    address = f"postgresql://{postgres.NAME}@127.0.0.1:{server.port}/postgres"
+    schema = bp.Schema(records=2, columns={"x": bp.Integer(0, 9)})
+    assert evaluate(bp.total("x"), schema, f"{address}#counted").values == (3,)
+    with pytest.raises(FileError, match="an error of the server"):
+        evaluate(bp.total("x"), schema, f"{address}#writes")
