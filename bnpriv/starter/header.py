@@ -69,7 +69,7 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
     """
     if not isinstance(data, (str, os.PathLike)):
         return Header(types=_typed(_columns_of(data)))
-    if is_database(data):
+    if is_database(cast(object, data)):
         from bnpriv.tables.databases import database_columns
 
         return Header(types=dict.fromkeys(distinct(database_columns(cast(str, data))), "unknown"))

@@ -12,10 +12,10 @@ from bnpriv.errors import FileError
 
 SQLITE, POSTGRES = "sqlite", ("postgresql", "postgres")
 
-_PLAIN = re.compile(r"(//)?[-\w.:%/\[\]]*")
+_SHOWN_SIGNS = re.compile(r"(//)?[-\w.:%/\[\]]*")
 """Hosts and databases that are shown; in others a sign that should be percent-encoded may begin a password."""
 
-_MEANT = re.compile(r" *(sqlite|postgres(ql)?)(\+\w+)?:", re.IGNORECASE)
+_MEANT_AS_URL = re.compile(r" *(sqlite|postgres(ql)?)(\+\w+)?:", re.IGNORECASE)
 
 
 def is_database(data: object) -> bool:
@@ -26,7 +26,7 @@ def is_database(data: object) -> bool:
     >>> is_database("sqlite:///people.db#people"), is_database("people.parquet")
     (True, False)
     """
-    return isinstance(data, str) and ("://" in data or _MEANT.match(data) is not None)
+    return isinstance(data, str) and ("://" in data or _MEANT_AS_URL.match(data) is not None)
 
 
 def database_file(data: str) -> Path | None:
@@ -87,4 +87,4 @@ def database_table(url: str) -> DatabaseTable:
 def _is_plain(parts: SplitResult) -> bool:
     """Whether no part of the URL of a server can be the rest of a password with /, # or = in it."""
     place = f"{parts.hostname or ''}{parts.path}"
-    return parts.scheme in POSTGRES and "@" not in parts.fragment and _PLAIN.fullmatch(place) is not None
+    return parts.scheme in POSTGRES and "@" not in parts.fragment and _SHOWN_SIGNS.fullmatch(place) is not None
