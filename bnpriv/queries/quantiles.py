@@ -103,7 +103,8 @@ class Quantile(Derived):
         found: list[Span] = []
         for q, range_ in zip(self.shares, self.ranges(schema), strict=True):
             wanted = decimal(q) * records
-            low = max(k for k, each in enumerate(most) if k == 0 or each < wanted)
+            # too few records in all, as no table has them, leave the last bin
+            low = min(max(k for k, each in enumerate(most) if k == 0 or each < wanted), len(edges) - 2)
             high = min(k for k, each in enumerate(least) if k == len(edges) - 1 or (k > 0 and each >= wanted))
             found.append((clipped(edges[low], range_), clipped(edges[max(low + 1, high)], range_)))
         return tuple(found)

@@ -278,7 +278,9 @@ class Release(Shown):
         if self._derivation is None:
             return box
         lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
-        return self._derivation.intervals(box, list(zip(lower.tolist(), upper.tolist(), strict=True)))
+        found = self._derivation.intervals(box, list(zip(lower.tolist(), upper.tolist(), strict=True)))
+        # a box outside the range of the base gives intervals beside the value; with it they hold no less
+        return tuple((min(low, value), max(high, value)) for (low, high), value in zip(found, self.values, strict=True))
 
     def _base_intervals(self, level: float) -> tuple[IntervalEnds, ...]:
         return intervals(self.calibration.noise, self.base, self.margins, level)

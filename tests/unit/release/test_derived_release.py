@@ -79,6 +79,19 @@ def test_a_ledger_keeps_the_base_and_gives_the_same_answer(calibration: bp.types
     assert first.interval() == again.interval()
 
 
+@pytest.mark.parametrize("base", [(1e4, 2e8, 0.0), (-60.0, 5e3, -900.0), (3.0, -1e9, 2e3), (0.0, 0.0, 500.0)])
+def test_an_interval_holds_the_value_wherever_the_base_lies(
+    released: bp.types.Release, base: tuple[float, float, float]
+) -> None:
+    """A base outside its range, where the box and the range have nothing in common, and counts that add up to more."""
+    far = replace(released, base=(*base, base[2], 2000.0, -2000.0, base[2]))
+    for each in (far, far.clamped()):
+        for level in (0.5, 0.95):
+            assert all(
+                low <= value <= high for value, (low, high) in zip(each.values, each.interval(level), strict=True)
+            )
+
+
 def test_intervals_cover_as_often_as_they_say() -> None:
     """The true standard deviation and median, in 200 releases of a small table with noise that matters."""
     import pandas as pd
