@@ -58,6 +58,14 @@ class Certificate:
 
 
 @dataclass(frozen=True)
+class Useful:
+    """Stands in for the verdict on an answer."""
+
+    verdict: str = "sharp"
+    useless: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Calibration:
     """Stands in for the calibration of a mechanism: exactly what a release reads of it."""
 
@@ -66,6 +74,7 @@ class Calibration:
     certificate: Certificate = field(default_factory=Certificate)
     framework: Framework = field(default_factory=Framework)
     guarantee: Guarantee = field(default_factory=Guarantee)
+    useful: Useful = field(default_factory=Useful)
 
     def changed(self) -> bool:
         return False
