@@ -15,7 +15,8 @@ SQLITE, POSTGRES = "sqlite", ("postgresql", "postgres")
 _SHOWN_SIGNS = re.compile(r"(//)?[-\w.:%/\[\]]*")
 """Hosts and databases that are shown; in others a sign that should be percent-encoded may begin a password."""
 
-_MEANT_AS_URL = re.compile(r" *(sqlite|postgres(ql)?)(\+\w+)?:", re.IGNORECASE)
+_MEANT_AS_URL = re.compile(r" *(sqlite|postgres(ql)?)(\+\w+)?:|(.* )?password *=", re.IGNORECASE)
+"""What is no path either: URLs that are spelled wrongly, and PostgreSQL's other way to write an address."""
 
 
 def is_database(data: object) -> bool:

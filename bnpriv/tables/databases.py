@@ -144,7 +144,7 @@ def _postgres(place: DatabaseTable, columns: Collection[str] | None) -> Read:
         required, found, remedy = "the table must be in the database", "none of that name", "Check it behind the #."
     except psycopg.errors.InsufficientPrivilege:
         found, remedy = "no permission", "Ask for the right to SELECT from it."
-    except psycopg.Error:
+    except (psycopg.Error, UnicodeError):
         pass  # its text may hold the address, or values
     raise place.refusal(required, found, remedy)
 

@@ -15,6 +15,7 @@ import bnpriv as bp
 from bnpriv.cli import app
 from bnpriv.errors import FileError
 from bnpriv.release import evaluate
+from bnpriv.tables.databases import database_columns
 from bnpriv.tables.inferred import inferred_schema
 from tests import postgres
 
@@ -131,14 +132,18 @@ def test_the_shell_and_sessions_take_the_url(tmp_path: Path) -> None:
         ("postgresql:/me:hunter2@host/db#t", "withheld"),
         (" postgres:me:hunter2@host/db#t", "withheld"),
         ("postgresql://me:hunter2@[host/db#t", "withheld"),
+        ("host=h password=hunter2 dbname=db", "withheld"),
+        ("postgresql://me:hunter2\0@127.0.0.1:1/db#t", "no connection"),
+        ("postgresql://me:hunter2\ud800@127.0.0.1:1/db#t", "no connection"),
     ],
 )
 def test_what_is_no_table_is_refused_without_the_password(url: str, found: str) -> None:
-    with pytest.raises(FileError, match=found) as refused:
-        answers(url)
-    assert "hunter2" not in str(refused.value)
-    assert refused.value.__cause__ is None
-    assert refused.value.__context__ is None
+    for read in (answers, database_columns):
+        with pytest.raises(FileError, match=found) as refused:
+            read(url)
+        assert "hunter2" not in str(refused.value)
+        assert refused.value.__cause__ is None
+        assert refused.value.__context__ is None
 
 
 def test_tables_and_files_of_sqlite_that_there_are_not_are_refused(sqlite: str, tmp_path: Path) -> None:
