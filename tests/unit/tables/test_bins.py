@@ -284,3 +284,13 @@ def test_laws_in_a_framework_file_are_given_by_numbers_or_by_bins(tmp_path):
     path.write_text(f"{start}\n[laws.income.poor]\nvalues = {{ low = 1 }}\n[laws.income.rich]\nbernoulli = 1\n")
     with pytest.raises(FileError, match="values are for columns of numbers"):
         read_framework(path)
+
+
+@pytest.mark.parametrize("engine", ["polars", "pyarrow", "duckdb"])
+def test_engines_take_tabs_off_but_not_from_raw_labels_that_are_declared_with_blanks(engine):
+    values = ["a", "a ", "\ta", "\tx", "x", " x\t"]
+    column = Categorical(["a", "b", "c"], coarsen={"b": ["a ", "\tx"]}, missing="c")
+    table = Later("pyarrow").table({"w": values})
+    made = {"polars": lambda: Later("polars").from_arrow(table), "duckdb": lambda: Later("duckdb").from_arrow(table)}
+    data = made.get(engine, lambda: table)()
+    assert evaluate(histogram("w"), Schema(records=6, columns={"w": column}), data).values == (2, 2, 2)
