@@ -138,6 +138,21 @@ def test_intervals_hold_whenever_the_box_of_the_base_does(query: Derived, scale:
         assert all(abs(a - b) <= most + 1e-9 for a, b, most in zip(found, truth, bounds, strict=False))
 
 
+def test_counts_are_whole_so_a_box_narrower_than_one_tells_them() -> None:
+    query = bp.quantile("y", [0.25, 0.5], EDGES)
+    base = base_of(query, table(3))
+    sharp = query.enclose([(value, value) for value in base], SCHEMA)
+    assert query.enclose([(value - 0.4, value + 0.4) for value in base], SCHEMA) == sharp
+
+
+def test_the_error_of_a_mean_counts_by_the_half_width_of_the_other_column() -> None:
+    # half the widths are 2 and 10
+    query = bp.covariance("x", "y")
+    assert query.error_bounds([0.1, 0.0, 0.0], SCHEMA) == pytest.approx((1.0,))
+    assert query.error_bounds([0.0, 0.1, 0.0], SCHEMA) == pytest.approx((0.2,))
+    assert bp.variance("x").error_bounds([0.1, 0.0], SCHEMA) == pytest.approx((0.41,))
+
+
 def test_quantiles_never_fall_and_stay_between_the_bounds() -> None:
     shares = [0.05, 0.25, 0.5, 0.75, 0.95]
     query = bp.quantile("y", shares, EDGES)
