@@ -138,6 +138,13 @@ def test_intervals_hold_whenever_the_box_of_the_base_does(query: Derived, scale:
         assert all(abs(a - b) <= most + 1e-9 for a, b, most in zip(found, truth, bounds, strict=False))
 
 
+def test_cumulated_counts_that_fall_are_replaced_by_the_middle() -> None:
+    # cumulated 60, 40, 100: the first two count as 50
+    schema = Schema(records=100, columns={"y": Integer(0, 30)})
+    query = bp.quantile("y", [0.25, 0.5, 0.75], [0, 10, 20, 30])
+    assert query.derive([60.0, -20.0, 60.0], schema) == pytest.approx((5.0, 10.0, 25.0))
+
+
 def test_counts_are_whole_so_a_box_narrower_than_one_tells_them() -> None:
     query = bp.quantile("y", [0.25, 0.5], EDGES)
     base = base_of(query, table(3))
