@@ -101,3 +101,34 @@ def _alike(found: Atoms, truth: Law, shift: np.ndarray) -> bool:
     seen = dict(zip(map(tuple, np.round(found.points + shift, 9).tolist()), np.exp(found.logs), strict=True))
     rounded = {tuple(np.round(point, 9).tolist()): p for point, p in truth.items()}
     return seen.keys() == rounded.keys() and all(seen[at] == pytest.approx(p, rel=1e-9) for at, p in rounded.items())
+
+
+def test_the_numbers_inside_bins_count_in_a_product() -> None:
+    """A product tells the numbers of a bin apart, as a sum does."""
+    y = bp.Binned([2, 4, 6], within="whole numbers")
+    schema = bp.Schema(records=1, columns={"s": bp.Integer(0, 1), "x": bp.Integer(-1, 1), "y": y})
+    network = bp.DiscreteNetwork.from_tables(
+        {"s": [0.5, 0.5], "x": [[0.5, 0.25], [0.25, 0.25], [0.25, 0.5]], "y": [[0.75, 0.25], [0.25, 0.75]]},
+        states={"s": ["0", "1"], "x": list(map(str, X)), "y": list(y.labels)},
+        parents={"x": ["s"], "y": ["s"]},
+        level="records",
+    )
+    private = bp.DatasetAttributePrivacy(
+        network, schema, {"s": bp.Secret(bp.count(bp.col("s") == 1))}, source="made up"
+    )
+    evidence, query = laws(private, bp.covariance("x", "y")), bp.covariance("x", "y")
+    assert not isinstance(evidence, Refusal)
+    (constraint,) = evidence.constraints()
+    assert constraint.record is not None
+    pair, shift = constraint.record.sums(1), np.array([float(each) for each in normal_form(query, schema).offset])
+    inside = {2: (3, 2), 3: (3, 2), 4: (1, 3), 5: (1, 3), 6: (1, 3)}  # the share with s = 0 in quarters; of how many
+    truths = [
+        {
+            (float(x), float(v - 4), float(x * (v - 4))): of_x / 4 * (quarters if not s else 4 - quarters) / 4 / many
+            for x, of_x in zip(X, ((2, 1, 1), (1, 1, 2))[s], strict=True)
+            for v, (quarters, many) in inside.items()
+        }
+        for s in (0, 1)
+    ]
+    matched = [[_alike(law, truth, shift) for truth in truths] for law in (pair.first, pair.second)]
+    assert matched in ([[True, False], [False, True]], [[False, True], [True, False]])

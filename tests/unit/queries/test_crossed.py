@@ -15,6 +15,7 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.release.evaluate import evaluate
+from bnpriv.tables.bins import Binned
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from tests.later import Later
 
@@ -164,3 +165,10 @@ def test_edges_of_a_bin_belong_to_one_cell() -> None:
         values.values
     )
     assert [cell.label for cell in cells] == ["x [0, 3)", "x [3, 7)", "x [7, 10]"]
+
+
+def test_a_binned_column_has_all_its_own_bins() -> None:
+    schema = Schema(records=4, columns={"x": Binned([0, 2, 5, 9]), "y": Categorical(["a"])})
+    data = pd.DataFrame({"x": [0.0, 2.0, 5.0, 9.0], "y": "a"})
+    for query in (bp.crosstab("x", "y"), bp.histogram("x"), bp.median("x"), bp.count(bp.col("y") == "a").by("x")):
+        assert evaluate(query, schema, data).values == (1, 1, 2)

@@ -146,10 +146,10 @@ def test_cumulated_counts_that_fall_are_replaced_by_the_middle() -> None:
 
 
 def test_counts_are_whole_so_a_box_narrower_than_one_tells_them() -> None:
-    query = bp.quantile("y", [0.25, 0.5], EDGES)
-    base = base_of(query, table(3))
-    sharp = query.enclose([(value, value) for value in base], SCHEMA)
-    assert query.enclose([(value - 0.4, value + 0.4) for value in base], SCHEMA) == sharp
+    schema = Schema(records=10, columns={"y": Integer(0, 30)})
+    query = bp.quantile("y", [0.5], [0, 10, 20, 30])
+    # 5 of 10 records lie in the first bin; with one fewer there the median would lie in the second
+    assert query.enclose([(4.6, 5.4), (1.6, 2.4), (2.6, 3.4)], schema) == ((0.0, 10.0),)
 
 
 def test_the_error_of_a_mean_counts_by_the_half_width_of_the_other_column() -> None:

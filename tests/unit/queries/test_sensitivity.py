@@ -275,6 +275,17 @@ def test_products_are_exact_in_both_norms_unless_squares_join_them(
             assert found.upper <= 3 * truth + 1e-9
 
 
+@pytest.mark.parametrize("norm", [1, 2])
+def test_a_resting_factor_moves_the_product_by_its_largest_size(norm: int) -> None:
+    """From 0, not from the middles: the lower end of the resting factor hides the product, the upper one shows it."""
+    from tests.tiny_queries import Raw
+
+    schema = Schema(records=4, columns={"x": Real(0, 2, steps=8), "y": Integer(0, 3)})
+    product = Raw((Output("product", ((Fraction(1), Product("x", "y")),), averaged=True),))
+    assert float(column_sensitivity(product, {"x"}, schema, norm)) == pytest.approx(6, rel=1e-12)
+    assert float(column_sensitivity(product, {"y"}, schema, norm)) == pytest.approx(6, rel=1e-12)
+
+
 def test_inner_points_decide_for_squares() -> None:
     # from -1/2 to 1 the mean moves by 3/2 and the mean square by 3/4; from -1 to 1 they move by 2 and 0
     schema = Schema(records=10, columns={"x": Real(-1, 1)})
