@@ -247,6 +247,15 @@ def test_refused_shares(shares: object, words: str) -> None:
     assert words in str(refused.value)
 
 
+def test_sums_of_products_beyond_doubles_are_exact() -> None:
+    """Near the middles the sums cancel: a product of grid steps that was rounded to a double would be seen."""
+    steps, step = 2**30, 2.0**-30
+    schema = Schema(records=3, columns={"x": Real(0, 1, steps=steps), "y": Real(0, 1, steps=steps)})
+    x, y = ([0.5 + k * step for k in away] for away in ([1, 2, 3], [5, -7, 9]))
+    found = evaluate(bp.covariance("x", "y"), schema, pd.DataFrame({"x": x, "y": y})).values
+    assert [float(value) for value in found] == [2 * step, float(Fraction(7, 3) * Fraction(step)), 6 * step**2]
+
+
 def test_a_derived_question_is_no_property_of_a_secret() -> None:
     with pytest.raises(bp.errors.SecretError):
         bp.Secret(bp.variance("x"))

@@ -286,6 +286,19 @@ def test_a_resting_factor_moves_the_product_by_its_largest_size(norm: int) -> No
     assert float(column_sensitivity(product, {"y"}, schema, norm)) == pytest.approx(6, rel=1e-12)
 
 
+def test_a_square_beside_a_product_of_negative_weight_is_bounded_from_below_too() -> None:
+    from tests.tiny_queries import Raw
+
+    schema = Schema(records=4, columns={"x": Integer(0, 3), "y": Integer(0, 3)})
+    terms = ((Fraction(1), Power("x", 2)), (Fraction(-1), Product("x", "y")))
+    both = Raw((Output("both", terms, averaged=True),))
+    # from 9 at (3, 0) to -2 at (1, 3)
+    assert float(column_sensitivity(both, {"x", "y"}, schema)) >= 11
+    lower, upper = answer_range(both, schema)
+    assert lower[0] <= -2
+    assert upper[0] >= 9
+
+
 def test_inner_points_decide_for_squares() -> None:
     # from -1/2 to 1 the mean moves by 3/2 and the mean square by 3/4; from -1 to 1 they move by 2 and 0
     schema = Schema(records=10, columns={"x": Real(-1, 1)})
