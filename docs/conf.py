@@ -14,7 +14,7 @@ import reference_pages
 import site_sources
 
 import bnpriv
-from tutorials.execute import OF_NO_CONCERN, TIMEOUT, missing, notebooks
+from tutorials.execute import ADULT, OF_NO_CONCERN, TIMEOUT, missing, notebooks
 
 project = "bnpriv"
 author = "The bnpriv developers"
@@ -41,6 +41,7 @@ myst_links_external_new_tab = False
 # Tutorials run while the site is built; a cell that raises ends the build. What has run is kept in build/ until a code
 # cell changes. One that needs files which are not here is shown as it was stored.
 nb_execution_mode = "cache"
+os.environ.setdefault("BNPRIV_ADULT", str(ADULT.resolve()))  # a tutorial runs from a copy, in another folder
 nb_execution_cache_path = str(site_sources.ROOT / "build" / "notebooks")
 nb_execution_raise_on_error = True
 nb_execution_timeout = TIMEOUT

@@ -256,7 +256,7 @@ def test_files_that_differ_in_more_than_numbers_are_named(tmp_path: Path) -> Non
     path = declare(tmp_path, '["one.bif", "two.bif"]', one=WEAK, two=STRONG.replace("weak", "feeble"))
     with pytest.raises(NetworkError) as refusal:
         read_framework(path)
-    assert f"{path}, [network]: 'sat' must have the same states" in str(refusal.value)
+    assert f"{path}, line 4, [network]: 'sat' must have the same states" in str(refusal.value)
     assert "as in one.bif" in str(refusal.value)
     assert "strong, feeble in two.bif" in str(refusal.value)
 

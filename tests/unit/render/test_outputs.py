@@ -211,7 +211,7 @@ def test_row_41_an_interruption_leaves_nothing(tmp_path: Path) -> None:
 def test_row_41_a_full_standard_output_takes_the_files_back(tmp_path: Path) -> None:
     words = [sys.executable, "-c", "from bnpriv.cli import main; main()"]
     with open("/dev/full", "w") as full:
-        for command in (COMMANDS["release"], ["init", DATA]):
+        for command in (COMMANDS["release"], ["init", DATA, "--notion", "dataset"]):
             extra = [] if command[0] == "init" else ["--json", str(tmp_path / "record.json")]
             done = subprocess.run(
                 [*words, *command, *extra], stdout=full, stderr=subprocess.PIPE, text=True, check=False
