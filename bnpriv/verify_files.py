@@ -434,8 +434,8 @@ def _same_law(stored: Any, declared: Any) -> bool:
 def _column(facts: Any) -> Any:
     if facts["type"] == "categorical":
         return {"type": "categorical", "categories": facts["categories"]}
-    if facts["type"] == "binned":
-        refuse("columns of bins in a framework file; without the file their numbers in the calibration are replayed")
+    what = "columns of bins in a framework file; without the file their numbers in the calibration are replayed"
+    require(facts["type"] != "binned", what)
     steps = 2**20 if facts["type"] == "real" else facts["upper"] - facts["lower"]
     return {"type": facts["type"], "lower": facts["lower"], "upper": facts["upper"], "steps": steps}
 

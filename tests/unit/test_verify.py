@@ -504,3 +504,12 @@ def test_a_bif_file_that_is_not_whole_is_not_covered(change, tmp_path: Path) -> 
     calibration = bp.TightMechanism().calibrate(bp.read_framework(path), "count(ward == 'Nord')", epsilon=1.0)
     network.write_text(TOWN.replace(*change), encoding="utf-8")
     assert bp.verify(calibration, path).status == "not covered"
+
+
+def test_bins_are_replayed_from_the_calibration_and_not_from_the_file() -> None:
+    framework = bp.example("census")
+    calibration = bp.TightMechanism().calibrate(framework, bp.count(bp.col("age") >= 45), epsilon=1.0)
+    assert bp.verify(calibration).status == "holds"
+    beside = bp.verify(calibration, example_path("census"))
+    assert beside.status == "not covered"
+    assert beside.text.startswith("columns of bins in a framework file")
