@@ -36,12 +36,15 @@ class Described:
         "real", "integer", "categorical" or "unknown".
     lower, upper : float, optional
     categories : tuple of str
+    nameless : bool
+        Whether the codebook lists the column's categories without its name.
     """
 
     kind: str = "unknown"
     lower: float | None = None
     upper: float | None = None
     categories: tuple[str, ...] = ()
+    nameless: bool = False
 
     def __post_init__(self) -> None:
         member("a type in a codebook", self.kind, CODEBOOK_TYPES, error=FileError)
@@ -144,7 +147,8 @@ def _from_lines(label: str, text: str) -> list[tuple[str, Described]]:
             found="no line like `age: continuous.`",
             remedy=f"Give {label} as CSV or TOML, or with lines like `sex: Female, Male.`",
         )
-    return [*rows, ("class", Described(kind="categorical", categories=classes))] if len(classes) > 1 else rows
+    last = Described(kind="categorical", categories=classes, nameless=True)
+    return [*rows, ("class", last)] if len(classes) > 1 else rows
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ def files_to_start(
         learn=learn,
         edges=edges,
         records=records,
+        protect=protect,
     )
     for name in protect:
         check_protected(name, [each for each in known.columns if each not in known.left_out])

@@ -10,7 +10,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 LONGEST_FIRST_LINE = 2**20
 
-_NUMERIC_FIELD = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMERIC_FIELD = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[\W\d_]*\d[\W\d_]*")
+"""A number, or a date, a time or an amount of money: digits and no letters."""
+_GAPS_AND_TRUTH = frozenset(("?", "na", "nan", "null", "none", "true", "false"))
+_OTHER_SEPARATORS = re.compile(r"[;\t|]")
 
 
 @final
@@ -142,7 +145,8 @@ def first_line(path: Path) -> list[str]:
         if isinstance(broken, FileError):
             raise
         fields = []
-    if not any(fields) or "\0" in "".join(fields):
+    # a quote that never closes takes records into the names
+    if not any(fields) or set("\0\r\n") & set("".join(fields)):
         raise FileError(
             f"{path}: a table must start with a line of fields between commas",
             found="none",
@@ -159,9 +163,24 @@ def looks_like_a_record(fields: Sequence[str]) -> bool:
     >>> looks_like_a_record(["39", "State-gov"]), looks_like_a_record(["age", "workclass"])
     (True, False)
     """
+    if len(fields) == 1:  # perhaps not between commas
+        fields = [part.strip() for part in _OTHER_SEPARATORS.split(fields[0])]
     return len(set(fields)) < len(fields) or any(
-        not field or field == "?" or _NUMERIC_FIELD.fullmatch(field) for field in fields
+        not field or "@" in field or field.lower() in _GAPS_AND_TRUTH or _NUMERIC_FIELD.fullmatch(field)
+        for field in fields
     )
+
+
+def shares_names(fields: Sequence[str], known: Collection[str]) -> bool:
+    """Whether a first line holds names that are known: half of them, since a value may happen to be called like one.
+
+    Examples
+    --------
+    >>> shares_names(["age", "sex"], ["sex", "age", "ill"]), shares_names(["Private", "Bachelors"], ["age", "sex"])
+    (True, False)
+    """
+    shared = len(set(fields) & set(known))
+    return shared > 0 and 2 * shared >= min(len(fields), len(known))
 
 
 def _columns_of(data: object) -> list[tuple[str, Any]]:

@@ -138,17 +138,37 @@ def network_xml(network: DiscreteNetwork, model: int) -> str:
     return network_text(tables, ".xml")
 
 
-def check_protected(name: str, known: Sequence[str]) -> None:
+def check_protected(name: str, known: Sequence[str], *, nameless: str | None = None, told: bool = True) -> None:
     """Refuse to protect what is no column.
+
+    Parameters
+    ----------
+    name : str
+    known : sequence of str
+        The columns.
+    nameless : str, optional
+        What the column is called here whose name the codebook does not tell.
+    told : bool
+        Whether the columns may be told: not where they may be a record.
 
     Raises
     ------
     ParameterError
     """
-    if name not in known:
-        near = closest(name, known)
-        raise ParameterError(
-            "a protected column must be one of the table",
-            found=f"{name[:80]!r}, none of {listing(known)}",
-            remedy="Check the spelling." if near is None else f"Did you mean {near!r}?",
+    if name in known:
+        return
+    near = closest(name, known) if told else None
+    remedy = "Check the spelling." if near is None else f"Did you mean {near!r}?"
+    if near is None and nameless is not None:
+        place = known.index(nameless) + 1
+        remedy = (
+            f"The codebook does not name column {place}, which is called {nameless!r} here: protect {nameless!r}, or "
+            f'name all {len(known)} columns in the order of the table, --names "{known[0]},...,{name[:80]}".'
         )
+    elif not told:
+        remedy = 'Check the spelling; if the first line is a record, name the columns: --names "age,sex,income".'
+    raise ParameterError(
+        "a protected column must be one of the table",
+        found=f"{name[:80]!r}, none of {listing(known) if told else 'the fields of its first line'}",
+        remedy=remedy,
+    )

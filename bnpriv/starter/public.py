@@ -6,6 +6,7 @@ import csv
 import hashlib
 import math
 import os
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,12 +16,14 @@ import numpy as np
 
 from bnpriv.checks import listing
 from bnpriv.errors import DataError, FileError
-from bnpriv.starter.header import first_line, is_text_file
+from bnpriv.starter.header import first_line, header_of, is_text_file, shares_names
 
 LEAST_PUBLIC_RECORDS, LEAST_PUBLIC_SHARE = 30, 0.005
 """Categories with fewer public records, or a smaller share, count as "other"."""
 
 PUBLIC_BINS = 5
+LEAST_ROUNDED_SPREAD, MOST_WRITTEN_WHOLE = 1e-300, 2**53
+FARTHEST_BOUND = sys.float_info.max
 OTHER_LABEL = "other"
 _PUBLIC_GAPS = frozenset(("", "NA", "NaN", "nan", "null", "None"))
 
@@ -53,7 +56,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def public_values(data: object, names: Sequence[str]) -> dict[str, PublicValues]:
+def public_values(data: object, names: Sequence[str], *, given: bool = True) -> dict[str, PublicValues]:
     """Return the columns of a public table that are named: numbers where all of a column are, else texts.
 
     Parameters
@@ -61,14 +64,18 @@ def public_values(data: object, names: Sequence[str]) -> dict[str, PublicValues]
     data : table, str or path
         A file without names must have one column for each of `names`, in that order.
     names : sequence of str
+    given : bool
+        Whether somebody gave the names; else they may be a record of the private table, of which nothing is told.
 
     Raises
     ------
     DataError, FileError
         If it has other columns, or no records.
     """
-    found = _held(data, names)
+    found = _held(data, names, given=given)
     missing = [name for name in names if name not in found]
+    if missing and not given and not shares_names(names, list(found)):
+        raise _shares_no_name()
     if missing:
         raise DataError(
             "the public table must have the columns of the private one",
@@ -80,10 +87,20 @@ def public_values(data: object, names: Sequence[str]) -> dict[str, PublicValues]
     return {name: _typed(found[name]) for name in names}
 
 
-def _held(data: object, names: Sequence[str]) -> Mapping[str, Sequence[object]]:
+def _shares_no_name() -> DataError:
+    return DataError(
+        "the first line of the private table must name the columns, as the public table does",
+        found="next to no name that both have",
+        remedy='If it is a record, name all columns: --names "age,sex,income"; in Python names=[...].',
+    )
+
+
+def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Sequence[object]]:
     if not is_text_file(data):
         from bnpriv.tables.public import public_columns
 
+        if not given and not shares_names(names, list(header_of(data).types)):
+            raise _shares_no_name()
         return public_columns(data, names)
     path = Path(cast(str, data))
     fields = first_line(path)
@@ -94,6 +111,8 @@ def _held(data: object, names: Sequence[str]) -> Mapping[str, Sequence[object]]:
             found=f"{len(fields)} columns without names, in place of {len(names)}",
             remedy="Add a line of names to it.",
         )
+    if not named and not given:
+        raise _shares_no_name()
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         rows = [[each.strip() for each in row] for row in csv.reader(file, skipinitialspace=True) if row]
     records = [row for row in rows[named:] if len(row) == len(fields)]
@@ -105,7 +124,7 @@ def _typed(values: Sequence[object]) -> PublicValues:
     texts = [None if value is None or str(value).strip() in _PUBLIC_GAPS else value for value in values]
     try:
         numbers = [None if value is None else float(cast(Any, value)) for value in texts]
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):  # texts, dates, or numbers no double holds
         numbers = None
     whole = numbers is not None and any(each is not None for each in numbers)
     if whole and not any(isinstance(value, bool) for value in texts):
@@ -130,9 +149,15 @@ def bounds(values: PublicValues) -> tuple[float, float]:
     numbers = [value for value in values if isinstance(value, float)]
     low, high = min(numbers), max(numbers)
     if low == high:
-        return _plain(low - 1), _plain(high + 1)
-    unit = 10.0 ** (math.floor(math.log10(high - low)) - 1)
-    return _plain(_round(math.floor(low / unit), unit)), _plain(_round(math.ceil(high / unit), unit))
+        # beside a huge number one is nothing
+        room = max(1.0, abs(low) * 2.0**-40)
+        return _plain(max(low - room, -FARTHEST_BOUND)), _plain(min(high + room, FARTHEST_BOUND))
+    unit = _unit(low, high)
+    if unit is None:
+        return _plain(low), _plain(high)
+    lower, upper = _round(math.floor(low / unit), unit), _round(math.ceil(high / unit), unit)
+    # a number far from zero has more digits than are kept: then the values themselves are the bounds
+    return _plain(min(lower, low)), _plain(max(upper, high))
 
 
 def edges(values: PublicValues, lower: float, upper: float) -> list[float]:
@@ -148,11 +173,11 @@ def edges(values: PublicValues, lower: float, upper: float) -> list[float]:
     numbers = np.sort([value for value in values if isinstance(value, float) and lower <= value <= upper])
     if not len(numbers):
         return [_plain(lower), _plain(upper)]
-    unit = 10.0 ** (math.floor(math.log10(upper - lower)) - 1)
+    unit = _unit(lower, upper)
     found: set[float] = set()
     for k in range(1, PUBLIC_BINS):
         quantile = float(numbers[len(numbers) * k // PUBLIC_BINS])
-        found.add(_round(round(quantile / unit), unit))
+        found.add(quantile if unit is None else _round(round(quantile / unit), unit))
     inner = {each for each in found if lower < each < upper}
     if not inner:  # most values are one
         common = Counter(cast("list[float]", numbers.tolist())).most_common(1)[0][0]
@@ -161,13 +186,22 @@ def edges(values: PublicValues, lower: float, upper: float) -> list[float]:
     return [_plain(each) for each in (lower, *sorted(inner), upper)]
 
 
+def _unit(low: float, high: float) -> float | None:
+    """Return the power of ten to which numbers in a range are rounded; None where doubles have none that serves."""
+    spread = high - low
+    if not math.isfinite(spread) or spread < LEAST_ROUNDED_SPREAD:
+        return None
+    unit = 10.0 ** (math.floor(math.log10(spread)) - 1)
+    return unit if math.isfinite(low / unit) and math.isfinite(high / unit) else None
+
+
 def _round(steps: float, unit: float) -> float:
     """Return a multiple of a power of ten as the double that its decimal is read as."""
     return float(f"{steps * unit:.12g}")
 
 
 def _plain(number: float) -> float:
-    return int(number) if number == int(number) else number
+    return int(number) if abs(number) < MOST_WRITTEN_WHOLE and number == int(number) else number
 
 
 def common_categories(values: PublicValues, declared: Sequence[str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, final
@@ -18,7 +18,7 @@ from bnpriv.secrets.apart import apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.starter.choice import KnownColumn, choice
 from bnpriv.starter.codebook import Described, read_codebook
-from bnpriv.starter.header import first_line, header_of, is_text_file
+from bnpriv.starter.header import first_line, header_of, is_text_file, shares_names
 from bnpriv.starter.learn import LEARNED_MODELS, check_protected, learned
 from bnpriv.starter.public import public_values, refuse_the_same
 from bnpriv.tables.bins import Binned
@@ -50,6 +50,10 @@ class Started:
         Learned from the public table.
     left_out : tuple of str
         Columns that cannot be nodes of the learned network.
+    by_expert : bool
+        Whether an expert gave its graph.
+    names_given : bool
+        Whether somebody gave the names of the columns, or a codebook has them too; else they may be a record.
     """
 
     notion: StartedNotion
@@ -60,6 +64,7 @@ class Started:
     network: DiscreteNetwork | None = None
     left_out: tuple[str, ...] = ()
     by_expert: bool = False
+    names_given: bool = False
 
     @property
     def source(self) -> str:
@@ -81,10 +86,14 @@ def started(
     edges: str | None = None,
     draws: int = LEARNED_MODELS,
     records: int | None = None,
+    protect: Iterable[str] = (),
 ) -> Started:
     """Gather what is known of a table; see `start`."""
     member("notion", notion, STARTED_NOTIONS, error=ParameterError)
     refuse_learning(notion, learn, edges)
+    for each in (codebook, public, learn):
+        if each is not None:
+            refuse_the_same(data, each)
     described: Mapping[str, Described] = {} if codebook is None else read_codebook(codebook)
     listed = list(described) if names is None and described and is_text_file(data) else names
     header = header_of(data, None if names is None and _names_itself(data, described) else listed)
@@ -93,10 +102,12 @@ def started(
         order = dict(zip(header.types, described.values(), strict=True))
         described = {name: described.get(name, order[name]) for name in header.types}
     table = learn if learn is not None else public
-    for each in (public, learn):
-        if each is not None:
-            refuse_the_same(data, each)
-    values = None if table is None else public_values(table, list(header.types))
+    given = names is not None or header.lacks_names or shares_names(list(header.types), described)
+    values = None if table is None else public_values(table, list(header.types), given=given)
+    nameless = next((name for name, said in described.items() if said.nameless and name in header.types), None)
+    for name in protect:
+        # names that nothing public has too may be a record
+        check_protected(name, list(header.types), nameless=nameless, told=given or values is not None)
     told = "" if values is None else _told(table, len(next(iter(values.values()))))
     columns = {
         name: choice(
@@ -130,6 +141,7 @@ def started(
         network=network,
         left_out=left,
         by_expert=edges is not None,
+        names_given=given,
     )
 
 
@@ -229,16 +241,27 @@ def start(
             found="none" if learn is None else "both",
             remedy="Write learn=PUBLIC_TABLE, or network=... with its source.",
         )
+    hidden = {protect: None} if isinstance(protect, str) else protect
     known = started(
-        data, notion=notion, names=names, codebook=codebook, public=public, learn=learn, edges=edges, draws=draws
+        data,
+        notion=notion,
+        names=names,
+        codebook=codebook,
+        public=public,
+        learn=learn,
+        edges=edges,
+        draws=draws,
+        protect=hidden,
     )
     level = "records" if notion == "dataset" else "parameters"
     given = read_network(network, level) if isinstance(network, (str, os.PathLike)) else network
     unknown = [name for name, each in known.columns.items() if each.column is None and name not in known.left_out]
     if unknown:
+        # names that nothing public has too may be a record
+        told = known.names_given or known.public
         raise FrameworkError(
             "every column needs public bounds or categories",
-            found=f"none for {listing(unknown)}",
+            found=f"none for {listing(unknown)}" if told else "none for any",
             remedy="Give a codebook, or a public table.",
         )
     columns = {name: each.column for name, each in known.columns.items() if each.column is not None}
@@ -247,7 +270,6 @@ def start(
     )
     if source is None and given is not None:
         raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
-    hidden = {protect: None} if isinstance(protect, str) else protect
     for name in hidden:
         check_protected(name, list(schema.columns))
     told = source or known.source
@@ -288,7 +310,7 @@ def _names_itself(data: object, described: Mapping[str, Described]) -> bool:
     """Whether the first line of a file holds names of the codebook, in whatever order, or there is no codebook."""
     if not is_text_file(data) or not described:
         return True
-    return bool(set(first_line(Path(cast(str, data)))) & set(described))
+    return shares_names(first_line(Path(cast(str, data))), described)
 
 
 def _told(table: object, records: int) -> str:

@@ -1,0 +1,168 @@
+"""Records that pass for names, and public numbers at the ends of what a double holds."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bnpriv.errors import BnprivError, FileError
+from bnpriv.starter.files import files_to_start
+from bnpriv.starter.header import header_of
+from bnpriv.starter.public import bounds, edges, public_values
+from bnpriv.starter.start import start
+from tests.later import Later
+
+pd = Later("pandas")
+
+CANARY = "CANARY-7f3a"
+PUBLIC = "age,sex,ill\n" + "".join(f"{20 + k % 50},{'fm'[k % 2]},{'yes' if k % 3 else 'no'}\n" for k in range(90))
+LINES = "yes, no.\n\nage: continuous.\nsex: f, m.\n"
+
+
+def refused(run: Any, *args: Any, **options: Any) -> str:
+    """Return all that a refusal says, with what its attributes and its traceback hold."""
+    with pytest.raises(BnprivError) as found:
+        run(*args, **options)
+    error = found.value
+    shown = [str(error), repr(error), repr(vars(error)), repr(error.args), repr(error.__cause__)]
+    return " ".join([*shown, *traceback.format_exception_only(error)])
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    """A table without names whose records look like names."""
+    path = tmp_path / "ours.csv"
+    path.write_text(f"Private,Bachelors,{CANARY}\nState,Masters,x\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def public(tmp_path: Path) -> Path:
+    path = tmp_path / "public.csv"
+    path.write_text(PUBLIC, encoding="utf-8")
+    return path
+
+
+def test_a_record_of_words_is_not_taken_for_names(words: Path, public: Path, tmp_path: Path) -> None:
+    place = tmp_path / "f.toml"
+    bare = tmp_path / "bare.csv"
+    bare.write_text("a,b,c\n" * 40, encoding="utf-8")
+    for table in (public, bare):
+        for learn, other in ((table, None), (None, table)):
+            said = refused(files_to_start, str(words), place, notion="dataset", learn=learn, public=other)
+            assert "--names" in said
+            assert CANARY not in said
+            assert "Private" not in said
+    frame = pd.read_csv(words)
+    said = refused(start, frame, records=9, protect="ill", learn=pd.read_csv(public))
+    assert "names=" in said
+    assert CANARY not in said
+
+
+def test_a_record_of_words_is_not_listed_beside_a_misspelt_column(words: Path, tmp_path: Path) -> None:
+    said = refused(files_to_start, str(words), None, notion="dataset", protect=["CANARY-7f3"])
+    assert "--names" in said
+    assert CANARY not in said
+    book = tmp_path / "book.csv"
+    book.write_text("column,type,lower,upper,categories\nage,real,0,9,\n", encoding="utf-8")
+    network = pd.read_csv(words)
+    for options in ({}, {"codebook": book}):
+        said = refused(start, network, records=9, protect=[], network="n.bif", source="x", **options)
+        assert CANARY not in said
+
+
+def test_one_value_called_like_a_column_makes_no_header(words: Path, tmp_path: Path) -> None:
+    words.write_text(f"sex,{CANARY},b\n1,2,3\n", encoding="utf-8")
+    book = tmp_path / "a.names"
+    book.write_text(LINES, encoding="utf-8")
+    text, _ = files_to_start(str(words), None, notion="dataset", codebook=book)
+    assert CANARY not in text
+    assert "[columns.age]" in text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f'age,"sex,ill\n39,{CANARY},no\n',
+        f"39;{CANARY};no\n",
+        f"39\t{CANARY}\tno\n",
+        f"2020-01-31,{CANARY},no\n",
+        f"$1.50,{CANARY}\n",
+        f"12:30,{CANARY}\n",
+        f"{CANARY},a@b.org\n",
+        f"{CANARY},NA\n",
+        f"true,{CANARY}\n",
+        f"\r39,{CANARY}\r",
+        f"39,{CANARY}\r40,b\r",
+        f"\ufeff39,{CANARY}\n",
+    ],
+)
+def test_first_lines_that_hold_no_names(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(content, encoding="utf-8", newline="")
+    assert CANARY not in refused(header_of, path)
+
+
+@pytest.mark.parametrize("content", ["\ufeffage,sex\r1,2\r", 'age,"sex"\r\n1,2,3\r\n', '"age" , sex\n'])
+def test_first_lines_that_hold_names(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(content, encoding="utf-8", newline="")
+    assert [name.strip('"') for name in header_of(path).types] == ["age", "sex"]
+
+
+def test_the_codebook_is_not_the_private_table(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"column,type\nage,{CANARY}\n", encoding="utf-8")
+    with pytest.raises(FileError) as found:
+        files_to_start(str(path), None, notion="dataset", codebook=path)
+    assert CANARY not in str(found.value)
+
+
+def test_a_column_without_a_name_in_the_codebook(words: Path, tmp_path: Path) -> None:
+    book = tmp_path / "a.names"
+    book.write_text(LINES, encoding="utf-8")
+    said = refused(files_to_start, str(words), None, notion="dataset", codebook=book, protect=["ill"])
+    assert "column 3, which is called 'class' here" in said
+    assert '--names "age,...,ill"' in said
+    names = ["age", "sex", "ill"]
+    text, _ = files_to_start(str(words), None, notion="dataset", codebook=book, protect=["ill"], names=names)
+    assert "[protect.ill]" in text
+    assert CANARY not in text
+
+
+NUMBERS = [
+    [1e20],
+    [-1e20],
+    [1.7976931348623157e308],
+    [-1.7976931348623157e308, 1.7976931348623157e308],
+    [5e-324, 0.0],
+    [1e-12, 3e-12],
+    [-7.5, -7.25],
+    [1e6 + 1e-7, 1e6 + 9e-7],
+    [1.7e18, 1.7e18 + 2**20],
+    [-0.123456789012345, 0.987654321098765],
+    [0.0],
+]
+
+
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_bounds_lie_outside_and_edges_rise(numbers: list[float]) -> None:
+    low, high = bounds(numbers)
+    assert low <= min(numbers)
+    assert max(numbers) <= high
+    assert low < high
+    found = edges(numbers * 20, low, high)
+    assert found == sorted(set(found))
+    assert (found[0], found[-1]) == (low, high)
+
+
+def test_public_columns_of_dates_and_of_numbers_without_a_double() -> None:
+    dates = pd.to_datetime(["2020-01-31", "2021-02-28"])
+    table = pd.DataFrame({"day": dates.date, "huge": [10**400, 1], "gone": [None, None]})
+    found = public_values(table, ["day", "huge", "gone"])
+    assert found["day"] == ["2020-01-31", "2021-02-28"]
+    assert found["gone"] == [None, None]
+    assert len(found["huge"]) == 2
