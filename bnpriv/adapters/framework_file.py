@@ -246,6 +246,8 @@ def _schema(root: TomlTable, notion: str) -> tuple[Schema | None, list[str]]:
 
 
 def _column(part: TomlTable, notion: str) -> Column:
+    if "type" not in part.values:  # perhaps a slip of it
+        part = part.only(sorted({key for keys in _COLUMN_KEYS.values() for key in keys}))
     kind = part.string("type")
     if kind not in _COLUMN_KEYS:
         remedy = spelling(kind, _COLUMN_KEYS)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast, final
 
 from bnpriv.adapters.problems import Problems
-from bnpriv.adapters.toml_lines import key_lines, line_of
+from bnpriv.adapters.toml_lines import key_lines, line_of, moved
 from bnpriv.checks import closest, listing, type_text
 from bnpriv.errors import DeclarationError, FileError
 from bnpriv.render.text import toml_key
@@ -82,6 +82,7 @@ class TomlTable:
         A key that is a slip of a known one is read as that one, so that nothing else is said to be missing.
         """
         read = {key: value for key, value in self.values.items() if key in known}
+        lines = self.lines
         for key in (key for key in self.values if key not in known):
             near = closest(key, known)
             self.problems.note(
@@ -93,8 +94,10 @@ class TomlTable:
                 )
             )
             if near is not None:
+                if near not in read:
+                    lines = moved(lines, (*self.path, key), (*self.path, near))
                 read.setdefault(near, self.values[key])
-        return replace(self, values=read)
+        return replace(self, values=read, lines=lines)
 
     def string(self, key: str, default: str | None = None) -> str:
         """Return the text under `key`."""

@@ -76,3 +76,15 @@ def _key(token: str) -> str:
 def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int | None:
     """Return the line of a key, or of the nearest table around it that stands in the file."""
     return next((lines[path[:length]] for length in range(len(path), 0, -1) if path[:length] in lines), None)
+
+
+def moved(lines: Mapping[KeyPath, int], path: KeyPath, meant: KeyPath) -> Mapping[KeyPath, int]:
+    """Return the lines with those of a misspelt key, and of what is inside it, under the key that is meant.
+
+    Examples
+    --------
+    >>> moved({("recrods", "count"): 5}, ("recrods",), ("records",))[("records", "count")]
+    5
+    """
+    size = len(path)
+    return {**lines, **{(*meant, *key[size:]): line for key, line in lines.items() if key[:size] == path}}

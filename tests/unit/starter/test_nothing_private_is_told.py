@@ -11,7 +11,7 @@ import pytest
 from bnpriv.errors import BnprivError, FileError
 from bnpriv.starter.files import files_to_start
 from bnpriv.starter.header import header_of
-from bnpriv.starter.public import bounds, edges, public_values
+from bnpriv.starter.public import bounds, common_categories, edges, public_values, refuse_the_same
 from bnpriv.starter.start import start
 from tests.later import Later
 
@@ -60,6 +60,18 @@ def test_a_record_of_words_is_not_taken_for_names(words: Path, public: Path, tmp
     said = refused(start, frame, records=9, protect="ill", learn=pd.read_csv(public))
     assert "names=" in said
     assert CANARY not in said
+
+
+def test_a_record_with_one_value_called_like_a_public_column(words: Path, public: Path) -> None:
+    words.write_text(f"sex,{CANARY},Private\n", encoding="utf-8")
+    said = refused(files_to_start, str(words), None, notion="dataset", public=public)
+    assert "--names" in said
+    assert CANARY not in said
+
+
+def test_few_public_records_make_no_category_of_their_own() -> None:
+    assert common_categories(["a"] * 171 + ["b"] * 29, []) == ("a",)
+    assert common_categories(["a"] * 170 + ["b"] * 30, []) == ("a", "b")
 
 
 def test_a_record_of_words_is_not_listed_beside_a_misspelt_column(words: Path, tmp_path: Path) -> None:
@@ -119,6 +131,12 @@ def test_the_codebook_is_not_the_private_table(tmp_path: Path) -> None:
     with pytest.raises(FileError) as found:
         files_to_start(str(path), None, notion="dataset", codebook=path)
     assert CANARY not in str(found.value)
+
+
+def test_one_file_is_the_same_before_it_is_read(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("bnpriv.starter.public._digest")
+    with pytest.raises(FileError, match="another than the private one"):
+        refuse_the_same(str(public), public)
 
 
 def test_a_column_without_a_name_in_the_codebook(words: Path, tmp_path: Path) -> None:
