@@ -184,7 +184,7 @@ def check_data(declared: object, data: object) -> DataCheck:
     >>> import pandas as pd
     >>> import bnpriv as bp
     >>> schema = bp.Schema(records=3, columns={"sex": bp.Categorical(["f", "m"]), "age": bp.Integer(0, 120)})
-    >>> found = bp.check_data(schema, pd.DataFrame({"sex": ["f", "M", "m"], "age": [17, 130, 20]}))
+    >>> found = bp.check_data(schema, pd.DataFrame({"sex": ["f", "x", "m"], "age": [17, 130, 20]}))
     >>> found.is_well
     False
     >>> [(each.column, each.problem, each.rows) for each in found.findings]
