@@ -8,7 +8,7 @@ from pathlib import Path
 from bnpriv.errors import FileError, ParameterError
 from bnpriv.starter.learn import check_protected, network_xml
 from bnpriv.starter.start import StartedNotion, started
-from bnpriv.starter.text import framework_text
+from bnpriv.starter.text import NO_NAMES, framework_text
 from bnpriv.tables.database_urls import is_database
 
 
@@ -77,6 +77,10 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
     query = "--query first --epsilon 1"
     # a URL may hold a password
     shown = "URL" if is_database(data) else data
+    named = "" if NO_NAMES not in text else f", with the line of names in front that {output} shows under [records]"
+    if named or not (is_database(data) or Path(data).is_dir() or Path(data).suffix.lower() in (".csv", ".parquet")):
+        steps.append(f"Copy {data} to a file that ends in .csv{named}: a release reads that.")
+        shown = "COPY.csv"
     return [*steps, f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
 
 

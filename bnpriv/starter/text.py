@@ -10,6 +10,8 @@ from bnpriv.starter.start import HIDDEN_PART, Started, usual_property
 from bnpriv.tables.bins import Binned
 from bnpriv.tables.schema import Categorical, Column
 
+NO_NAMES = "The file of the table has no line of names"
+
 _STARTED_HEAD = """\
 # A bnpriv framework: what is public about a table, and what answers about it must not reveal.
 # Fill in every line that ends in "= ..." and remove the # in front of it. Nothing here is taken from the values of the
@@ -111,7 +113,7 @@ def _records(known: Started) -> str:
     text = f"[records]\n{count if known.records is None else f'count = {known.records}'}\n"
     if known.lacks_names:
         text += (
-            "# The file of the table has no line of names, and release needs one. Put this line in front of it:\n"
+            f"# {NO_NAMES}, and release needs one. Put this line in front of it:\n"
             f"# {_comment(','.join(known.columns))}\n"
         )
     return text + "\n# Missing values count as `missing`: the middle of the bounds or the first category by default.\n"

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+import bnpriv as bp
 from bnpriv.errors import BnprivError, FileError
-from bnpriv.starter.files import files_to_start
+from bnpriv.starter.files import files_to_start, next_steps
 from bnpriv.starter.header import header_of
 from bnpriv.starter.public import bounds, common_categories, edges, public_values, refuse_the_same
 from bnpriv.starter.start import start
@@ -80,9 +81,10 @@ def test_a_record_of_words_is_not_listed_beside_a_misspelt_column(words: Path, t
     assert CANARY not in said
     book = tmp_path / "book.csv"
     book.write_text("column,type,lower,upper,categories\nage,real,0,9,\n", encoding="utf-8")
-    network = pd.read_csv(words)
+    table, network = pd.read_csv(words), bp.example("hospital").network
     for options in ({}, {"codebook": book}):
-        said = refused(start, network, records=9, protect=[], network="n.bif", source="x", **options)
+        said = refused(start, table, records=9, protect=[], network=network, source="x", **options)
+        assert "public bounds or categories" in said
         assert CANARY not in said
 
 
@@ -184,3 +186,22 @@ def test_public_columns_of_dates_and_of_numbers_without_a_double() -> None:
     assert found["day"] == ["2020-01-31", "2021-02-28"]
     assert found["gone"] == [None, None]
     assert len(found["huge"]) == 2
+
+
+HEADER = "age,sex,ill\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "copied"),
+    [("a.data", "", True), ("a.csv", "", True), ("b.data", HEADER, True), ("b.csv", HEADER, False)],
+)
+def test_the_next_steps_name_a_file_that_a_release_reads(tmp_path: Path, name: str, first: str, copied: bool) -> None:
+    path = tmp_path / name
+    path.write_text(f"{first}20,f,yes\n30,m,no\n", encoding="utf-8")
+    names = None if first else ["age", "sex", "ill"]
+    text, _ = files_to_start(str(path), None, notion="dataset", names=names)
+    *_, copy, _, last = ["", *next_steps(text, tmp_path / "f.toml", str(path))]
+    assert copy.startswith(f"Copy {path} to a file that ends in .csv") is copied
+    assert ("line of names" in copy) == (not first)
+    assert ("COPY.csv --query" in last) is copied
+    assert (f"{path} --query" in last) is not copied
