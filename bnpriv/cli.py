@@ -31,7 +31,7 @@ from bnpriv.starter.files import files_to_start, next_steps
 from bnpriv.studies.simulate import simulate as make_up
 from bnpriv.tables.database_urls import database_file
 from bnpriv.verify import verify as replay
-from bnpriv.verify_files import MOST_BYTES
+from bnpriv.verify.declared import MOST_BYTES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,6 +6,7 @@ Tables are logs as hexadecimal doubles, weights are fractions: nothing is rounde
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import cast
 
 from bnpriv.frameworks import (
@@ -29,7 +30,7 @@ from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair, of_states
 from bnpriv.secrets.values import IntervalPairs
 from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
-from bnpriv.tables.schema import Categorical, Column, Schema
+from bnpriv.tables.schema import Binned, Categorical, Column, Schema
 
 MOST_STORED_NUMBERS = 2**13
 """Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""
@@ -60,7 +61,10 @@ def model_facts(framework: Framework, query: Query) -> Json:
     declared = _declared(framework, query, names)
     size = _size(declared)
     if size > MOST_STORED_NUMBERS:
-        declared = {"left_out": f"too large: {size:,} numbers and names of {MOST_STORED_NUMBERS:,}"}
+        # the secrets stay: with the framework file the checker reads the tables and laws from there
+        kept = {key: declared[key] for key in ("protect", "independent") if key in declared}
+        told = {"left_out": f"too large: {size:,} numbers and names of {MOST_STORED_NUMBERS:,}"}
+        declared = {**told, **kept} if _size(kept) <= MOST_STORED_NUMBERS else told
     columns: Json = {name: _column(schema.columns[name]) for name in sorted(names) if name in schema.columns}
     return {"notion": framework.notion, "records": schema.records, "columns": columns, **declared}
 
@@ -108,10 +112,18 @@ def _predicate(predicate: Predicate) -> list[object]:
 
 
 def _column(column: Column) -> Json:
+    """Return what a column may hold, and how raw values are read where that is not as usual."""
+    plain = column.numbers if isinstance(column, Binned) else column
+    usual = replace(plain, missing=None).missing
+    told: Json = {} if column.missing == usual else {"missing": column.missing}
     if isinstance(column, Categorical):
-        return {"type": "categorical", "categories": list(column.categories)}
+        coarsen = [[category, list(labels)] for category, labels in column.coarsen.items() if labels]
+        told = {**told, "coarsen": coarsen} if coarsen else told
+        return {"type": "categorical", "categories": list(column.categories), **told}
+    if isinstance(column, Binned):
+        told = {**told, "edges": list(column.edges), "labels": list(column.labels)}
     kind = "integer" if column.whole else "real"
-    return {"type": kind, "lower": column.lower, "upper": column.upper, "steps": column.steps}
+    return {"type": kind, "lower": column.lower, "upper": column.upper, "steps": column.steps, **told}
 
 
 def _network(network: DiscreteNetwork, names: Iterable[str]) -> Json:

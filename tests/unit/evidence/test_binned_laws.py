@@ -22,7 +22,8 @@ from bnpriv.studies.rehearse import rehearse
 from bnpriv.tables.bin_laws import MixedLaw, UniformLaw
 from bnpriv.tables.column_laws import FiniteLaw, column_law
 from bnpriv.tables.schema import Binned, Categorical, Integer, Real, Schema
-from bnpriv.verify_files import Form
+from bnpriv.verify.column_laws import column_values
+from bnpriv.verify.forms import Form
 from tests.later import Later
 
 stats = Later("scipy.stats")
@@ -369,7 +370,7 @@ def test_the_checker_counts_long_bins_of_whole_numbers():
     two = bp.DiscreteNetwork.from_tables(tables, states=states, parents={"ill": ["gain"]}, level="records")
     columns = {"gain": gain, "ill": Categorical(["no", "yes"])}
     form = Form(query_facts(bp.count(bp.col("gain") >= 5 * 10**5), Schema(records=3, columns=columns)), FACTS)
-    masses = dict(form.values("gain", {"uniform": [10, 10**6]}))
+    masses = dict(column_values(form, "gain", {"uniform": [10, 10**6]}))
     assert float(sum(mass for value, mass in masses.items() if value >= 5 * 10**5)) == pytest.approx(
         (5 * 10**5 + 1) / (10**6 - 9), abs=1e-15
     )

@@ -43,17 +43,18 @@ def secret_shown(chance: float, epsilon: float, **options) -> bp.types.Calibrati
 
 
 def test_it_imports_the_standard_library_only() -> None:
-    """Its four files may import each other, and nothing else that is not in every Python; each is short."""
-    ours = {"bnpriv.verify", "bnpriv.verify_bif", "bnpriv.verify_files", "bnpriv.verify_noise"}
-    for module in ours:
-        text = Path(importlib.import_module(module).__file__ or "").read_text(encoding="utf-8")
+    """Its files may import each other, and nothing else that is not in every Python; each is short."""
+    folder = Path(importlib.import_module("bnpriv.verify.check").__file__ or "").parent
+    ours = {f"bnpriv.verify.{file.stem}" for file in folder.glob("*.py")}
+    for file in folder.glob("*.py"):
+        text = file.read_text(encoding="utf-8")
         tree = ast.parse(text)
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert {name.split(".")[0] for name in names - ours} <= sys.stdlib_module_names
         calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
         assert not {call.id for call in calls if isinstance(call, ast.Name)} & {"__import__", "eval", "exec"}
-        assert len(text.splitlines()) <= 500
+        assert len(text.splitlines()) <= 250
 
 
 @pytest.mark.parametrize("model", ["student", "clinic", "hospital", "four-people"])
@@ -504,12 +505,3 @@ def test_a_bif_file_that_is_not_whole_is_not_covered(change, tmp_path: Path) -> 
     calibration = bp.TightMechanism().calibrate(bp.read_framework(path), "count(ward == 'Nord')", epsilon=1.0)
     network.write_text(TOWN.replace(*change), encoding="utf-8")
     assert bp.verify(calibration, path).status == "not covered"
-
-
-def test_bins_are_replayed_from_the_calibration_and_not_from_the_file() -> None:
-    framework = bp.example("census")
-    calibration = bp.TightMechanism().calibrate(framework, bp.count(bp.col("age") >= 45), epsilon=1.0)
-    assert bp.verify(calibration).status == "holds"
-    beside = bp.verify(calibration, example_path("census"))
-    assert beside.status == "not covered"
-    assert beside.text.startswith("columns of bins in a framework file")

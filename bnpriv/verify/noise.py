@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from bnpriv.verify_files import ONE, ZERO, Law, StopError, require, summed
+from bnpriv.verify.values import ONE, ZERO, Law, StopError, require, summed
 
 
 def recursions(masses: Sequence[Decimal], decay: Sequence[Decimal]) -> tuple[list[Decimal], list[Decimal]]:

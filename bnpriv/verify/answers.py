@@ -1,0 +1,160 @@
+"""The exact laws of the doubles that are released, given each secret, by convolution with whole-number keys."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import defaultdict
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+from bnpriv.verify.claim import Claim
+from bnpriv.verify.column_laws import column_values
+from bnpriv.verify.forms import Form
+from bnpriv.verify.nodes import Nodes
+from bnpriv.verify.secrets import pairs_of, shown
+from bnpriv.verify.values import DATASET, ONE, VALUE, Law, merged, number, refuse, require, summed
+
+
+class AnswerLaws:
+    """The laws of the answer in the model of a claim."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim, self.model, self.network = claim, claim.model, claim.network
+
+    def families(self) -> Iterator[tuple[str, Law, Law]]:
+        """Yield the laws of the released doubles that are to be alike, for every attribute, model and pair."""
+        sides = self.model.get("sides", [])
+        for k, (first, second) in enumerate(zip(sides[::2], sides[1::2], strict=True)):
+            yield f"pair {k}", self.side(first), self.side(second)
+        for (name, secret), theta in product(self.model.get("protect", {}).items(), range(self.network.models)):
+            parts = self.given(name, secret, theta)
+            pairs: Any = pairs_of(secret, sorted(parts)) if isinstance(secret, dict) else secret
+            unordered: dict[Any, Any] = {frozenset(tuple(side) for side in pair): pair for pair in pairs}
+            for first, second in unordered.values():
+                a, b = (merged([parts[each] for each in side if each in parts]) for side in (first, second))
+                if a and b:
+                    label = f"{name}, {shown((first, second))} in model {theta}"
+                    yield label, self.released(a), self.released(b)
+
+    def given(self, name: str, secret: Any, theta: int) -> dict[Any, Law]:
+        """Return for every value of a secret the law of the exact sums, times its probability."""
+        if self.model["notion"] == DATASET:
+            return self.given_property(secret, theta)
+        return self.given_value(name, theta) if self.model["notion"] == VALUE else self.given_parameter(name, theta)
+
+    def given_property(self, secret: Any, theta: int) -> dict[Any, Law]:
+        """Return the laws given every value of a property of the table."""
+        parts = defaultdict[Any, Law](summed)
+        both = self.stacked(secret)
+        one = summed((both.key(record), p) for record, _, p in self.records(self.network, theta, both))
+        for key, p in self.power(one, self.claim.n).items():
+            parts[both.exact(key)[0]][key[1:]] += p
+        return parts
+
+    def given_value(self, name: str, theta: int) -> dict[Any, Law]:
+        """Return the laws given every value of a column in one record."""
+        parts, form = defaultdict[Any, Law](summed), self.claim.form
+        for record, state, p in self.records(self.network, theta, form, name):
+            parts[self.network.states[name][state]][form.key(record)] += p
+        others = self.power(merged(list(parts.values())), self.claim.n - 1)
+        return {state: self.convolved(law, others) for state, law in parts.items()}
+
+    def given_parameter(self, name: str, theta: int) -> dict[Any, Law]:
+        """Return the laws given every state of a parameter."""
+        parts, reads = defaultdict[Any, Law](summed), self.claim.form.reads
+        nodes, known = [name, *(node for node in self.network.drivers(reads) if node != name)], dict[Any, Law]()
+        for cell, p in self.network.joint(nodes, theta, self.claim.spend).items():
+            place = dict(zip(nodes, cell, strict=True))
+            key = tuple((column, self.index(column, place)) for column in reads)
+            if key not in known:
+                known[key] = self.power(self.given_states(key), self.claim.n)
+            self.claim.spend(len(known[key]))
+            for sums, mass in known[key].items():
+                parts[self.network.states[name][cell[0]]][sums] += p * mass
+        return parts
+
+    def index(self, column: str, place: dict[str, int]) -> int:
+        """Return which law a column has where the nodes that drive it are in given states."""
+        index, states = 0, self.network.states
+        for node in self.network.driven.get(column, [column] if column in states else []):
+            index = index * len(states[node]) + place[node]
+        return index
+
+    def given_states(self, chosen: tuple[tuple[str, int], ...]) -> Law:
+        """Return the law of what one record adds where every column has a given one of its laws."""
+        form, laws = self.claim.form, self.model["laws"]
+        options = [column_values(form, column, laws[column][k]) for column, k in chosen]
+        cells = [zip(*each, strict=True) for each in product(*options)]
+        return summed((form.key(dict(zip(form.reads, v, strict=True))), math.prod(m, start=ONE)) for v, m in cells)
+
+    def stacked(self, secret: Any) -> Form:
+        """Return the form whose first number is the property of a secret, before those of the query."""
+        own, query, shift = secret["form"], self.claim.query, len(secret["form"]["terms"])
+        rows = [[[k + shift, weight] for k, weight in row] for row in query["matrix"]]
+        facts = {"terms": own["terms"] + query["terms"], "matrix": own["matrix"] + rows}
+        return Form({**facts, "offset": own["offset"] + query["offset"]}, self.model["columns"])
+
+    def records(self, network: Nodes, theta: int, form: Form, name: str = "") -> Iterator[tuple[Any, int, Decimal]]:
+        """Yield records that stand for all, the state of `name` in each, and their masses."""
+        nodes = [*form.reads, *([name] if name and name not in form.reads else [])]
+        options: Any = [[self.option(form, n, *s) for s in enumerate(network.states[n])] for n in form.reads]
+        for cell, p in network.joint(nodes, theta, self.claim.spend).items():
+            for chosen in product(*(values[k] for values, k in zip(options, cell, strict=False))):
+                self.claim.spend(1)
+                record = dict(zip(form.reads, (value for value, _ in chosen), strict=True))
+                mass = math.prod((mass for _, mass in chosen), start=p)
+                yield record, cell[nodes.index(name)] if name else 0, mass
+
+    def option(self, form: Form, name: str, place: int, state: Any) -> list[tuple[Any, Decimal]]:
+        """Return the values of a column in one state of its node, with their masses."""
+        if name in self.model.get("laws", {}):
+            return column_values(form, name, self.model["laws"][name][place])
+        column = form.columns[name]
+        require("edges" not in column, f"the law of {name!r:.80} inside its bins")
+        named = [each for each in column.get("categories", ()) if str(each) == str(state)]
+        value = named[0] if column["type"] == "categorical" else float(state)
+        require(named or column["lower"] <= value <= column["upper"], f"a state that is no value of {name!r:.80}")
+        return [(value, ONE)]
+
+    def one_record(self, side: Any) -> Law:
+        """Return the law of what one record adds in a network that is a side of a pair."""
+        form = self.claim.form
+        return summed((form.key(r), p) for r, _, p in self.records(Nodes(side["network"]), 0, form))
+
+    def side(self, facts: Any) -> Law:
+        """Return the law of the answer that one side of a pair of distributions declares."""
+        if "left_out" in facts:
+            refuse(facts["left_out"])
+        if "network" in facts:
+            return self.released(self.power(self.one_record(facts), self.claim.n))
+        points = [tuple(map(float.fromhex, point)) for point in facts["points"]]
+        return merged([{p: number(log).exp() for p, log in zip(points, facts["logs"], strict=True)}])
+
+    def released(self, law: Law) -> Law:
+        """Return the law of the doubles nearest to the exact answers."""
+        return summed((tuple(map(float, self.claim.form.exact(key))), mass) for key, mass in law.items())
+
+    def power(self, law: Law, n: int) -> Law:
+        """Return the law of a sum of n independent draws."""
+        if n < 2:
+            return law if n else {(0,) * len(next(iter(law))): ONE}
+        if len(law) != 2:
+            half = self.power(law, n // 2)
+            even = self.convolved(half, half)
+            return self.convolved(even, law) if n % 2 else even
+        (a, p), (b, q) = law.items()
+        self.claim.spend(n)
+        mass, found = p**n, summed()
+        for k in range(n + 1):
+            found[tuple(x * (n - k) + y * k for x, y in zip(a, b, strict=True))] = mass
+            mass = mass * (n - k) * q / ((k + 1) * p)
+        return found
+
+    def convolved(self, first: Law, second: Law) -> Law:
+        """Return the law of the sum of two independent numbers."""
+        self.claim.spend(len(first) * len(second))
+        pairs = product(first.items(), second.items())
+        return summed((tuple(map(operator.add, a, b)), p * q) for (a, p), (b, q) in pairs)

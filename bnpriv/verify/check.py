@@ -1,0 +1,153 @@
+"""Replay a stored calibration apart from the code that made it (docs/verify.md): nothing of the rest is imported.
+
+Sums over records are whole numbers, released answers are the doubles nearest to exact fractions, and masses are
+decimals of 60 digits without a least exponent. StandIns are only added, multiplied and divided: all digits but the last
+few are right, and a mass is 0 only where it is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Context, localcontext
+from pathlib import Path
+from typing import Any, Literal
+
+from bnpriv.verify.answers import AnswerLaws
+from bnpriv.verify.claim import Claim
+from bnpriv.verify.compared import NoisyPair
+from bnpriv.verify.declared import declared
+from bnpriv.verify.moves import Moves
+from bnpriv.verify.noise import StoredRows
+from bnpriv.verify.one_record import borne_by_records
+from bnpriv.verify.values import VALUE, ZERO, StopError, refuse, require
+
+Status = Literal["holds", "fails", "too large", "not covered"]
+
+ARITHMETIC = Context(prec=60, Emin=-(10**17), Emax=10**17)
+CHANNELS = ("OptimalMechanism", "QuantizationMechanism")
+MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError, OSError)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What came out of replaying a calibration.
+
+    Parameters
+    ----------
+    status : {"holds", "fails", "too large", "not covered"}
+    text : str
+        What was found: the enclosed epsilon or delta, the output that shows a failure, or what is in the way.
+    trusted : tuple of str
+        What was not checked and is left to trust.
+    """
+
+    status: Status
+    text: str
+    trusted: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> int:
+        """Return the exit code: 0 holds, 1 fails, 2 neither is shown."""
+        return {"holds": 0, "fails": 1}.get(self.status, 2)
+
+    def to_json(self) -> str:
+        """Return the verdict as JSON."""
+        return json.dumps({"verdict": self.status, "text": self.text, "trusted": list(self.trusted)}, indent=2)
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.status}: {self.text}", *(f"  left to trust: {each}" for each in self.trusted)])
+
+
+def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
+    """Replay a calibration, apart from the code that made it, on the exact laws of the doubles that are released.
+
+    Parameters
+    ----------
+    calibration : Calibration or str
+        A calibration, or the JSON text that its `to_json` returns, or that of a release.
+    framework : str or path, optional
+        The framework file: it is then what counts, and what the calibration says of the model is compared with it.
+
+    Returns
+    -------
+    Verdict
+        Nothing that a text or a file may hold raises an error: what cannot be read is "not covered".
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> query = bp.count(bp.col("height") > 180)
+    >>> calibration = bp.MarkovQuiltMechanism().calibrate(bp.example("student"), query, epsilon=1.0)
+    >>> verify(calibration).status
+    'holds'
+    """
+    trusted = ["that the words of the calibration (query, secrets, guarantee) say what its numbers and forms say"]
+    try:
+        require(
+            framework is None or isinstance(framework, str | Path), "a framework that is no file: give its file's path"
+        )
+        with localcontext(ARITHMETIC):
+            text: Any = calibration if isinstance(calibration, str) else getattr(calibration, "to_json")()  # noqa: B009
+            found = _checked(json.loads(text), None if framework is None else Path(framework), trusted)
+        return Verdict(status="holds", text=found, trusted=tuple(trusted))
+    except StopError as stop:
+        return Verdict(status=stop.args[0], text=stop.args[1], trusted=tuple(trusted))
+    except MALFORMED as broken:
+        return Verdict(status="not covered", text=f"a calibration or file that is not well formed ({broken!r:.80})")
+
+
+def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
+    record = record["calibration"] if record["format"] == "bnpriv release 1" else record
+    require(record["format"] == "bnpriv calibration 1", "a text that is neither a calibration nor a release in JSON")
+    model = record["model"]
+    if path is None:
+        trusted.append("that the model in the calibration is the declared one: no framework file was given")
+    else:
+        model = declared(model, path, trusted)
+    require(type(model["records"]) is int and 1 <= model["records"] <= 2**62, "the number of records")
+    for column in model["columns"].values():
+        if column["type"] != "categorical":
+            low, high, steps = column["lower"], column["upper"], column["steps"]
+            whole = column["type"] == "real" or low + steps == high
+            require(-(2**100) <= low < high <= 2**100 and 1 <= steps <= 2**31 and whole, "the bounds of a column")
+    return _replayed(Claim(record, model))
+
+
+def _replayed(claim: Claim) -> str:
+    """Return in words what holds, by the laws of the answer where they are small enough, or by a bound."""
+    if claim.mechanism == "ColumnMechanism":
+        return claim.held("whatever the model is", Moves(claim).cost(set(claim.form.reads), claim.n))
+    if "left_out" in claim.model:
+        refuse(claim.model["left_out"])
+    if claim.channel:
+        return _by_channel(claim, claim.channel)
+    quilts = claim.mechanism == "MarkovQuiltMechanism"
+    known = quilts or claim.mechanism in ("TightMechanism", "WassersteinMechanism", *CHANNELS)
+    require(known, f"{claim.mechanism!r:.40}")
+    if quilts and claim.model["notion"] != VALUE:
+        return Moves(claim).by_quilts()
+    answers, comparison = AnswerLaws(claim), NoisyPair(claim)
+    try:
+        for label, first, second in answers.families():
+            comparison.compare(label, first, second)
+        return claim.held("by the laws of the released doubles")
+    except (StopError, *MALFORMED) as stop:
+        if stop.args[0] == "fails":
+            raise
+        claim.work, claim.worst, refused = 0, ZERO, stop
+    if quilts:
+        return Moves(claim).by_quilts()
+    if refused.args[0] == "too large" and borne_by_records(claim, answers, comparison):
+        return claim.held("by the law of one record, for every record that may change")
+    raise refused
+
+
+def _by_channel(claim: Claim, channel: StoredRows) -> str:
+    """Replay the rows of a channel on the laws of the answer: no bound serves in their stead."""
+    require(claim.mechanism in CHANNELS and len(claim.weights) == 1, f"{claim.mechanism!r:.40} with a channel")
+    comparison = NoisyPair(claim)
+    for label, first, second in AnswerLaws(claim).families():
+        claim.spend(2 * channel.size)
+        comparison.compare(label, channel.released(first), channel.released(second))
+    return claim.held("by the rows of the channel and the laws of the exact doubles")

@@ -1,0 +1,130 @@
+"""What a framework file declares, read by code of its own and compared with what a calibration stores.
+
+Nothing of the rest of bnpriv is imported.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+from bnpriv.verify.bif import bif_nodes
+from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
+from bnpriv.verify.nodes import Nodes
+from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require
+from bnpriv.verify.xmlbif import xmlbif_nodes
+
+MOST_BYTES = 2**24
+NOTIONS = {"distributional": DISTRIBUTIONAL, "dataset": DATASET, "value": VALUE}
+READERS = {".bif": bif_nodes, ".xml": xmlbif_nodes, ".xmlbif": xmlbif_nodes}
+
+
+def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
+    """Return what a framework file declares, in the form of the facts that a calibration stores and must agree with."""
+    toml = _toml(path)
+    network, known = toml.get("network", {}), toml["notion"] in NOTIONS and "chain" not in toml
+    columns = {name: column_facts(column) for name, column in toml["columns"].items()}
+    found: Any = {**facts, "notion": NOTIONS[toml["notion"]], "records": toml["records"]["count"], "columns": columns}
+    _same(facts["notion"] == found["notion"] and facts["records"] == found["records"], "notion or number of records")
+    differing = [name for name, column in facts["columns"].items() if columns.get(name) != column]
+    _same(not differing, f"column {differing[0]!r:.80}" if differing else "")
+    if "left_out" in facts and not (known and "protect" in facts and _are_read(network.get("file", ""))):
+        return found
+    require(known and not {"within", "attributes"} & network.keys(), "a network that is no list of tables")
+    found["network"] = _network(facts, network["file"], path.parent, trusted)
+    found.pop("left_out", None)  # what the calibration has no room for, the files say
+    states: Any = {name: list(map(str, node["states"])) for name, node in found["network"]["nodes"].items()}
+    found["protect"] = {n: _secret(each, facts["protect"][n], states[n]) for n, each in toml["protect"].items()}
+    _same(facts["protect"].keys() == found["protect"].keys(), "protected columns")
+    found["independent"] = [name for name, column in toml["columns"].items() if column.get("independent")]
+    found["laws"] = _laws(toml, states, found)
+    for name, laws in found["laws"].items():
+        both = zip(facts.get("laws", {}).get(name, []), laws, strict=False)
+        _same(all(same_law(a, b) for a, b in both), f"laws of {name!r:.80}")
+    return found
+
+
+def _toml(path: Path) -> Any:
+    try:
+        return tomllib.loads(_read(path))
+    except ValueError:
+        raise StopError("not covered", f"{path.name!r:.80}, which is no TOML in UTF-8") from None
+
+
+def _read(path: Path) -> str:
+    require(path.is_file(), f"{path.name!r:.80}, which is no regular file")  # a pipe might never end
+    with open(path, "rb") as file:
+        return file.read(MOST_BYTES).decode("utf-8-sig")
+
+
+def _same(condition: object, what: str) -> None:
+    if not condition:
+        raise StopError("fails", f"the calibration differs from the framework file in its {what}")
+
+
+def _network(facts: Any, named: Any, folder: Path, trusted: list[str]) -> Any:
+    """Return the tables of the network files, a model each; those that are stored where no file of theirs is read."""
+    if not _are_read(named):
+        trusted.append("the tables of the network: its file is not read here")
+        return facts["network"]
+    files = [folder / name for name in _listed(named)]
+    models = [READERS[file.suffix.lower()](_read(file)) for file in files]
+    merged = {n: {**node, "logs": [model[n]["logs"][0] for model in models]} for n, node in models[0].items()}
+    found = {"models": len(models), "nodes": merged, "driven": {}}
+    for key in ("states", "parents"):
+        require(all(m[n][key] == merged[n][key] for m in models for n in merged), f"{key} in two orders")
+    if "network" in facts:
+        _same_tables(facts["network"], found)
+    return found
+
+
+def _listed(named: Any) -> list[str]:
+    return [named] if isinstance(named, str) else list(named)
+
+
+def _are_read(named: Any) -> bool:
+    return all(Path(name).suffix.lower() in READERS for name in _listed(named))
+
+
+def _same_tables(stored: Any, found: Any) -> None:
+    _same(stored["models"] == found["models"], "number of models")
+    before, read = Nodes(stored), Nodes(found)
+    for name, theta in product(before.states, range(found["models"])):
+        known = name in read.states and alike(before.labelled(name, theta), read.labelled(name, theta))
+        _same(known, f"tables of {name!r:.80}" + (f" in model {theta}" if found["models"] > 1 else ""))
+
+
+def _laws(toml: Any, states: Mapping[str, list[str]], found: Any) -> Any:
+    """Return the laws of columns, one for each state of their nodes: declared, or inside bins."""
+    laws, columns = dict[str, Any](), found["columns"]
+    kept = states.keys() | set(found["independent"])  # nothing that counts depends on a node that was left out
+    for name, given in toml.get("laws", {}).items():
+        if name in kept:
+            each = states.get(name, [""])
+            own = toml["columns"][name]
+            laws[name] = [law_facts(given[s] if name in states else given, columns[name], own) for s in each]
+    if found["notion"] == DATASET:
+        for name, column in columns.items():
+            if "edges" in column and name in states and name not in laws:
+                inside = laws_of_bins(toml["columns"][name], column)
+                require(set(inside) == set(states[name]), f"states of {name!r:.80} that are not its bins")
+                laws[name] = [inside[state] for state in states[name]]
+    return laws
+
+
+def _secret(declared: Any, stored: Any, states: list[str]) -> Any:
+    """Return a section [protect.NAME] as a calibration stores it; what it stores must agree."""
+    listed = declared.get("pairs", [] if "property" in declared else list(combinations(states, 2)))
+    pairs: list[Any] = [[side if isinstance(side, list) else [side] for side in pair] for pair in listed]
+    known = stored.get("pairs", []) if "property" in declared else stored
+    sets = [{frozenset(frozenset(map(str, side)) for side in pair) for pair in each} for each in (pairs, known)]
+    _same(sets[0] == sets[1], "pairs of secrets")
+    if "property" not in declared:
+        require(all({*side} <= {*states} for pair in pairs for side in pair), "a secret that is no state")
+        return pairs
+    plain = ["".join(each["property"].split()).replace("'", '"') for each in (declared, stored)]
+    _same(plain[0] == plain[1] and declared.get("at_most") == stored.get("at_most"), "secrets")
+    return {**stored, **({"pairs": pairs} if pairs else {})}

@@ -1,0 +1,120 @@
+"""A query in its normal form: what a record adds, where that changes, and the exact answer."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
+
+from bnpriv.verify.values import fraction, refuse, require
+
+NAMES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+
+
+class Form:
+    """A query: terms summed over records, whole weights over one denominator per number, and an offset."""
+
+    def __init__(self, facts: Any, columns: Any) -> None:
+        if "left_out" in facts:
+            refuse(facts["left_out"])
+        self.terms, self.columns = facts["terms"], columns
+        rows = [{int(k): fraction(weight) for k, weight in row} for row in facts["matrix"]]
+        self.under = [math.lcm(*(weight.denominator for weight in row.values())) for row in rows]
+        self.rows = [{k: int(w * u) for k, w in row.items()} for row, u in zip(rows, self.under, strict=True)]
+        self.offset = [fraction(shift) for shift in facts["offset"]]
+        require(len(self.offset) == len(rows) > 0, "a query without numbers")
+        self.cuts, self.leaves = defaultdict[str, list[Any]](list), defaultdict[str, list[Any]](list)
+        for leaf in (leaf for term in self.terms if term[0] == "indicator" for leaf in _leaves(term[1])):
+            kind, name, value = leaf
+            self.cuts[name] += value if kind == "in" else [value]
+            self.leaves[name].append(leaf)
+        self.summed = {name for term in self.terms if term[0] != "indicator" for name in powers(term)}
+        self.reads = sorted({*self.cuts, *self.summed})
+
+    def step(self, name: str, value: Any) -> int:
+        """Return the grid step of a value, in doubles as every engine computes it."""
+        lower, upper = float(self.columns[name]["lower"]), float(self.columns[name]["upper"])
+        if self.columns[name]["type"] == "integer":
+            return math.floor(float(value) + 0.5) - int(lower)
+        return math.floor((float(value) - lower) * (self.columns[name]["steps"] / (upper - lower)) + 0.5)
+
+    def ranges(self, name: str, cuts: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """Return the ends of the ranges of a column of numbers into which some numbers cut it, themselves included."""
+        lower, upper = self.columns[name]["lower"], self.columns[name]["upper"]
+        whole = self.columns[name]["type"] == "integer"
+        ends = {end for c in cuts for end in ((math.floor(c), math.ceil(c)) if whole else (float(c),))}
+        points = sorted({lower, upper, *(end for end in ends if lower < end < upper)})
+        gaps = [(a + 1, b - 1) if whole else (math.nextafter(a, b), math.nextafter(b, a)) for a, b in pairwise(points)]
+        return [*((point, point) for point in points), *(gap for gap in gaps if gap[0] <= gap[1])]
+
+    def extremes(self, name: str, weights: Sequence[Fraction]) -> list[Any]:
+        """Return values of a column such that some table of them moves the weighted answer as far as any table."""
+        column = self.columns[name]
+        if column["type"] == "categorical":
+            return column["categories"]
+        found = {end for ends in self.ranges(name, self.cuts[name]) for end in ends}
+        grid = (Fraction(column["upper"]) - Fraction(column["lower"])) / column["steps"]
+        for k in self.vertices(name, weights):
+            found |= {type(column["upper"])(column["lower"] + k * grid)} if 0 <= k <= column["steps"] else set()
+        return sorted(found)
+
+    def vertices(self, name: str, weights: Sequence[Fraction]) -> set[int]:
+        """Return the grid steps beside the vertices of the parabolas that signed sums of weighted numbers are."""
+        places = {t[2]: k for k, t in enumerate(self.terms) if t[0] == "steps" and t[1] == name}
+        rows = [
+            tuple(weight * Fraction(row.get(places.get(e, -1), 0), u) for e in (1, 2))
+            for weight, row, u in zip(weights, self.rows, self.under, strict=True)
+        ]
+        found = set[int]()
+        bent = 2 in places and any(term[0] == "product" and name in powers(term) for term in self.terms)
+        require(not bent, "squares of a column beside its product with another")
+        rows = [row for row in rows if any(row)]
+        for signs in product((1, -1), repeat=len(rows)) if 2 in places else ():
+            one, two = (sum(map(operator.mul, signs, each), Fraction(0)) for each in zip(*rows, strict=True))
+            found |= {math.floor(-one / (2 * two)), math.ceil(-one / (2 * two))} if two else set[int]()
+        return found
+
+    def holds(self, predicate: Any, record: Mapping[str, Any]) -> bool:
+        """Return whether a record satisfies a predicate."""
+        kind = predicate[0]
+        if kind in ("and", "or"):
+            return (all if kind == "and" else any)(self.holds(part, record) for part in predicate[1:])
+        if kind == "not":
+            return not self.holds(predicate[1], record)
+        value = record[predicate[1]]
+        if self.columns[predicate[1]]["type"] == "integer":
+            value = math.floor(value + 0.5)
+        return value in predicate[2] if kind == "in" else getattr(operator, NAMES[kind])(value, predicate[2])
+
+    def told_of(self, name: str, value: Any) -> Any:
+        """Return what the query sees of a value of a column: its grid step if it is summed, and what it satisfies."""
+        step = self.step(name, value) if name in self.summed else 0
+        return step, *(self.holds(leaf, {name: value}) for leaf in self.leaves[name])
+
+    def key(self, record: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return what a record adds, in units of one over the denominators."""
+        found = [
+            int(self.holds(term[1], record))
+            if term[0] == "indicator"
+            else math.prod(self.step(name, record[name]) ** power for name, power in powers(term).items())
+            for term in self.terms
+        ]
+        return tuple(sum(weight * found[k] for k, weight in row.items()) for row in self.rows)
+
+    def exact(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
+        """Return the exact answer from the sums of what records add."""
+        return tuple(Fraction(k, u) + shift for k, u, shift in zip(sums, self.under, self.offset, strict=False))
+
+
+def powers(term: Any) -> dict[str, int]:
+    """Return the powers of grid steps whose product a term sums."""
+    return {term[1]: 1, term[2]: 1} if term[0] == "product" else {term[1]: term[2]}
+
+
+def _leaves(predicate: Any) -> list[Any]:
+    inner = predicate[0] in ("and", "or", "not")
+    return [leaf for part in predicate[1:] for leaf in _leaves(part)] if inner else [predicate]

@@ -1,0 +1,79 @@
+"""The nodes of an XMLBIF file, read by code of its own: names may hold blanks, brackets and any other sign.
+
+Nothing of the rest of bnpriv is imported.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+from xml.parsers import expat
+
+ENTITY = re.compile(r"<!\s*ENTITY", re.IGNORECASE)
+BLOCKS = ("VARIABLE", "DEFINITION")
+
+
+def xmlbif_nodes(text: str) -> dict[str, Any]:
+    """Return the states, parents and table of every node of a file.
+
+    Raises
+    ------
+    ValueError
+        If it is no XML, or declares an entity, which may stand for text without end.
+    """
+    if ENTITY.search(text):
+        raise ValueError("an entity")
+    reader = _BlockReader()
+    try:
+        reader.parser.Parse(text.encode(), True)
+    except expat.ExpatError:
+        raise ValueError("no XML") from None
+    states = {_one(block, "NAME"): block["OUTCOME"] for tag, block in reader.blocks if tag == "VARIABLE"}
+    return dict(_node(block, states) for tag, block in reader.blocks if tag == "DEFINITION")
+
+
+def _node(block: Mapping[str, list[str]], states: Mapping[str, list[str]]) -> tuple[str, Any]:
+    """Return a node whose table has its own state as the slowest index; in the file that is the fastest."""
+    own, parents = _one(block, "FOR"), block["GIVEN"]
+    numbers = [Decimal(float(text)) for text in _one(block, "TABLE").split()]
+    size, rows = len(states[own]), math.prod(len(states[parent]) for parent in parents)
+    if len(numbers) != size * rows:
+        raise ValueError("a table of another size")
+    table = [p for k in range(size) for p in numbers[k::size]]
+    return own, {"states": states[own], "parents": parents, "logs": [table]}
+
+
+def _one(block: Mapping[str, list[str]], tag: str) -> str:
+    (text,) = block[tag]
+    return text
+
+
+class _BlockReader:
+    """Collects what stands directly in variables and definitions; no tree is built of the rest."""
+
+    def __init__(self) -> None:
+        self.blocks, self.path, self.text = list[tuple[str, defaultdict[str, list[str]]]](), list[str](), list[str]()
+        self.parser = expat.ParserCreate("utf-8")
+        self.parser.specified_attributes = True
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.CharacterDataHandler = self.text.append
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Enter an element."""
+        del attributes
+        if tag in BLOCKS:
+            self.blocks.append((tag, defaultdict(list)))
+        self.path.append(tag)
+        self.text.clear()
+
+    def end(self, tag: str) -> None:
+        """Leave an element, and keep its text where it belongs to a block."""
+        self.path.pop()
+        if self.path and self.path[-1] in BLOCKS:
+            self.blocks[-1][1][tag].append("".join(self.text).strip())
+        self.text.clear()
