@@ -6,7 +6,7 @@ import sys
 from typing import TextIO
 
 from bnpriv.errors import ParameterError
-from bnpriv.starter.start import StartedNotion
+from bnpriv.starter.started import StartedNotion
 
 DEFAULT_NOTION: StartedNotion = "dataset"
 

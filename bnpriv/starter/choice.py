@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import cast, final
 
-from bnpriv.checks import listing
 from bnpriv.errors import DataError, FileError
 from bnpriv.starter.codebook import Described
-from bnpriv.starter.public import OTHER_LABEL, PublicValues, bounds, common_categories, edges, is_numeric, spelled
+from bnpriv.starter.numbers import MOST_WHOLE_STATES, numbers_as_states
+from bnpriv.starter.public import (
+    ANY_OTHER_LABEL,
+    OTHER_LABEL,
+    PublicValues,
+    bounds,
+    common_categories,
+    is_numeric,
+    spelled,
+)
 from bnpriv.tables.bins import Binned
 from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real
 
 MOST_PUBLIC_CATEGORIES = 100
 """Categories of a public table that are listed one by one."""
 
-LARGEST_INTEGER = 2**31
+WIDEST_WHOLE, LARGEST_WHOLE_BOUND = 2**31, 2**52
+"""Bounds that are farther apart, or larger, are those of a column of fractions."""
 
 
 @final
@@ -39,7 +50,14 @@ class KnownColumn:
 
 
 def choice(
-    name: str, declared: str, described: Described | None, values: PublicValues | None, *, as_states: bool, public: str
+    name: str,
+    declared: str,
+    described: Described | None,
+    values: PublicValues | None,
+    *,
+    as_states: bool,
+    public: str,
+    closed: bool = False,
 ) -> KnownColumn:
     """Return what is known of a column.
 
@@ -56,6 +74,8 @@ def choice(
         Whether numbers are to be put into bins and rare categories together, as states of a network.
     public : str
         What the public table is called.
+    closed : bool
+        Whether the states of a given network leave no room for labels that the public table lacks.
 
     Raises
     ------
@@ -64,21 +84,26 @@ def choice(
     """
     said = described or Described()
     values = None if values is None or all(value is None for value in values) else values
-    numeric = values is not None and is_numeric(values)
+    kind = _kind(name, said, declared, values)
+    if kind == "categorical":
+        return _labelled(said, values, as_states=as_states, public=public, closed=closed)
+    if kind == "unknown":
+        return KnownColumn(kind=kind)
+    return _numbers(kind, said, values, as_states=as_states, public=public)
+
+
+def _kind(name: str, said: Described, declared: str, values: PublicValues | None) -> str:
     kind = said.kind if said.kind != "unknown" else declared
+    numeric = values is not None and is_numeric(values)
     if kind == "unknown" and values is not None:
-        kind = "real" if numeric else "categorical"
+        return "real" if numeric else "categorical"
     if kind in ("real", "integer") and values is not None and not numeric:
         raise DataError(
             f"the column {name!r} must hold numbers in the public table, as it is declared",
             found="texts",
             remedy="Correct the codebook, or give another public table.",
         )
-    if kind == "categorical":
-        return _labelled(said, values, as_states=as_states, public=public)
-    if kind == "unknown":
-        return KnownColumn(kind=kind)
-    return _numbers(kind, said, values, as_states=as_states, public=public)
+    return kind
 
 
 def _numbers(kind: str, said: Described, values: PublicValues | None, *, as_states: bool, public: str) -> KnownColumn:
@@ -93,44 +118,67 @@ def _numbers(kind: str, said: Described, values: PublicValues | None, *, as_stat
         raise FileError(
             "the codebook's bound must leave room for the public table", found="none", remedy="Correct the codebook."
         )
-    whole = kind == "integer" and lower == int(lower) and upper == int(upper) and upper - lower <= LARGEST_INTEGER
+    whole = kind == "integer" and _are_whole(lower, upper)
     origin = "the codebook" if said.lower is not None and said.upper is not None else public
     if as_states and known:
-        ends = edges(known, lower, upper)
-        ends = sorted({int(end) for end in ends}) if whole else ends
-        bins = Binned(tuple(ends), within="whole numbers" if whole else "uniform")
-        return KnownColumn(kind="binned", column=bins, origin=f"{origin}; bins near quantiles of {public}")
+        column = numbers_as_states(known, lower, upper, whole=whole)
+        how = "a state for each number" if isinstance(column, Integer) else f"bins by {public}"
+        return KnownColumn(kind="binned", column=column, origin=origin if origin == public else f"{origin}; {how}")
     return KnownColumn(
         kind=kind, column=Integer(int(lower), int(upper)) if whole else Real(lower, upper), origin=origin
     )
 
 
-def _labelled(said: Described, values: PublicValues | None, *, as_states: bool, public: str) -> KnownColumn:
-    texts = None if values is None else [_label(value) for value in values]
-    if texts is None:
-        if not said.categories:
-            return KnownColumn(kind="categorical")
-        return KnownColumn(kind="categorical", column=Categorical(said.categories), origin="the codebook")
-    held = sorted({spelled(each, said.categories) for each in texts if each is not None})
-    if not as_states and (said.categories or len(held) <= MOST_PUBLIC_CATEGORIES):
-        listed = said.categories or tuple(held)
-        return KnownColumn(
-            kind="categorical", column=Categorical(listed), origin="the codebook" if said.categories else public
-        )
-    kept: list[Category] = list(common_categories(texts, said.categories))
-    left = len(set(held) | set(said.categories)) > len(kept) or None in texts
-    origin = f"the codebook, and frequencies of {public}" if said.categories else public
-    if left:
-        kept.append(OTHER_LABEL)
-    if not kept:
-        raise DataError("a public column needs categories", found=listing(()), remedy="Give another public table.")
-    return KnownColumn(
-        kind="categorical", column=Categorical(kept, missing=OTHER_LABEL if left else None), origin=origin
-    )
+def _are_whole(lower: float, upper: float) -> bool:
+    ends = lower == int(lower) and upper == int(upper)
+    return ends and upper - lower < WIDEST_WHOLE and max(abs(lower), abs(upper)) < LARGEST_WHOLE_BOUND
+
+
+def _labelled(
+    said: Described, values: PublicValues | None, *, as_states: bool, public: str, closed: bool
+) -> KnownColumn:
+    listed = said.categories
+    if values is None or (listed and not as_states):
+        column = Categorical(listed, coarsen=_full_stops(listed, dotted=said.nameless)) if listed else None
+        return KnownColumn(kind="categorical", column=column, origin="the codebook" if listed else "")
+    texts = [_label(value) for value in values]
+    held = {spelled(each, listed) for each in texts if each is not None}
+    rare = as_states or len(held) > MOST_PUBLIC_CATEGORIES
+    kept = list(common_categories(texts, listed)) if rare else sorted(held - {OTHER_LABEL})
+    # no public table has all labels that a private one may have: only a codebook, or a network, closes the list
+    closed = closed or bool(listed and set(kept) == {*held, *listed} and None not in texts)
+    other = OTHER_LABEL if OTHER_LABEL not in map(str.casefold, kept) else ANY_OTHER_LABEL
+    labels = kept if closed and kept else [*kept, other]
+    spelt = _full_stops(kept, dotted=said.nameless or all(each is None or each.endswith(".") for each in texts))
+    column = Categorical(labels, coarsen=spelt, missing=labels[-1 if labels[-1] == other else 0])
+    origin = f"the codebook, and frequencies of {public}" if listed else public
+    return KnownColumn(kind="categorical", column=column, origin=origin)
+
+
+def _full_stops(labels: Sequence[str], *, dotted: bool) -> dict[Category, Sequence[Category]]:
+    """Return other spellings of the labels that end lines: in some files with a full stop, in others without."""
+    spelt = {label: label[:-1] if label.endswith(".") else f"{label}." for label in labels if dotted}
+    return {label: [other] for label, other in spelt.items() if other and other not in labels}
 
 
 def _label(value: str | float | None) -> str | None:
     return value if value is None or isinstance(value, str) else f"{value:.15g}"
+
+
+def node_states(column: Column) -> tuple[str, ...]:
+    """Return the states that a node has for a column: its bins, its categories, or few whole numbers; else none.
+
+    Examples
+    --------
+    >>> node_states(Integer(0, 2)), node_states(Real(0, 2))
+    (('0', '1', '2'), ())
+    """
+    if isinstance(column, Binned):
+        return column.labels
+    if isinstance(column, Categorical):
+        return tuple(map(str, column.categories))
+    few = isinstance(column, Integer) and column.steps < MOST_WHOLE_STATES
+    return tuple(map(str, range(int(column.lower), int(column.upper) + 1))) if few else ()
 
 
 def states_of(column: Column, values: PublicValues) -> list[str]:
@@ -140,11 +188,14 @@ def states_of(column: Column, values: PublicValues) -> list[str]:
     --------
     >>> states_of(Categorical(["a", "other"], missing="other"), ["a", "b", None])
     ['a', 'other', 'other']
+    >>> states_of(Integer(0, 2), [1.0, 7.0, None])
+    ['1', '2', '1']
     """
-    if isinstance(column, Binned):
+    if not isinstance(column, Categorical):
         numbers = [value if isinstance(value, float) else column.missing for value in values]
-        return [str(column.bin_of(min(max(value, column.lower), column.upper))) for value in numbers]
-    assert isinstance(column, Categorical)
+        inside = [min(max(cast(float, number), column.lower), column.upper) for number in numbers]
+        bins = column if isinstance(column, Binned) else None
+        return [str(math.floor(number + 0.5)) if bins is None else bins.bin_of(number) for number in inside]
     known = [str(each) for each in column.categories]
     found = [spelled(each, known) if (each := _label(value)) is not None else "" for value in values]
     return [each if each in known else str(column.missing) for each in found]

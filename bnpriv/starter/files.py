@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from bnpriv.adapters.files import read_network
 from bnpriv.errors import FileError, ParameterError
+from bnpriv.networks import DiscreteNetwork
 from bnpriv.starter.learn import check_protected, network_xml
-from bnpriv.starter.start import StartedNotion, started
+from bnpriv.starter.started import StartedNotion, level_of, started
 from bnpriv.starter.text import NO_NAMES, framework_text
 from bnpriv.tables.database_urls import is_database
 
@@ -37,33 +39,34 @@ def files_to_start(
         If a file is not what it should be; or the framework file is there already.
     """
     _check_places(output, learn, network)
+    asked_for = _notion(notion)
+    given = None if network is None else read_network(network, level_of(asked_for))
     known = started(
         data,
-        notion=_notion(notion),
+        notion=asked_for,
         names=names,
         codebook=codebook,
         public=public,
         learn=learn,
+        network=given,
         edges=edges,
         records=records,
         protect=protect,
     )
     for name in protect:
         check_protected(name, [each for each in known.columns if each not in known.left_out])
-    files: dict[Path, str] = {}
-    if known.network is not None and output is not None:
-        digits = len(str(known.network.models))
-        for model in range(known.network.models):
-            place = output.with_name(f"{output.stem}-model-{model + 1:0{digits}}.xml")
-            files[place] = network_xml(known.network, model)
-    text = framework_text(
-        known,
-        protect,
-        files=[path.name for path in files],
-        network=None if network is None else network.name,
-        asked=asked,
-    )
-    return text, files
+    files = _network_files(known.network, output)
+    beside = None if network is None else network.name
+    return framework_text(known, protect, files=[path.name for path in files], network=beside, asked=asked), files
+
+
+def _network_files(network: DiscreteNetwork | None, output: Path | None) -> dict[Path, str]:
+    """Return the texts of the files of a learned network, one for each model."""
+    if network is None or output is None:
+        return {}
+    digits = len(str(network.models))
+    names = [f"{output.stem}-model-{model + 1:0{digits}}.xml" for model in range(network.models)]
+    return {output.with_name(name): network_xml(network, model) for model, name in enumerate(names)}
 
 
 def next_steps(text: str, output: Path, data: str) -> list[str]:

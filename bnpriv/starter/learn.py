@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -13,14 +14,16 @@ from bnpriv.checks import closest, listing, member
 from bnpriv.errors import NetworkError, ParameterError
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.file_texts import WrittenTable, network_text
-from bnpriv.starter.choice import states_of
+from bnpriv.starter.choice import node_states, states_of
 from bnpriv.starter.public import PublicValues
-from bnpriv.tables.bins import Binned
-from bnpriv.tables.schema import Categorical, Column
+from bnpriv.tables.schema import Column
 
 MOST_PARENTS_LEARNED = 2
 MOST_PUBLIC_SEARCHED = 20_000
 """Public records by which a graph is searched; its tables are learned from all."""
+
+LEAST_PROBABILITY = sys.float_info.min
+"""What is written for a probability that no double holds: a file with zero would call it impossible."""
 
 LEARNED_MODELS = 20
 LEARNED_SEED = 0
@@ -38,8 +41,8 @@ def learned(
 
     Parameters
     ----------
-    columns : mapping from str to Categorical or Binned
-        The nodes; the categories or bins are their states.
+    columns : mapping from str to Categorical, Binned or Integer
+        The nodes; the categories, bins or whole numbers are their states.
     values : mapping from str to sequence
         The public table.
     public : str
@@ -58,15 +61,8 @@ def learned(
 
     table = pd.DataFrame({name: states_of(column, values[name]) for name, column in columns.items()})
     parents = _searched(table) if edges is None else _parents(edges, list(columns))
-    states = {name: tuple(map(str, _states(column))) for name, column in columns.items()}
+    states = {name: node_states(column) for name, column in columns.items()}
     return DiscreteNetwork.posterior(parents, table, public=public, states=states, draws=draws, seed=LEARNED_SEED)
-
-
-def _states(column: Column) -> Sequence[object]:
-    if isinstance(column, Binned):
-        return column.labels
-    assert isinstance(column, Categorical)
-    return column.categories
 
 
 def _searched(table: object) -> dict[str, list[str]]:
@@ -133,7 +129,8 @@ def network_xml(network: DiscreteNetwork, model: int) -> str:
         table = network.tables[name]
         parents = tuple(table.axes[1:])
         numbers = np.exp(table.values[model if len(table.values) > 1 else 0])
-        numbers = numbers / numbers.sum(axis=0)
+        # what is drawn is never impossible, however little of it a double holds
+        numbers = np.maximum(numbers / numbers.sum(axis=0), LEAST_PROBABILITY)
         tables.append(WrittenTable(name=name, states=network.states[name], parents=parents, numbers=numbers))
     return network_text(tables, ".xml")
 

@@ -24,7 +24,9 @@ LEAST_PUBLIC_RECORDS, LEAST_PUBLIC_SHARE = 30, 0.005
 PUBLIC_BINS = 5
 LEAST_ROUNDED_SPREAD, MOST_WRITTEN_WHOLE = 1e-300, 2**53
 FARTHEST_BOUND = sys.float_info.max
-OTHER_LABEL = "other"
+OTHER_LABELS = OTHER_LABEL, ANY_OTHER_LABEL = "other", "any other label"
+"""What a label counts as that is not listed; the second one where a category is called like the first."""
+
 _PUBLIC_GAPS = frozenset(("", "NA", "NaN", "nan", "null", "None"))
 
 PublicValues = Sequence[str | float | None]
@@ -213,10 +215,20 @@ def common_categories(values: PublicValues, declared: Sequence[str]) -> tuple[st
     ('a',)
     """
     counted = Counter(spelled(str(value), declared) for value in values if value is not None)
-    least = min(LEAST_PUBLIC_RECORDS, max(1, len(values) // 4))
-    enough = max(least, LEAST_PUBLIC_SHARE * len(values))
+    enough = enough_records(len(values))
     known = declared or sorted(counted)
     return tuple(each for each in known if counted[each] >= enough and each != OTHER_LABEL)
+
+
+def enough_records(records: int) -> float:
+    """Return how many of the records of a public table make a state of its own.
+
+    Examples
+    --------
+    >>> enough_records(4), enough_records(1000), enough_records(20_000)
+    (1, 30, 100.0)
+    """
+    return max(min(LEAST_PUBLIC_RECORDS, max(1, records // 4)), LEAST_PUBLIC_SHARE * records)
 
 
 def spelled(value: str, declared: Sequence[str]) -> str:

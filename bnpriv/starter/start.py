@@ -2,168 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, cast, final
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from bnpriv.adapters.files import read_network
-from bnpriv.checks import listing, member
+from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, ParameterError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries import col, count
 from bnpriv.secrets.apart import apart
 from bnpriv.secrets.properties import Secret
-from bnpriv.starter.choice import KnownColumn, choice
-from bnpriv.starter.codebook import Described, read_codebook
-from bnpriv.starter.header import first_line, header_of, is_text_file, shares_names
-from bnpriv.starter.learn import LEARNED_MODELS, check_protected, learned
-from bnpriv.starter.public import public_values, refuse_the_same
+from bnpriv.starter.learn import LEARNED_MODELS, check_protected
+from bnpriv.starter.started import Started, StartedNotion, level_of, started
 from bnpriv.tables.bins import Binned
-from bnpriv.tables.database_urls import is_database
-from bnpriv.tables.schema import Categorical, Column, Schema
-
-StartedNotion = Literal["dataset", "distributional"]
-STARTED_NOTIONS: tuple[StartedNotion, ...] = ("dataset", "distributional")
+from bnpriv.tables.schema import Categorical, Column, Integer, Schema
 
 HIDDEN_PART = 100
 """By default numbers of records up to one in so many of the table apart are not to be told apart."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Started:
-    """What is known of a table before its owner has filled in anything.
-
-    Parameters
-    ----------
-    notion : {"dataset", "distributional"}
-    columns : mapping from str to KnownColumn
-    lacks_names : bool
-        Whether the file of the table has no line of names.
-    records : int, optional
-    public : str
-        What the public table is called; empty without one.
-    network : DiscreteNetwork, optional
-        Learned from the public table.
-    left_out : tuple of str
-        Columns that cannot be nodes of the learned network.
-    by_expert : bool
-        Whether an expert gave its graph.
-    names_given : bool
-        Whether somebody gave the names of the columns, or a codebook has them too; else they may be a record.
-    """
-
-    notion: StartedNotion
-    columns: Mapping[str, KnownColumn]
-    lacks_names: bool = False
-    records: int | None = None
-    public: str = ""
-    network: DiscreteNetwork | None = None
-    left_out: tuple[str, ...] = ()
-    by_expert: bool = False
-    names_given: bool = False
-
-    @property
-    def source(self) -> str:
-        """Where the learned network comes from, in a sentence."""
-        graph = (
-            "edges by an expert" if self.by_expert else "graph by hill climbing with BIC, which can miss dependences"
-        )
-        return f"learned from public data, {self.public}: {graph}, tables drawn from a posterior"
-
-
-def started(
-    data: object,
-    *,
-    notion: StartedNotion = "dataset",
-    names: Sequence[str] | None = None,
-    codebook: str | os.PathLike[str] | None = None,
-    public: object = None,
-    learn: object = None,
-    edges: str | None = None,
-    draws: int = LEARNED_MODELS,
-    records: int | None = None,
-    protect: Iterable[str] = (),
-) -> Started:
-    """Gather what is known of a table; see `start`."""
-    member("notion", notion, STARTED_NOTIONS, error=ParameterError)
-    refuse_learning(notion, learn, edges)
-    for each in (codebook, public, learn):
-        if each is not None:
-            refuse_the_same(data, each)
-    described: Mapping[str, Described] = {} if codebook is None else read_codebook(codebook)
-    listed = list(described) if names is None and described and is_text_file(data) else names
-    header = header_of(data, None if names is None and _names_itself(data, described) else listed)
-    if len(described) == len(header.types) and not set(described) >= set(header.types):
-        # a codebook in the order of the columns, which calls some of them otherwise
-        order = dict(zip(header.types, described.values(), strict=True))
-        described = {name: described.get(name, order[name]) for name in header.types}
-    table = learn if learn is not None else public
-    given = names is not None or header.lacks_names or shares_names(list(header.types), described)
-    values = None if table is None else public_values(table, list(header.types), given=given)
-    nameless = next((name for name, said in described.items() if said.nameless and name in header.types), None)
-    for name in protect:
-        # names that nothing public has too may be a record
-        check_protected(name, list(header.types), nameless=nameless, told=given or values is not None)
-    told = "" if values is None else _told(table, len(next(iter(values.values()))))
-    columns = {
-        name: choice(
-            name,
-            kind,
-            described.get(name),
-            None if values is None else values[name],
-            as_states=learn is not None,
-            public=told,
-        )
-        for name, kind in header.types.items()
-    }
-    network, left = None, ()
-    if learn is not None and values is not None:
-        nodes = {name: each.column for name, each in columns.items() if each.column is not None}
-        nodes = {name: column for name, column in nodes.items() if _varied(column)}
-        left = tuple(name for name in columns if name not in nodes)
-        if not nodes:
-            raise FrameworkError(
-                "a network needs a column with two states in the public table",
-                found="none",
-                remedy="Give another public table.",
-            )
-        network = learned(nodes, values, public=told, edges=edges, draws=draws)
-    return Started(
-        notion=notion,
-        columns=columns,
-        lacks_names=header.lacks_names,
-        records=records,
-        public=told,
-        network=network,
-        left_out=left,
-        by_expert=edges is not None,
-        names_given=given,
-    )
-
-
-def refuse_learning(notion: str, learn: object, edges: str | None) -> None:
-    """Refuse what cannot be learned: the law behind one table, and a graph without a table.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if learn is not None and notion == "distributional":
-        raise ParameterError(
-            "the law behind a table is learned from many public groups, each of which has a law of its own; one table "
-            "of records is a single draw of its parameters and says nothing of how they depend on each other",
-            found="one public table",
-            remedy="Choose the notion dataset, declare a network of parameters, or call "
-            "bnpriv.networks.learning.groups.parameters_by_group on a public table of groups.",
-        )
-    if edges is not None and learn is None:
-        raise ParameterError(
-            "edges are a graph whose tables are learned", found="no public table", remedy="Name one to learn from."
-        )
 
 
 def start(
@@ -235,13 +93,9 @@ def start(
     >>> framework.protected_secrets[0].secret
     'the number of records with ill = yes in this table'
     """
-    if (learn is None) == (network is None):
-        raise ParameterError(
-            "a framework needs a network: one to be learned, or one that is given",
-            found="none" if learn is None else "both",
-            remedy="Write learn=PUBLIC_TABLE, or network=... with its source.",
-        )
-    hidden = {protect: None} if isinstance(protect, str) else protect
+    _check_network(learn, network, source)
+    hidden: Mapping[str, Secret | None] = protect if isinstance(protect, Mapping) else _names(protect)
+    given = read_network(network, level_of(notion)) if isinstance(network, (str, os.PathLike)) else network
     known = started(
         data,
         notion=notion,
@@ -249,13 +103,42 @@ def start(
         codebook=codebook,
         public=public,
         learn=learn,
+        network=given,
         edges=edges,
         draws=draws,
         protect=hidden,
     )
-    level = "records" if notion == "dataset" else "parameters"
-    given = read_network(network, level) if isinstance(network, (str, os.PathLike)) else network
-    unknown = [name for name, each in known.columns.items() if each.column is None and name not in known.left_out]
+    schema = _schema(known, records)
+    for name in hidden:
+        check_protected(name, list(schema.columns))
+    return _framework(known, schema, hidden, cast(DiscreteNetwork, given or known.network), source or known.source)
+
+
+def _check_network(learn: object, network: object, source: str | None) -> None:
+    if (learn is None) == (network is None):
+        raise ParameterError(
+            "a framework needs a network: one to be learned, or one that is given",
+            found="none" if learn is None else "both",
+            remedy="Write learn=PUBLIC_TABLE, or network=... with its source.",
+        )
+    if source is None and network is not None:
+        raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
+
+
+def _names(protect: str | Sequence[str]) -> dict[str, Secret | None]:
+    return dict.fromkeys([protect] if isinstance(protect, str) else protect)
+
+
+def _schema(known: Started, records: int) -> Schema:
+    """Return the schema of all columns but those left out.
+
+    Raises
+    ------
+    FrameworkError
+        If bounds or categories of one stay unknown.
+    """
+    kept = {name: each.column for name, each in known.columns.items() if name not in known.left_out}
+    unknown = [name for name, column in kept.items() if column is None]
     if unknown:
         # names that nothing public has too may be a record
         told = known.names_given or known.public
@@ -264,25 +147,17 @@ def start(
             found=f"none for {listing(unknown)}" if told else "none for any",
             remedy="Give a codebook, or a public table.",
         )
-    columns = {name: each.column for name, each in known.columns.items() if each.column is not None}
-    schema = Schema(
-        records=records, columns={name: column for name, column in columns.items() if name not in known.left_out}
-    )
-    if source is None and given is not None:
-        raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
-    for name in hidden:
-        check_protected(name, list(schema.columns))
-    told = source or known.source
-    model = cast(DiscreteNetwork, given or known.network)
-    if notion == "distributional":
-        names_hidden = list(hidden)
-        apart_from = [name for name in schema.columns if name not in model.attributes]
-        return DistributionalAttributePrivacy(model, schema, names_hidden, source=told, independent=apart_from)
-    secrets = {
-        name: hidden[name] if isinstance(hidden, Mapping) and hidden[name] is not None else usual_secret(name, schema)
-        for name in hidden
-    }
-    return DatasetAttributePrivacy(model, schema, cast("Mapping[str, Secret]", secrets), source=told)
+    return Schema(records=records, columns={name: column for name, column in kept.items() if column is not None})
+
+
+def _framework(
+    known: Started, schema: Schema, hidden: Mapping[str, Secret | None], network: DiscreteNetwork, source: str
+) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
+    if known.notion == "distributional":
+        apart_from = [name for name in schema.columns if name not in network.attributes]
+        return DistributionalAttributePrivacy(network, schema, list(hidden), source=source, independent=apart_from)
+    secrets = {name: usual_secret(name, schema) if secret is None else secret for name, secret in hidden.items()}
+    return DatasetAttributePrivacy(network, schema, secrets, source=source)
 
 
 def usual_secret(name: str, schema: Schema) -> Secret:
@@ -297,24 +172,4 @@ def usual_property(name: str, column: Column):
         named = [each for each in column.categories if each != column.missing] or list(column.categories)
         return count(col(name) == named[-1])
     middle = column.edges[len(column.edges) // 2] if isinstance(column, Binned) else (column.lower + column.upper) / 2
-    return count(col(name) >= middle)
-
-
-def _varied(column: Column) -> bool:
-    if isinstance(column, Categorical):
-        return len(column.categories) > 1
-    return isinstance(column, Binned) and len(column.labels) > 1
-
-
-def _names_itself(data: object, described: Mapping[str, Described]) -> bool:
-    """Whether the first line of a file holds names of the codebook, in whatever order, or there is no codebook."""
-    if not is_text_file(data) or not described:
-        return True
-    return shares_names(first_line(Path(cast(str, data))), described)
-
-
-def _told(table: object, records: int) -> str:
-    # a URL may hold a password
-    is_file = not is_database(table) and isinstance(table, (str, os.PathLike))
-    name = Path(cast(str, table)).name if is_file else "a public table"
-    return f"{name} ({records:,} public records)"
+    return count(col(name) >= (math.ceil(middle) if isinstance(column, Integer) else middle))

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from bnpriv.render.text import toml_key
 from bnpriv.starter.choice import KnownColumn
-from bnpriv.starter.start import HIDDEN_PART, Started, usual_property
-from bnpriv.tables.bins import Binned
+from bnpriv.starter.start import HIDDEN_PART, usual_property
+from bnpriv.starter.started import Started, level_of
+from bnpriv.tables.bins import Binned, Inside
 from bnpriv.tables.schema import Categorical, Column
 
 NO_NAMES = "The file of the table has no line of names"
@@ -26,13 +27,19 @@ _NOTION_MEANS = {
 _STARTED_NETWORK = {
     "dataset": """\
 # file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns of one record depend
-level = "records"               # a state of a node is a value of its column, or a bin
+level = "records"               # a state of a node is a value of its column, "other" too, or a bin
 """,
     "distributional": """\
 # file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns' parameters depend
 level = "parameters"            # a state of a node says what the whole column is like, as "most smoke"
 """,
 }
+
+_COUNTED = """
+# Whatever the private table holds counts as something below: a number outside the bounds as the nearest of them, a
+# fraction in a column of whole numbers as the nearest of these, and what is missing as `missing`: the middle of the
+# bounds, rounded down, or the first category where nothing else is said. A label that is not listed is missing too.
+"""
 
 _BLANK_COLUMN = {
     "real": 'type = "real"\n# lower = ...\n# upper = ...\n',
@@ -97,8 +104,7 @@ def _top(known: Started, network: str | None, *, asked: bool) -> str:
 
 def _network(known: Started, files: Sequence[str], network: str | None) -> str:
     if network is not None:
-        level = "records" if known.notion == "dataset" else "parameters"
-        return f'[network]\nfile = {toml_text(network)}\nlevel = "{level}"\n'
+        return f'[network]\nfile = {toml_text(network)}\nlevel = "{level_of(known.notion)}"\n'
     if not files:
         return f"[network]\n{_STARTED_NETWORK[known.notion]}"
     listed = "".join(f"    {toml_text(file)},\n" for file in files)
@@ -116,7 +122,7 @@ def _records(known: Started) -> str:
             f"# {NO_NAMES}, and release needs one. Put this line in front of it:\n"
             f"# {_comment(','.join(known.columns))}\n"
         )
-    return text + "\n# Missing values count as `missing`: the middle of the bounds or the first category by default.\n"
+    return text + _COUNTED
 
 
 def _column(known: Started, name: str, chosen: KnownColumn) -> str:
@@ -128,28 +134,40 @@ def _column(known: Started, name: str, chosen: KnownColumn) -> str:
     head = f"[columns.{toml_key(name)}]"
     if chosen.column is None:
         return f"{head}\n{_BLANK_COLUMN[chosen.kind]}"
-    return f"{head}{' ' * max(1, 32 - len(head))}# from {_comment(chosen.origin)}\n{_body(chosen.column)}"
+    return f"{head}{' ' * max(1, 32 - len(head))}# from {_comment(chosen.origin)}\n{_body(name, chosen.column)}"
 
 
-def _body(column: Column) -> str:
+def _body(name: str, column: Column) -> str:
     if isinstance(column, Categorical):
-        lines = ['type = "categorical"', f"categories = {_listed(map(_value, column.categories))}"]
-        if column.missing != column.categories[0]:
-            lines.append(f"missing = {_value(column.missing)}{'':<10}# what is missing, and every label not listed")
-    elif isinstance(column, Binned):
-        spread = f'within = "{column.within}"'
-        lines = [
-            'type = "binned"',
-            f"edges = {_listed(map(_value, column.edges))}",
-            f"{spread}  # a model: evenly in a bin",
-        ]
-    else:
-        lines = [
-            f'type = "{type(column).__name__.lower()}"',
-            f"lower = {_value(column.lower)}",
-            f"upper = {_value(column.upper)}",
-        ]
-    return "\n".join(lines) + "\n"
+        return _labels(column)
+    if isinstance(column, Binned):
+        return _bins(name, column)
+    bounds = f"lower = {_value(column.lower)}\nupper = {_value(column.upper)}\n"
+    return f'type = "{type(column).__name__.lower()}"\n{bounds}'
+
+
+def _labels(column: Categorical) -> str:
+    text = f'type = "categorical"\ncategories = {_listed(map(_value, column.categories))}\n'
+    if column.coarsen:
+        spelt = ", ".join(
+            f"{toml_key(str(raw))} = {_listed(map(_value, held))}" for raw, held in column.coarsen.items()
+        )
+        text += f"coarsen = {{ {spelt} }}  # other spellings\n"
+    return f"{text}missing = {_value(column.missing)}{'':<10}# what is missing, and every label not listed\n"
+
+
+def _bins(name: str, column: Binned) -> str:
+    text = f'type = "binned"\nedges = {_listed(map(_value, column.edges))}\n'
+    if isinstance(column.within, str):
+        return f'{text}within = "{column.within}"  # a model: evenly in a bin\n'
+    text += f"\n[columns.{toml_key(name)}.within]  # a model: how often a number comes in its bin\n"
+    return text + "".join(f"{toml_key(label)} = {_inside(law)}\n" for label, law in column.within.items())
+
+
+def _inside(law: Inside) -> str:
+    if isinstance(law, str):
+        return f'"{law}"'
+    return f"{{ {', '.join(f'{toml_key(str(number))} = {mass!r}' for number, mass in law.items())} }}"
 
 
 def _protected(known: Started, protect: Sequence[str]) -> list[str]:

@@ -1,0 +1,222 @@
+"""What is known of a table of one's own: its header, and what a codebook and a public table say of its columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, final
+
+from bnpriv.checks import member
+from bnpriv.errors import FrameworkError, ParameterError
+from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.base import Level
+from bnpriv.starter.choice import KnownColumn, choice, node_states
+from bnpriv.starter.codebook import Described, read_codebook
+from bnpriv.starter.header import Header, first_line, header_of, is_text_file, shares_names
+from bnpriv.starter.learn import LEARNED_MODELS, check_protected, learned
+from bnpriv.starter.public import OTHER_LABELS, PublicValues, public_values, refuse_the_same
+from bnpriv.tables.database_urls import is_database
+
+StartedNotion = Literal["dataset", "distributional"]
+STARTED_NOTIONS: tuple[StartedNotion, ...] = ("dataset", "distributional")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """What is known of a table before its owner has filled in anything.
+
+    Parameters
+    ----------
+    notion : {"dataset", "distributional"}
+    columns : mapping from str to KnownColumn
+    lacks_names : bool
+        Whether the file of the table has no line of names.
+    records : int, optional
+    public : str
+        What the public table is called; empty without one.
+    network : DiscreteNetwork, optional
+        Learned from the public table.
+    left_out : tuple of str
+        Columns that cannot be nodes of the learned network.
+    by_expert : bool
+        Whether an expert gave its graph.
+    names_given : bool
+        Whether somebody gave the names of the columns, or a codebook has them too; else they may be a record.
+    """
+
+    notion: StartedNotion
+    columns: Mapping[str, KnownColumn]
+    lacks_names: bool = False
+    records: int | None = None
+    public: str = ""
+    network: DiscreteNetwork | None = None
+    left_out: tuple[str, ...] = ()
+    by_expert: bool = False
+    names_given: bool = False
+
+    @property
+    def source(self) -> str:
+        """Where the learned network comes from, in a sentence."""
+        graph = (
+            "edges by an expert" if self.by_expert else "graph by hill climbing with BIC, which can miss dependences"
+        )
+        return f"learned from public data, {self.public}: {graph}, tables drawn from a posterior"
+
+
+def level_of(notion: StartedNotion) -> Level:
+    """Return what a node of a network means for a notion."""
+    return "records" if notion == "dataset" else "parameters"
+
+
+def started(
+    data: object,
+    *,
+    notion: StartedNotion = "dataset",
+    names: Sequence[str] | None = None,
+    codebook: str | os.PathLike[str] | None = None,
+    public: object = None,
+    learn: object = None,
+    network: DiscreteNetwork | None = None,
+    edges: str | None = None,
+    draws: int = LEARNED_MODELS,
+    records: int | None = None,
+    protect: Iterable[str] = (),
+) -> Started:
+    """Gather what is known of a table; see `bnpriv.starter.start.start`."""
+    member("notion", notion, STARTED_NOTIONS, error=ParameterError)
+    refuse_learning(notion, learn, edges)
+    for each in (codebook, public, learn):
+        if each is not None:
+            refuse_the_same(data, each)
+    header, described, given = _described_header(data, names, codebook)
+    table = learn if learn is not None else public
+    values = None if table is None else public_values(table, list(header.types), given=given)
+    nameless = next((name for name, said in described.items() if said.nameless and name in header.types), None)
+    for name in protect:
+        # names that nothing public has too may be a record
+        check_protected(name, list(header.types), nameless=nameless, told=given or values is not None)
+    told = "" if values is None else _told(table, len(next(iter(values.values()))))
+    columns = _columns(header, described, values or {}, public=told, as_states=learn is not None, network=network)
+    nodes = [] if learn is None else _nodes(columns, values or {})
+    kept = {name: column for name in nodes if (column := columns[name].column) is not None}
+    return Started(
+        notion=notion,
+        columns=columns,
+        lacks_names=header.lacks_names,
+        records=records,
+        public=told,
+        network=learned(kept, values or {}, public=told, edges=edges, draws=draws) if nodes else None,
+        left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
+        by_expert=edges is not None,
+        names_given=given,
+    )
+
+
+def _described_header(
+    data: object, names: Sequence[str] | None, codebook: str | os.PathLike[str] | None
+) -> tuple[Header, Mapping[str, Described], bool]:
+    """Return the columns of a table, what a codebook says of them, and whether their names are no record for sure."""
+    described: Mapping[str, Described] = {} if codebook is None else read_codebook(codebook)
+    listed = _listed_names(data, described) if names is None and described and is_text_file(data) else names
+    header = header_of(data, None if names is None and _names_itself(data, described) else listed)
+    if len(described) == len(header.types) and not set(described) >= set(header.types):
+        # a codebook in the order of the columns, which calls some of them otherwise
+        order = dict(zip(header.types, described.values(), strict=True))
+        described = {name: described.get(name, order[name]) for name in header.types}
+    given = names is not None or header.lacks_names or shares_names(list(header.types), described)
+    return header, described, given
+
+
+def _listed_names(data: object, described: Mapping[str, Described]) -> list[str]:
+    """Return the columns that a codebook names: without the classes where the file has no column of them."""
+    listed = list(described)
+    if described[listed[-1]].nameless and len(first_line(Path(cast(str, data)))) == len(listed) - 1:
+        return listed[:-1]
+    return listed
+
+
+def _columns(
+    header: Header,
+    described: Mapping[str, Described],
+    values: Mapping[str, PublicValues],
+    *,
+    public: str,
+    as_states: bool,
+    network: DiscreteNetwork | None,
+) -> dict[str, KnownColumn]:
+    nodes = network.states.items() if network is not None else ()
+    closed = {name for name, states in nodes if not set(map(str, states)) & set(OTHER_LABELS)}
+    return {
+        name: choice(
+            name,
+            kind,
+            described.get(name),
+            values.get(name),
+            as_states=as_states,
+            public=public,
+            closed=name in closed,
+        )
+        for name, kind in header.types.items()
+    }
+
+
+def _nodes(columns: Mapping[str, KnownColumn], values: Mapping[str, PublicValues]) -> list[str]:
+    """Return the columns that can be nodes: with two states or more, and a public record that shows one.
+
+    Raises
+    ------
+    FrameworkError
+        If there is none.
+    """
+    nodes = [
+        name
+        for name, known in columns.items()
+        if known.column is not None
+        and len(node_states(known.column)) > 1
+        and any(value is not None for value in values[name])
+    ]
+    if not nodes:
+        raise FrameworkError(
+            "a network needs a column with two states in the public table",
+            found="none",
+            remedy="Give another public table.",
+        )
+    return nodes
+
+
+def refuse_learning(notion: str, learn: object, edges: str | None) -> None:
+    """Refuse what cannot be learned: the law behind one table, and a graph without a table.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if learn is not None and notion == "distributional":
+        raise ParameterError(
+            "the law behind a table is learned from many public groups, each of which has a law of its own; one table "
+            "of records is a single draw of its parameters and says nothing of how they depend on each other",
+            found="one public table",
+            remedy="Choose the notion dataset, declare a network of parameters, or call "
+            "bnpriv.networks.learning.groups.parameters_by_group on a public table of groups.",
+        )
+    if edges is not None and learn is None:
+        raise ParameterError(
+            "edges are a graph whose tables are learned", found="no public table", remedy="Name one to learn from."
+        )
+
+
+def _names_itself(data: object, described: Mapping[str, Described]) -> bool:
+    """Whether the first line of a file holds names of the codebook, in whatever order, or there is no codebook."""
+    if not is_text_file(data) or not described:
+        return True
+    return shares_names(first_line(Path(cast(str, data))), described)
+
+
+def _told(table: object, records: int) -> str:
+    # a URL may hold a password
+    is_file = not is_database(table) and isinstance(table, (str, os.PathLike))
+    name = Path(cast(str, table)).name if is_file else "a public table"
+    return f"{name} ({records:,} public records)"

@@ -1,0 +1,173 @@
+"""What a public table makes of numbers and labels: states with a law, and a place for every private value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.adapters.framework_file import read_framework
+from bnpriv.frameworks import DatasetAttributePrivacy
+from bnpriv.networks import DiscreteNetwork, require_discrete
+from bnpriv.queries.predicates import Predicate
+from bnpriv.release.evaluate import evaluate
+from bnpriv.starter.choice import node_states, states_of
+from bnpriv.starter.files import files_to_start
+from bnpriv.starter.learn import network_xml
+from bnpriv.starter.numbers import numbers_as_states
+from bnpriv.starter.start import start
+from bnpriv.tables.bins import Binned
+from tests.later import Later
+
+pd = Later("pandas")
+
+PUBLIC = "vote,visits,sex\n" + "".join(
+    f"{float(k % 3 == 0)},{(0, 0, 1, 2)[k % 4]}.0,{'fm'[k % 2]}\n" for k in range(240)
+)
+PRIVATE = "vote,visits,sex\n" + "1.0,9,x\n0.0,0.4,f\n-3,1,x\n0.6,,\n" * 5
+
+
+def numbers(counts: dict[int, int]) -> list[float]:
+    return [float(number) for number, times in counts.items() for _ in range(times)]
+
+
+def counted_in(data: object, schema: bp.Schema, condition: Predicate) -> float:
+    return float(evaluate(bp.count(condition), schema, data).values[0])
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[Path, Path]:
+    private, public = tmp_path / "ours.csv", tmp_path / "public.csv"
+    private.write_text(PRIVATE, encoding="utf-8")
+    public.write_text(PUBLIC, encoding="utf-8")
+    return private, public
+
+
+def test_few_whole_numbers_are_states_and_stay_numbers(tables: tuple[Path, Path], tmp_path: Path) -> None:
+    private, public = tables
+    framework = start(private, records=20, protect="vote", learn=public, draws=2)
+    assert isinstance(framework, DatasetAttributePrivacy)
+    assert framework.schema["vote"] == bp.Integer(0, 1)
+    assert framework.schema["visits"] == bp.Integer(0, 2)
+    assert dict(require_discrete(framework.network, "a test").states)["visits"] == ("0", "1", "2")
+    assert framework.protected_secrets[0].secret == "the number of records with vote >= 1 in this table"
+    plan = bp.plan(framework, bp.mean("visits"), 1.0)
+    assert bp.release(plan.best, private).value is not None
+    place = tmp_path / "framework.toml"
+    text, files = files_to_start(str(private), place, notion="dataset", learn=public, records=20, protect=["vote"])
+    for path, content in {**files, place: text}.items():
+        path.write_text(content, encoding="utf-8")
+    assert read_framework(place).schema == framework.schema
+
+
+def test_every_private_value_has_a_place(tables: tuple[Path, Path]) -> None:
+    private, public = tables
+    schema = start(private, records=20, protect="vote", learn=public, draws=2).schema
+    found = {
+        query: counted_in(private, schema, condition)
+        for query, condition in {
+            "one": bp.col("vote") == 1,
+            "two visits": bp.col("visits") == 2,
+            "no visit": bp.col("visits") == 0,
+            "f": bp.col("sex") == "f",
+            "other": bp.col("sex") == "other",
+        }.items()
+    }
+    # 0.6 is 1 and -3 is 0; 9 visits are 2, 0.4 are none, and a gap is the middle
+    assert found == {"one": 10, "two visits": 5, "no visit": 5, "f": 5, "other": 15}
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({0: 997, 1: 3}, ["0", "1"]),
+        ({1: 40, 2: 40, 4: 40}, ["[1, 2)", "[2, 3)", "[3, 4]"]),
+        ({0: 3, 1: 500, 2: 500}, ["[0, 2)", "[2, 3]"]),
+        ({0: 500, 1: 500, 2: 3, 3: 2}, ["[0, 1)", "[1, 3]"]),
+        ({0: 900, 3: 4, 5: 1}, ["[0, 1)", "[1, 5]"]),
+        ({1: 1, 3: 4, 5: 900}, ["[1, 5)", "[5, 6]"]),
+        ({0: 900, 500: 50, 4000: 50}, ["[0, 1)", "[1, 4000]"]),
+        ({0: 40, 11: 40}, ["[0, 1)", "[1, 11]"]),
+        (dict.fromkeys(range(12), 40), [str(k) for k in range(12)]),
+        (dict.fromkeys(range(13), 40), ["[0, 2)", "[2, 5)", "[5, 7)", "[7, 10)", "[10, 12]"]),
+    ],
+)
+def test_whole_numbers_in_bins(counts: dict[int, int], expected: list[str]) -> None:
+    known = numbers(counts)
+    column = numbers_as_states(known, min(counts), max(counts), whole=True)
+    assert list(node_states(column)) == expected
+    assert set(states_of(column, known)) == set(expected)
+
+
+def test_numbers_of_a_bin_are_as_frequent_as_in_public_and_none_is_impossible() -> None:
+    known = numbers(dict.fromkeys(range(100), 1) | {40: 47, 60: 2})
+    column = numbers_as_states(known, 0, 99, whole=True)
+    assert isinstance(column, Binned)
+    for label in column.labels:
+        law = column.inside(label)
+        low, high = column.ends(label)
+        assert not isinstance(law, str)
+        assert set(law) == set(range(int(low), int(high) + (high == column.upper)))
+        assert min(law.values()) > 0
+        held = [number for number in known if column.bin_of(number) == label]
+        for number, mass in law.items():
+            assert mass == pytest.approx((held.count(number) + 0.5) / (len(held) + 0.5 * len(law)), abs=5e-5)
+    wide = numbers_as_states(numbers({0: 900, 500: 50, 4000: 50}), 0, 4000, whole=True)
+    assert isinstance(wide, Binned)
+    assert wide.inside("[1, 4000]") == "whole numbers"
+
+
+@pytest.mark.parametrize(("labels", "other"), [(["a", "b"], "other"), (["Other", "b"], "any other label")])
+def test_labels_of_a_public_table_leave_room_for_others(labels: list[str], other: str) -> None:
+    public = pd.DataFrame({"kind": labels * 60, "ill": ["yes", "no", "no"] * 40})
+    ours = pd.DataFrame({"kind": ["never seen", labels[0], None], "ill": ["no", "?", "yes"]})
+    known = start(ours, records=3, protect="ill", learn=public, draws=3)
+    assert known.schema["kind"] == bp.Categorical([*sorted(labels), other], missing=other)
+    assert counted_in(ours, known.schema, bp.col("kind") == other) == 2
+    network = require_discrete(known.network, "a test")
+    assert np.all(network.probabilities("kind") > 0)
+    assert np.all(network.probabilities("kind")[:, -1] < 0.1)
+
+
+def test_a_network_that_is_given_closes_the_labels(tmp_path: Path) -> None:
+    public = pd.DataFrame({"ill": ["yes", "no"] * 40})
+    ours = pd.DataFrame({"ill": ["no", "?"]})
+    closed = DiscreteNetwork.from_tables({"ill": [0.5, 0.5]}, states={"ill": ["no", "yes"]}, level="records")
+    known = start(ours, records=2, protect="ill", network=closed, public=public, source="x")
+    assert known.schema["ill"] == bp.Categorical(["no", "yes"])
+    opened = DiscreteNetwork.from_tables(
+        {"ill": [0.5, 0.4, 0.1]}, states={"ill": ["no", "yes", "other"]}, level="records"
+    )
+    known = start(ours, records=2, protect="ill", network=opened, public=public, source="x")
+    assert known.schema["ill"] == bp.Categorical(["no", "yes", "other"], missing="other")
+    public.to_parquet(tmp_path / "public.parquet")
+    ours.to_parquet(tmp_path / "ours.parquet")
+    (tmp_path / "closed.xml").write_text(network_xml(closed, 0), encoding="utf-8")
+    for network, said in ((tmp_path / "closed.xml", 'missing = "no"'), (None, 'missing = "other"')):
+        text, _ = files_to_start(
+            str(tmp_path / "ours.parquet"),
+            tmp_path / "f.toml",
+            notion="dataset",
+            network=network,
+            public=tmp_path / "public.parquet",
+        )
+        assert said in text
+
+
+def test_a_closed_list_of_a_codebook_stays_closed(tmp_path: Path) -> None:
+    public = pd.DataFrame({"sex": ["f", "m"] * 60, "ill": ["yes", "no", "no"] * 40})
+    (tmp_path / "book.csv").write_text("column,type,lower,upper,categories\nsex,categorical,,,f|m\n", encoding="utf-8")
+    ours = pd.DataFrame({"sex": ["x"], "ill": ["no"]})
+    for table, expected in (
+        (public, bp.Categorical(["f", "m"])),
+        (public.replace("m", "?"), bp.Categorical(["f", "other"], missing="other")),
+    ):
+        known = start(ours, records=1, protect="ill", learn=table, codebook=tmp_path / "book.csv", draws=2)
+        assert known.schema["sex"] == expected
+
+
+def test_what_no_double_holds_is_not_written_as_impossible() -> None:
+    network = DiscreteNetwork.from_tables({"a": [1.0, 0.0]}, states={"a": ["x", "y"]}, level="records")
+    assert " 0.0\n" not in network_xml(network, 0)
