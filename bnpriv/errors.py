@@ -185,3 +185,22 @@ class LongDrawingWarning(UserWarning):
     def __init__(self, message: str, *, seconds: float) -> None:
         super().__init__(message)
         self.seconds = seconds
+
+
+class ManyStatesWarning(UserWarning):
+    """A node that is learned from a table has so many states that few records show each, as one of fractions has.
+
+    Parameters
+    ----------
+    message : str
+    attribute : str
+        The node.
+    states, records : int
+        How many states it has, and how many records the table.
+    """
+
+    def __init__(self, message: str, *, attribute: str, states: int, records: int) -> None:
+        super().__init__(message)
+        self.attribute = attribute
+        self.states = states
+        self.records = records

@@ -273,6 +273,11 @@ class DiscreteNetwork(FiniteMethods):
         SizeError
             If the tables of all draws would be too large.
 
+        Warns
+        -----
+        ManyStatesWarning
+            If states are not declared, and a node has more than one for every five records.
+
         Notes
         -----
         The Dirichlet law is conjugate to counts (Heckerman, Geiger, Chickering, "Learning Bayesian Networks", Machine

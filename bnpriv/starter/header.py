@@ -1,7 +1,7 @@
 """What may be read of a private table before anything is declared: the names of its columns and their declared types.
 
-No value is read. A first line that holds no names is a record: then the names must come from elsewhere, and nothing of
-that line is ever shown.
+No value is read, and no categories of a type, which may be those of the data. A first line that holds no names is a
+record: then the names must come from elsewhere, and nothing of that line is ever shown.
 """
 
 from __future__ import annotations
@@ -114,6 +114,12 @@ def distinct(names: Sequence[str]) -> list[str]:
     ------
     FileError
     """
+    if not all(isinstance(cast(object, name), str) for name in names):
+        raise FileError(
+            "every column needs a text as its name",
+            found="a number, or another name that is none",
+            remedy='Rename the columns: table.columns = ["age", "sex", "income"].',
+        )
     repeated = [name for k, name in enumerate(names) if name in names[:k]]
     if repeated or not names or not all(name.strip() for name in names):
         raise FileError(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import math
-import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from bnpriv.checks import listing
-from bnpriv.errors import DataError, FileError
+from bnpriv.errors import DataError
 from bnpriv.starter.header import first_line, header_of, is_text_file, shares_names
 
 LEAST_PUBLIC_RECORDS, LEAST_PUBLIC_SHARE = 30, 0.005
@@ -30,32 +28,6 @@ OTHER_LABELS = OTHER_LABEL, ANY_OTHER_LABEL = "other", "any other label"
 _PUBLIC_GAPS = frozenset(("", "NA", "NaN", "nan", "null", "None"))
 
 PublicValues = Sequence[str | float | None]
-
-
-def refuse_the_same(private: object, public: object) -> None:
-    """Refuse a public table that is the private one.
-
-    Raises
-    ------
-    FileError
-        If both are one object, one file, or files with the same content.
-    """
-    same = public is private or (isinstance(public, str) and isinstance(private, str) and public == private)
-    if isinstance(private, (str, os.PathLike)) and isinstance(public, (str, os.PathLike)):
-        one, other = Path(cast("str | os.PathLike[str]", private)), Path(cast("str | os.PathLike[str]", public))
-        if one.is_file() and other.is_file():
-            same = os.path.samefile(one, other) or _digest(one) == _digest(other)
-    if same:
-        raise FileError(
-            "the public table must be another than the private one",
-            found="the same table",
-            remedy="Learn from a table that anybody may see; what is learned from the private one gives it away.",
-        )
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def public_values(data: object, names: Sequence[str], *, given: bool = True) -> dict[str, PublicValues]:

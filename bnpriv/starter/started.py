@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Literal, cast, final
 
 from bnpriv.checks import member
-from bnpriv.errors import FrameworkError, ParameterError
+from bnpriv.errors import FileError, FrameworkError, ParameterError
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.base import Level
 from bnpriv.starter.choice import KnownColumn, choice, node_states
 from bnpriv.starter.codebook import Described, read_codebook
-from bnpriv.starter.header import Header, first_line, header_of, is_text_file, shares_names
+from bnpriv.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
 from bnpriv.starter.learn import LEARNED_MODELS, check_protected, learned
-from bnpriv.starter.public import OTHER_LABELS, PublicValues, public_values, refuse_the_same
+from bnpriv.starter.public import OTHER_LABELS, PublicValues, public_values
+from bnpriv.starter.same_table import refuse_the_same
 from bnpriv.tables.database_urls import is_database
 
 StartedNotion = Literal["dataset", "distributional"]
@@ -93,6 +94,13 @@ def started(
             refuse_the_same(data, each)
     header, described, given = _described_header(data, names, codebook)
     table = learn if learn is not None else public
+    if table is None and not given and not is_database(data) and looks_like_a_record(list(header.types)):
+        # a frame that was read from a file without names is called by its first record
+        raise FileError(
+            "the columns of a table must have names",
+            found="numbers, gaps or the same text twice, as in a record",
+            remedy="Rename them; where the names are really numbers, give a public table or a codebook that has them.",
+        )
     values = None if table is None else public_values(table, list(header.types), given=given)
     nameless = next((name for name, said in described.items() if said.nameless and name in header.types), None)
     for name in protect:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, Protocol, cast, get_args
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.errors import DataError, NetworkError, SizeError
+from bnpriv.errors import DataError, ManyStatesWarning, NetworkError, SizeError
 from bnpriv.networks.declared import DeclaredTables, declared_tables
 from bnpriv.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.networks.graph import Graph, graph_of
@@ -24,6 +25,12 @@ from bnpriv.tables.schema import State
 
 MOST_OTHERS = 5
 """Values of a public table that a message names."""
+
+LEAST_RECORDS_PER_STATE, FEW_STATES = 5, 5
+"""Records for each state below which it is told that a node has many; never of a node with few."""
+
+LEVELS_TO_CALLER = 4
+"""From here over `posterior_tables` and `DiscreteNetwork.posterior` to the line that calls it."""
 
 Prior = Literal["bdeu", "jeffreys", "uniform"]
 Codes = NDArray[np.intp]
@@ -53,6 +60,7 @@ def posterior_tables(
     columns = complete_columns(table, above)
     named = {name: _states(name, columns[name], {**known, **(states or {})}) for name in above}
     codes = {name: _codes(name, columns[name], named[name]) for name in above}
+    _tell_many_states({name: named[name] for name in above if name not in {**known, **(states or {})}}, codes)
     facts = Posterior(
         source=checks.text("public", public, error=NetworkError),
         draws=checks.whole("draws", draws, error=NetworkError),
@@ -157,6 +165,20 @@ def _states(name: str, values: ColumnValues, declared: Mapping[str, Sequence[Sta
         )
     # a file holds 0.0 and 1.0 where a column of whole numbers once had missing values
     return tuple(int(value) if isinstance(value, float) and value.is_integer() else value for value in sorted(found))
+
+
+def _tell_many_states(found: Mapping[str, Sequence[State]], codes: Mapping[str, Codes]) -> None:
+    """Warn of nodes whose states were read off the table, and are so many that it says little of each."""
+    for name, held in found.items():
+        records = len(codes[name])
+        if len(held) > max(FEW_STATES, records / LEAST_RECORDS_PER_STATE):
+            message = (
+                f"{name!r} is learned as a node of {len(held):,} states, one for each different value, from "
+                f"{records:,} records: the draws are far from each other, and values that no public record has are "
+                "ruled out. Put its values into bins first, as bnpriv.start does, or declare states={...}."
+            )
+            warning = ManyStatesWarning(message, attribute=name, states=len(held), records=records)
+            warnings.warn(warning, stacklevel=LEVELS_TO_CALLER)
 
 
 def _codes(name: str, values: ColumnValues, states: Sequence[State]) -> Codes:

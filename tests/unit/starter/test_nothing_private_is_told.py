@@ -12,7 +12,8 @@ import bnpriv as bp
 from bnpriv.errors import BnprivError, FileError
 from bnpriv.starter.files import files_to_start, next_steps
 from bnpriv.starter.header import header_of
-from bnpriv.starter.public import bounds, common_categories, edges, public_values, refuse_the_same
+from bnpriv.starter.public import bounds, common_categories, edges, public_values
+from bnpriv.starter.same_table import refuse_the_same
 from bnpriv.starter.start import start
 from tests.later import Later
 
@@ -136,7 +137,7 @@ def test_the_codebook_is_not_the_private_table(tmp_path: Path) -> None:
 
 
 def test_one_file_is_the_same_before_it_is_read(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("bnpriv.starter.public._digest")
+    monkeypatch.delattr("bnpriv.starter.same_table._digest")
     with pytest.raises(FileError, match="another than the private one"):
         refuse_the_same(str(public), public)
 

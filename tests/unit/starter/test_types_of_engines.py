@@ -1,0 +1,122 @@
+"""Types that carry values, names that are none, and a public table that is the private one in other clothes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bnpriv as bp
+from bnpriv.errors import BnprivError, FileError
+from bnpriv.starter.files import files_to_start
+from bnpriv.starter.header import header_of
+from bnpriv.starter.same_table import refuse_the_same
+from bnpriv.starter.start import start
+from tests.later import Later
+
+pd = Later("pandas")
+pl = Later("polars")
+pa = Later("pyarrow")
+duckdb = Later("duckdb")
+
+CANARY = "CANARY-7f3a"
+
+
+def private() -> Any:
+    return pd.DataFrame({"age": [41, 52, 63, 74], "kind": [CANARY, "b", None, CANARY]})
+
+
+def enumerated(table: Any) -> Any:
+    return pl.from_pandas(table).with_columns(pl.col("kind").cast(pl.Enum([CANARY, "b", "never there"])))
+
+
+def of_duckdb(table: Any) -> Any:
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TYPE kinds AS ENUM ('{CANARY}', 'b', 'never there')")
+    connection.register("given", table)
+    connection.execute("CREATE TABLE ours AS SELECT age, kind::kinds AS kind FROM given")
+    return connection.table("ours")
+
+
+def written(table: Any, path: Path) -> Path:
+    if isinstance(table, pl.DataFrame):
+        table.write_parquet(path)
+    else:
+        table.to_parquet(path)
+    return path
+
+
+FORMS: dict[str, Callable[[Any, Path], Any]] = {
+    "pandas category": lambda table, _: table.astype({"kind": "category"}),
+    "polars category": lambda table, _: pl.from_pandas(table).with_columns(pl.col("kind").cast(pl.Categorical)),
+    "polars enum": lambda table, _: enumerated(table),
+    "lazy enum": lambda table, _: enumerated(table).lazy(),
+    "arrow dictionary": lambda table, _: pa.Table.from_pandas(table.astype({"kind": "category"})),
+    "duckdb enum": lambda table, _: of_duckdb(table),
+    "parquet dictionary": lambda table, folder: written(table.astype({"kind": "category"}), folder / "d.parquet"),
+    "parquet enum": lambda table, folder: written(enumerated(table), folder / "e.parquet"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_categories_of_a_type_are_not_read(form: str, tmp_path: Path) -> None:
+    """A dictionary holds what the data hold, and so do the categories of pandas; nobody can tell which are declared."""
+    data = FORMS[form](private(), tmp_path)
+    assert header_of(data).types == {"age": "integer", "kind": "categorical"}
+    public = pd.DataFrame({"age": [1.5, 2, 3] * 40, "kind": ["a", "b", "b"] * 40})
+    framework = start(data, records=4, protect="kind", learn=public, draws=2)
+    assert framework.schema["kind"] == bp.Categorical(["a", "b", "other"], missing="other")
+    assert CANARY not in f"{framework!r} {framework.schema!r} {framework.network!r}"
+    if isinstance(data, Path):
+        text, _ = files_to_start(str(data), None, notion="dataset")
+        assert "# categories = ..." in text
+        assert CANARY not in text
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_private_table_in_other_clothes_is_not_public(form: str, tmp_path: Path) -> None:
+    data = FORMS[form](private(), tmp_path)
+    private().to_csv(tmp_path / "ours.csv", index=False)
+    for other in (private(), private().iloc[::-1], private().assign(more=1), tmp_path / "ours.csv"):
+        with pytest.raises(FileError, match="another than the private one") as refused:
+            refuse_the_same(data, other)
+        assert CANARY not in str(refused.value)
+    with pytest.raises(FileError, match="another than the private one"):
+        start(tmp_path / "ours.csv", records=4, protect="kind", learn=data)
+    changed = private()
+    changed.loc[0, "age"] = 40
+    for other in (changed, private().head(3), private()[["kind"]], 7, tmp_path / "none.csv", private()["age"]):
+        refuse_the_same(data, other)
+
+
+def test_values_without_a_hash_are_told_where_they_are_read() -> None:
+    table = pd.DataFrame({"age": [[1], [2]], "kind": [{}, {}]})
+    refuse_the_same(table, table.copy())
+
+
+@pytest.mark.parametrize("names", [[1, 2], [("a", "b"), ("a", "c")], [None, "b"], [CANARY, 2.5]])
+def test_names_of_columns_that_are_no_texts(names: list[Any]) -> None:
+    table = pd.DataFrame([[1, 2]])
+    table.columns = pd.Index(names, dtype=object, tupleize_cols=False)
+    with pytest.raises(FileError, match="a text as its name") as refused:
+        header_of(table)
+    assert CANARY not in str(refused.value)
+
+
+def test_a_frame_that_is_called_by_its_first_record(tmp_path: Path) -> None:
+    (tmp_path / "raw.csv").write_text(f"39,{CANARY},13\n40,b,9\n", encoding="utf-8")
+    frame = pd.read_csv(tmp_path / "raw.csv")
+    frame.to_parquet(tmp_path / "raw.parquet")
+    network = bp.example("hospital").network
+    for run in (
+        lambda: start(frame, records=9, protect=CANARY, network=network, source="x"),
+        lambda: files_to_start(str(tmp_path / "raw.parquet"), None, notion="dataset"),
+        lambda: files_to_start(str(tmp_path / "raw.parquet"), None, notion="dataset", protect=["CANARY"]),
+    ):
+        with pytest.raises(BnprivError, match="must have names") as refused:
+            run()
+        assert CANARY not in str(refused.value)
+    years = pd.DataFrame({"2019": [1.5, 2, 3] * 40, "2020": ["a", "b", "b"] * 40})
+    assert "2019" in start(years.head(2), records=2, protect="2020", learn=years, draws=2).schema.columns
