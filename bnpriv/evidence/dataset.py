@@ -13,7 +13,7 @@ import numpy as np
 
 from bnpriv.bound import Kind
 from bnpriv.checks import listing
-from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
+from bnpriv.errors import BnprivError, LawError, Refusal, SecretError, SizeError
 from bnpriv.evidence.columns import numbers_in_bins
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.counts import MOST_EXACT_PAIRS, CountPairs, Counts, impossible, meant, reach, require_disjoint
@@ -146,7 +146,11 @@ def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaw
                 remedy="Declare it as Real(lower, upper, steps=20), count it instead, or use another mechanism.",
             )
     evidence = DatasetLaws(framework, query)
-    if not evidence.constraints():
+    try:
+        known = evidence.constraints()
+    except LawError as error:
+        return Refusal.of(error)
+    if not known:
         return Refusal(
             required="some two values of the secret must have positive probability",
             found="none in any model",

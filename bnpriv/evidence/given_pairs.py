@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast, final
 
 from bnpriv.bound import weakest
-from bnpriv.errors import BnprivError, Refusal
+from bnpriv.errors import BnprivError, LawError, Refusal
 from bnpriv.evidence.answer_source import AnswerSource, ExactSampler
 from bnpriv.evidence.believed import confidence_refusal, shared_refusal
 from bnpriv.evidence.columns import numbers_in_bins
@@ -89,7 +89,10 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
         refusal = _missing(query, first, second)
         if refusal is not None:
             return refusal
-        laws = [network_record_law(network, framework.schema, query) for network in (first, second)]
+        try:
+            laws = [network_record_law(network, framework.schema, query) for network in (first, second)]
+        except LawError as error:
+            return Refusal.of(error)
         label = _label(framework, k)
         record = record_pair(form, label, (laws[0], laws[1]), (framework.schema.records,), "exact")
         exact = _exact(label, laws, form)

@@ -23,8 +23,8 @@ from bnpriv.networks.factors import LogTable
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Wholes, numeric
 from bnpriv.queries.predicates import Comparison, IsIn, truth
-from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw, MixedLaw, bin_laws
-from bnpriv.tables.schema import Categorical, Column, NumberColumn, Schema, is_whole
+from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw, UniformLaw, bin_laws
+from bnpriv.tables.schema import Binned, Categorical, Column, NumberColumn, Schema, is_whole
 
 MOST_RECORD_COMBINATIONS = 10**7
 """Combinations of column values that are tabulated for one record."""
@@ -134,8 +134,10 @@ def law_cells(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> Cells:
     Raises
     ------
     LawError
-        If the probability of a cell cannot be computed to a known accuracy.
+        If the probability of a cell cannot be computed to a known accuracy, or the query tells a single number apart
+        where a law is a density.
     """
+    _check_single_numbers(form, name, laws)
     cuts, told = cuts_of(form, name), _told(form, name)
     tables = [law.cells(cuts, told) for law in laws]
     values = {told(value): value for table in tables for value in table.values}
@@ -147,11 +149,50 @@ def law_cells(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> Cells:
     return Cells(np.array([values[mark] for mark in places], dtype=object), logs, error)
 
 
+def _check_single_numbers(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> None:
+    """Refuse conditions that tell a number apart from those on both sides of it where a law is a density.
+
+    The law gives it probability 0, and an answer about it would need no noise; but a table may hold it, if only in
+    place of a missing value, or of one outside the bounds.
+    """
+    column, about = form.schema[name], dict[float, list[Comparison | IsIn]]()
+    if isinstance(column, Categorical):
+        return
+    for leaf in _conditions(form, name):
+        for value in leaf.constants:
+            about.setdefault(float(value), []).append(leaf)
+    for cut, leaves in about.items():
+        if not (column.lower <= cut <= column.upper and any(_is_dense(law, column, cut) for law in laws)):
+            continue
+        sides = [x for way in (-math.inf, math.inf) if column.lower <= (x := math.nextafter(cut, way)) <= column.upper]
+        here, *beside = ([_holds(leaf, x, column) for leaf in leaves] for x in (cut, *sides))
+        if here not in beside:
+            raise LawError(
+                f"conditions on {name!r}, whose law is a density, must not tell a single number apart",
+                found=f"{cut:g}, which has probability 0 by that law, and which a table may hold, if only in place of "
+                "missing values or of values out of range",
+                remedy="Ask for a range, always with the same one of < and <= (and of > and >=) at a number, or "
+                "declare probabilities of numbers, or whole numbers.",
+            )
+
+
+def _is_dense(law: ColumnLaw, column: NumberColumn, x: float) -> bool:
+    """Return whether a law gives a single number probability 0, whichever it is; clamped numbers have their own."""
+    if isinstance(law, NumberLaw):
+        return law.continuous and column.lower < x < column.upper
+    by_bins = isinstance(column, Binned) and isinstance(law, (UniformLaw, MixedLaw))
+    return by_bins and column.inside(column.bin_of(x)) == "uniform"
+
+
+def _conditions(form: NormalForm, name: str) -> list[Comparison | IsIn]:
+    """Return what a query compares a column with, each condition once."""
+    leaves = [leaf for term in form.terms if isinstance(term, Indicator) for leaf in term.predicate.comparisons()]
+    return [leaf for leaf in dict.fromkeys(leaves) if leaf.column == name]
+
+
 def _told(form: NormalForm, name: str) -> Callable[[Any], Hashable]:
     """Return what the query sees of a value of a column: which conditions hold, and the grid step if it is summed."""
-    column, summed = form.schema[name], _is_summed(form, name)
-    conditions = [leaf for term in form.terms if isinstance(term, Indicator) for leaf in term.predicate.comparisons()]
-    leaves = [leaf for leaf in dict.fromkeys(conditions) if leaf.column == name]
+    column, summed, leaves = form.schema[name], _is_summed(form, name), _conditions(form, name)
 
     def told(value: Any) -> Hashable:
         step = numeric(name, form.schema).step(float(value)) if summed else None
@@ -167,8 +208,7 @@ def _rounding(logs: FloatArray) -> float:
 
 def cuts_of(form: NormalForm, name: str) -> list[float]:
     """Return the numbers that the query compares a column with and, where it sums the column, between grid steps."""
-    leaves = [leaf for term in form.terms if isinstance(term, Indicator) for leaf in term.predicate.comparisons()]
-    compared = [float(c) for leaf in leaves if leaf.column == name for c in leaf.constants if not isinstance(c, str)]
+    compared = [float(c) for leaf in _conditions(form, name) for c in leaf.constants if not isinstance(c, str)]
     return [*compared, *(_between_steps(form, name) if _is_summed(form, name) else ())]
 
 
@@ -285,7 +325,7 @@ def _output(whole: Wholes, terms: Sequence[NDArray[Any]], shape: tuple[int, ...]
     largest = sum(abs(weight) * int(term.max(initial=0)) for weight, term in zip(whole.weights, terms, strict=True))
     total = np.zeros(shape, dtype=np.int64 if largest < LARGEST_WHOLE else object)
     for weight, term in zip(whole.weights, terms, strict=True):
-        if weight:
+        if weight and term.any():  # the weight of what is always 0 may be too large for 64 bits
             total = total + weight * term.astype(total.dtype)
     return total
 

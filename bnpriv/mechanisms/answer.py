@@ -9,6 +9,7 @@ from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.noise_words import parts_differ
 from bnpriv.mechanisms.verdict import LEVEL, TONES, brief_text, verdict_text
+from bnpriv.noise.intervals import is_none
 from bnpriv.queries.base import Query
 from bnpriv.queries.derived import Derived, derivation
 from bnpriv.queries.given import GivenAnswer
@@ -64,6 +65,10 @@ def derived_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     if found is None:
         return ()
     halves, said = calibration.noise.quantiles(LEVEL), list[str]()
+    if is_none(calibration.noise):
+        said = [f"{query}: of {query.base_text(schema)}." for query, _ in found.pieces if isinstance(query, Derived)]
+        what = "These numbers are released as they are; the rest uses no data, and costs no privacy."
+        return (fact("The answer is worked out", " ".join([*said, what])),)
     for query, places in found.pieces:
         if isinstance(query, Derived):
             bounds = query.error_bounds([halves[k] for k in places], schema)

@@ -17,7 +17,7 @@ from typing import final
 from bnpriv.checks import listing, spelling
 from bnpriv.errors import QueryError, SizeError
 from bnpriv.queries.base import Indicator, Output, Product, Query, Term
-from bnpriv.queries.predicates import Comparison, IsIn
+from bnpriv.queries.predicates import Comparison, Constant, IsIn
 from bnpriv.tables.schema import Categorical, NumberColumn, Schema
 
 LARGEST_SUM = 2**63 - 1
@@ -289,6 +289,13 @@ def _check_leaf(leaf: Comparison | IsIn, schema: Schema) -> None:
         raise QueryError(
             f"{leaf.column!r} is compared with its categories {listing(map(repr, column.categories))}",
             found=repr(strange[0]),
-            remedy=f"{spelling(strange[0], column.categories)} Texts stand between quotes; "
-            "values that are not declared count as missing.",
+            remedy=_category_remedy(strange[0], column),
         )
+
+
+def _category_remedy(value: Constant, column: Categorical) -> str:
+    raw = [category for category, labels in column.coarsen.items() if value in labels]
+    if raw:
+        return f"It counts as {raw[0]!r}: nothing is known of the labels that count as one. Compare with that."
+    meant = spelling(value, column.categories)
+    return f"{meant} Texts stand between quotes; values that are not declared count as missing."

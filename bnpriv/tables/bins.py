@@ -83,7 +83,12 @@ class Binned:
         numbers = (
             Integer(cast(int, edges[0]), cast(int, edges[-1]), missing=cast("int | None", self.missing))
             if whole
-            else Real(edges[0], edges[-1], missing=cast("float | None", self.missing), steps=chosen or 2**20)
+            else Real(
+                edges[0],
+                edges[-1],
+                missing=cast("float | None", self.missing),
+                steps=2**20 if chosen is None else chosen,
+            )
         )
         object.__setattr__(self, "edges", tuple(map(int, edges)) if whole else edges)
         object.__setattr__(self, "labels", labels)

@@ -95,6 +95,11 @@ class NumberLaw:
         """Return how well probabilities are known: the accuracy of some families was tried against many digits."""
         return "certified" if not self.quantiles and is_known(self.name) else "estimate"
 
+    @property
+    def continuous(self) -> bool:
+        """Return whether every single number between the bounds has probability 0."""
+        return not self._whole
+
     def cells(self, cuts: Iterable[float], told: Classifier) -> CellMasses:
         """Return the cells of the column that a query does not tell apart, with the logs of their probabilities.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from fractions import Fraction
@@ -150,6 +151,29 @@ def test_counts_are_whole_so_a_box_narrower_than_one_tells_them() -> None:
     query = bp.quantile("y", [0.5], [0, 10, 20, 30])
     # 5 of 10 records lie in the first bin; with one fewer there the median would lie in the second
     assert query.enclose([(4.6, 5.4), (1.6, 2.4), (2.6, 3.4)], schema) == ((0.0, 10.0),)
+
+
+def test_an_interval_of_a_quantile_is_no_wider_than_the_tables_in_the_box_make_it() -> None:
+    """All counts of few records in few bins are tried."""
+    random, seen = np.random.default_rng(20261123), 0
+    for _ in range(150):
+        records, bins = int(random.integers(1, 6)), int(random.integers(1, 5))
+        edges = np.sort(random.choice(12, bins + 1, replace=False)).tolist()
+        low = np.clip(random.uniform(-1, records, bins), 0, records)
+        high = np.clip(low + random.choice([0.5, 1, 2, 4], bins), 0, records)
+        spans = [range(math.ceil(a), math.floor(b) + 1) for a, b in zip(low, high, strict=True)]
+        counts = [each for each in itertools.product(*spans) if sum(each) == records]
+        if not counts:
+            continue
+        seen += 1
+        share = float(random.choice([0.1, 0.3, 0.5, 0.9]))
+        schema = Schema(records=records, columns={"x": Integer(edges[0], edges[-1])})
+        # the first bin up to whose end there are so many records
+        wanted = Fraction(str(share)) * records
+        first = [next(k for k in range(bins) if sum(each[: k + 1]) >= wanted) for each in counts]
+        found = bp.quantile("x", [share], edges).enclose(list(zip(low.tolist(), high.tolist(), strict=True)), schema)
+        assert found == ((edges[min(first)], edges[max(first) + 1]),)
+    assert seen > 30
 
 
 def test_the_error_of_a_mean_counts_by_the_half_width_of_the_other_column() -> None:

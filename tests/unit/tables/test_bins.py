@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from bnpriv.adapters.framework_file import read_framework
-from bnpriv.errors import BnprivError, FileError, SchemaError
+from bnpriv.errors import BnprivError, FileError, QueryError, SchemaError
 from bnpriv.queries import col, count, histogram, mean, stack
+from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.release import evaluate
 from bnpriv.release.wording import missing_rule
 from bnpriv.tables.column_laws import column_law
@@ -97,6 +98,7 @@ def test_which_numbers_are_whole():
         (lambda: Binned([0, 1], within={"[0, 1]": {"0": 1}}), "must be a number"),
         (lambda: Binned([0, 1.5], within="whole numbers"), "all edges and all numbers must be whole"),
         (lambda: Binned([0, 2], within="whole numbers", steps=4), "have no steps"),
+        (lambda: Binned([0, 2], steps=0), "steps must be at least 1"),
         (lambda: Binned([0, 2], missing=3), "missing must lie between"),
         (lambda: Binned.from_public([0, 1, 2], [0.5, None]), "none in '\\[1, 2\\]'"),
         (lambda: Binned.from_public([0, 1], ["0.5"]), "must be a number"),
@@ -130,6 +132,17 @@ def test_labels_count_as_their_category_with_blanks_around_them_too():
 def test_a_label_that_is_declared_with_blanks_stands_as_it_is():
     column = Categorical(["a", " a", "b"], coarsen={"b": ["a "]})
     assert categories(["a", " a", "a ", "  a", "a\t"], column) == ["a", " a", "b", "a", "a"]
+
+
+@pytest.mark.parametrize("query", [count(col("work") == "Tech"), count(col("work").isin(["none", "Tech"]))])
+def test_a_label_that_is_coarsened_is_not_told_apart_from_its_category(query):
+    """A network knows the category alone: what share of it a label has is in no model."""
+    schema = Schema(records=3, columns={"work": WORK})
+    with pytest.raises(QueryError, match=r"found 'Tech'. It counts as 'white'") as refused:
+        column_sensitivity(query, {"work"}, schema)
+    with pytest.raises(QueryError, match=r"found 'Tech'. It counts as 'white'"):
+        evaluate(query, schema, pd.DataFrame({"work": ["Tech", "Sales", "none"]}))
+    assert "Sales" not in str(refused.value)
 
 
 def test_whole_numbers_are_coarsened():

@@ -15,7 +15,7 @@ import bnpriv as bp
 from bnpriv.cli import app
 from bnpriv.errors import FileError
 from bnpriv.release import evaluate
-from bnpriv.tables.databases import database_columns
+from bnpriv.tables.databases import database_columns, database_frame
 from bnpriv.tables.inferred import inferred_schema
 from tests import postgres
 
@@ -278,3 +278,43 @@ def test_nothing_can_be_written_while_a_table_is_read(server: postgres.Server) -
     assert evaluate(bp.total("x"), schema, f"{address}#counted").values == (3,)
     with pytest.raises(FileError, match="an error of the server"):
         evaluate(bp.total("x"), schema, f"{address}#writes")
+
+
+def test_all_that_is_read_of_a_server_is_of_one_moment(server: postgres.Server) -> None:
+    server.do(
+        "CREATE VIEW how AS SELECT current_setting('transaction_isolation') AS isolation, "
+        "current_setting('transaction_read_only') AS only_read"
+    )
+    url = f"postgresql://{postgres.NAME}@127.0.0.1:{server.port}/postgres#how"
+    with database_frame(url, ["isolation", "only_read"]) as (frame, _):
+        assert frame.rows() == [("repeatable read", "on")]
+
+
+def test_sqlite_is_read_in_one_transaction_that_cannot_write(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two statements on their own another program may change the table."""
+    seen: list[bool] = []
+    connect = sqlite3.connect
+
+    class Watched(sqlite3.Connection):
+        def execute(self, *command: Any) -> sqlite3.Cursor:
+            if str(command[0]).startswith("SELECT"):
+                seen.append(self.in_transaction)
+                with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                    super().execute("CREATE TABLE other (x)")
+            return super().execute(*command)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named, factory=Watched))
+    answers(sqlite)
+    assert len(seen) > 2
+    assert all(seen)
+
+
+def test_a_text_of_sqlite_that_is_no_text_is_no_error(tmp_path: Path) -> None:
+    """Whether a table can be read must not tell what is in it: bytes that are not UTF-8 are no category."""
+    with sqlite3.connect(tmp_path / "odd.db") as connection:
+        connection.execute("CREATE TABLE people (sex TEXT)")
+        connection.execute("INSERT INTO people VALUES (CAST(X'6DFF' AS TEXT)), ('m'), ('f')")
+    connection.close()
+    schema = bp.Schema(records=3, columns={"sex": bp.Categorical(["f", "m"])})
+    url = f"sqlite:///{tmp_path}/odd.db#people"
+    assert evaluate(bp.count(bp.col("sex") == "f"), schema, url).values == (2,)
