@@ -10,10 +10,10 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import FloatArray, Kind, up
+from bnpriv.bound import Bound, FloatArray, Kind, up
 from bnpriv.errors import Refusal
 from bnpriv.laws import Atoms, Normal, WholeLaw, nearest_doubles, summed
-from bnpriv.transport import lengths
+from bnpriv.transport import lengths, tolerance
 
 AnswerLaw = Atoms | Normal
 
@@ -110,6 +110,16 @@ class LawPair:
         """Return whether there may be no noise: only where equal atoms are equal answers."""
         return self.rounding == 0 or self.distinct
 
+    @cached_property
+    def tolerance(self) -> float:
+        """Return the share of mass that distances of the two laws do not see, as `bnpriv.transport.tolerance`."""
+        return tolerance(self.first, self.second)
+
+    @cached_property
+    def distances(self) -> dict[float, Bound]:
+        """Hold the cheap bounds on the distance of the laws that were asked for before, by the norm."""
+        return {}
+
 
 MOST_APART = 2**51
 """Whole numbers up to this one, over one denominator, are different doubles."""
@@ -146,6 +156,11 @@ class RecordPair:
     def distance(self) -> int:
         """Return the largest number of records that change."""
         return self.distances[-1]
+
+    @cached_property
+    def compared(self) -> dict[float, Sequence[LawPair] | None]:
+        """Hold the laws of the sums of records that were asked for before, by the rounding of the answer."""
+        return {}
 
     @cached_property
     def first(self) -> Atoms:

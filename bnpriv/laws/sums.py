@@ -123,7 +123,7 @@ def add_dense(a: Masses, b: Masses) -> Masses:
     lefts, rights = _blocks(short), _blocks(long)
     pairs = len(lefts) * len(rights)
     if pairs <= 4 * len(short.keys):
-        logs = _convolve_blocks(list(product(lefts, rights)))
+        logs = _convolve_stretches(list(product(map(_Stretch.of, lefts), map(_Stretch.of, rights))))
     else:
         logs = _convolve_logs(short, long)
     kept = np.flatnonzero(logs > -math.inf)
@@ -146,9 +146,39 @@ def _blocks(law: Masses) -> list[Masses]:
     return [Masses(key, log, law.error) for key, log in zip(keys, logs, strict=True)]
 
 
-def _convolve_blocks(blocks: Sequence[tuple[Masses, Masses]]) -> FloatArray:
-    origin = blocks[0][0].keys[0] + blocks[0][1].keys[0]
-    pieces = [(int(a.keys[0] + b.keys[0] - origin), _convolve_plain(a, b)) for a, b in blocks]
+@final
+@dataclass(frozen=True, eq=False)
+class _Stretch:
+    """Masses as plain numbers on a stretch of the line, relative to the largest one.
+
+    Parameters
+    ----------
+    start : int
+        The first key.
+    masses : ndarray
+        One for every key from there on; 0 where there is none.
+    top : float
+        The log of the largest mass.
+    """
+
+    start: int
+    masses: FloatArray
+    top: float
+
+    @classmethod
+    def of(cls, law: Masses) -> _Stretch:
+        top = float(np.max(law.logs))
+        return cls(int(law.keys[0]), _dense(law, np.exp(law.logs - top), 0.0), top)
+
+    def __add__(self, other: _Stretch) -> FloatArray:
+        """Return the log masses of the sum of two independent draws."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.convolve(self.masses, other.masses)) + (self.top + other.top)
+
+
+def _convolve_stretches(pairs: Sequence[tuple[_Stretch, _Stretch]]) -> FloatArray:
+    origin = pairs[0][0].start + pairs[0][1].start
+    pieces = [(a.start + b.start - origin, a + b) for a, b in pairs]
     tops = np.full(max(start + len(piece) for start, piece in pieces), -math.inf)
     for start, piece in pieces:
         part = tops[start : start + len(piece)]
@@ -162,13 +192,6 @@ def _convolve_blocks(blocks: Sequence[tuple[Masses, Masses]]) -> FloatArray:
         sums[part] += np.exp(piece - tops[part])
     with np.errstate(divide="ignore"):
         return np.log(sums) + tops
-
-
-def _convolve_plain(a: Masses, b: Masses) -> FloatArray:
-    tops = float(np.max(a.logs)), float(np.max(b.logs))
-    masses = [_dense(law, np.exp(law.logs - top), 0.0) for law, top in zip((a, b), tops, strict=True)]
-    with np.errstate(divide="ignore"):
-        return np.log(np.convolve(masses[0], masses[1])) + sum(tops)
 
 
 def _convolve_logs(short: Masses, long: Masses) -> FloatArray:

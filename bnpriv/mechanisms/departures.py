@@ -17,8 +17,12 @@ def distance_of(pair: LawPair, norm: float) -> Bound:
 
 
 def distance_bounds(pair: LawPair, norm: float) -> Bound:
-    """Return cheap bounds on `distance_of`."""
-    return w_infinity_bounds(pair.first, pair.second, norm) if pair.departure is None else distance_of(pair, norm)
+    """Return cheap bounds on `distance_of`; they are kept with the pair, whatever epsilon is asked for next."""
+    if pair.departure is not None:
+        return distance_of(pair, norm)
+    if norm not in pair.distances:
+        pair.distances[norm] = w_infinity_bounds(pair.first, pair.second, norm)
+    return pair.distances[norm]
 
 
 def clamped_of(pair: LawPair, epsilon: float) -> float:

@@ -51,8 +51,10 @@ BOUND_PRECISION = 1e-5
 """Relative precision of a scale from bounds that are off by more."""
 
 
-def sums_of_records(record: RecordPair, rounding: float) -> tuple[LawPair, ...] | None:
+def sums_of_records(record: RecordPair, rounding: float) -> Sequence[LawPair] | None:
     """Return the two laws of what j records add, for every j that secrets can be apart, the largest j first.
+
+    They are kept with the record, as mechanisms ask for them at every epsilon.
 
     Parameters
     ----------
@@ -62,16 +64,17 @@ def sums_of_records(record: RecordPair, rounding: float) -> tuple[LawPair, ...] 
 
     Returns
     -------
-    tuple of LawPair, or None
+    sequence of LawPair, or None
         None for several numbers, and where there are too many sums.
     """
-    if record.first.dimension > 1:
+    if rounding not in record.compared:
+        record.compared[rounding] = _sums(record, rounding)
+    return record.compared[rounding]
+
+
+def _sums(record: RecordPair, rounding: float) -> Sequence[LawPair] | None:
+    if record.first.dimension > 1 or _too_many_sums(record):
         return None
-    size = 0
-    for records in reversed(record.distances):
-        size += sums_bound(record.numerators, records)
-        if size > MOST_SUMS:
-            return None
     try:
         sums = [record.sums(records) for records in reversed(record.distances)]
     except SizeError:
@@ -87,6 +90,18 @@ def sums_of_records(record: RecordPair, rounding: float) -> tuple[LawPair, ...] 
         )
         for both in sums
     )
+
+
+def _too_many_sums(record: RecordPair) -> bool:
+    size, left = 0, len(record.distances)
+    for records in reversed(record.distances):
+        most = sums_bound(record.numerators, records)
+        if size + left * most <= MOST_SUMS:  # fewer records have no more sums
+            return False
+        size, left = size + most, left - 1
+        if size > MOST_SUMS:
+            return True
+    return False
 
 
 @final

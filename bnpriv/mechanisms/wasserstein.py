@@ -227,14 +227,14 @@ class _DistanceSearch:
         closer = self.delta > 0 and self.noise == "laplace"
         ends: list[tuple[float, float]] = []
         for pair, bound in zip(pairs, bounds, strict=True):
-            slack = tolerance(pair.first, pair.second)
+            slack = pair.tolerance
             low, high = 0.0 if closer else bound.lower, bound.upper + moved_by(pair)
             ends.append((self._scale(low, slack, pair.rounding), self._scale(high, slack, pair.rounding)))
         least = max(low for low, _ in ends)
         return [k for k, (_, high) in enumerate(ends) if high >= least]
 
     def _scale_of(self, pair: LawPair) -> tuple[float, Bound]:
-        slack = tolerance(pair.first, pair.second)
+        slack = pair.tolerance
         far = self._far(pair, slack)
         if pair.sampled is not None:
             far = Bound(0.0, up(far.upper + pair.sampled.moved), pair.kind)
