@@ -274,9 +274,8 @@ place of 1,000 drawn tables, and adds what bnpriv has.
 
 The census income data ("Adult") of the UCI Machine Learning Repository,
 [archive.ics.uci.edu/dataset/2/adult](https://archive.ics.uci.edu/dataset/2/adult), are not part of bnpriv. Put
-`adult.data` and `adult.test` in a folder and let the environment variable `BNPRIV_ADULT` name it; without it they are
-looked for in `../shared/data/adult` beside the project, and what needs them is skipped. {len(census()):,} records are
-complete.
+`adult.data` and `adult.test` in a folder and let the environment variable `BNPRIV_ADULT` name it; without them, what
+needs them is skipped. {len(census()):,} records are complete.
 
 A table of {RECORDS} records is drawn; its mean age, mean years of education, number never married, number female and
 mean hours a week are published. Nobody may learn whether 45 % or 55 % of its records have a high income (or work in

@@ -49,6 +49,7 @@ nb_execution_show_tb = True
 nb_execution_excludepatterns = [f"tutorials/{path.name}" for path in notebooks() if missing(path)]
 nb_merge_streams = True
 nb_output_stderr = "remove"
+nb_render_image_options = {"alt": "what the code above this picture draws"}
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(site_sources.ROOT), os.environ.get("PYTHONPATH")]))
 os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:{start}" for start in OF_NO_CONCERN)
 

@@ -77,13 +77,23 @@ def page(title: str, lead: str, module: str, names: list[str]) -> str:
     )
 
 
+def overview() -> str:
+    """Return every verb with what it is for and its names."""
+    parts = []
+    for verb, names in groups().items():
+        links = ",\n".join(f"{{py:obj}}`~bnpriv.{name}`" for name in names)
+        parts.append(f"## [{verb.capitalize()}](api/{verb}.rst)\n\n{VERBS[verb]}\n\n{links}\n")
+    return "\n".join(parts)
+
+
 def write() -> None:
     """Write the pages that differ from what is there."""
-    pages = {verb: page(verb.capitalize(), VERBS[verb], "bnpriv", names) for verb, names in groups().items()}
+    pages = {f"{verb}.rst": page(verb.capitalize(), VERBS[verb], "bnpriv", names) for verb, names in groups().items()}
     for module, names in listed().items():
-        pages[module] = page(f"bp.{module}", MODULES[module], f"bnpriv.{module}", names)
+        pages[f"{module}.rst"] = page(f"bp.{module}", MODULES[module], f"bnpriv.{module}", names)
+    pages["overview.txt"] = overview()
     API.mkdir(exist_ok=True)
     for name, text in pages.items():
-        path = API / f"{name}.rst"
+        path = API / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")

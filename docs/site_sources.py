@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import site_text
+
 import bnpriv
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +28,9 @@ FOLDERS = {
     "tutorials": "tutorials.md",
 }
 """Where a link to a whole folder leads."""
+
+IN_LETTERS = re.compile(r"claims/\w+\.md|notation\.md")
+"""Pages whose prose is full of letters and of names of other such pages."""
 
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)(?=[)#])")
 
@@ -101,7 +106,10 @@ def on_source_read(app: Any, docname: str, content: list[str]) -> None:
     page = os.path.relpath(app.env.doc2path(docname), DOCS).replace(os.sep, "/")
     sources = {target: source for source, target in copies().items() if target.startswith(COPIED)}
     content[0] = content[0].replace(f"{OTHERS}\n", "".join(f"{name}\n" for name in others()))
-    content[0] = rewritten(content[0], sources.get(page, f"docs/{page}"), page)
+    if IN_LETTERS.fullmatch(page):
+        folder = DOCS / os.path.dirname(page)
+        content[0] = site_text.in_prose(content[0], lambda prose: site_text.linked(prose, folder), site_text.lettered)
+    content[0] = rewritten(site_text.titled(content[0]), sources.get(page, f"docs/{page}"), page)
 
 
 PAGE = re.compile(r"`{0,2}\bdocs/((?:claims/)?[a-z_-]+)\.md\b`{0,2}")

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import reference_pages
 import site_sources
+import site_text
 
 import bnpriv as bp
 
@@ -81,16 +82,53 @@ def test_names_in_docstrings_are_linked() -> None:
     )
 
 
+def test_the_reference_shows_all_verbs_in_their_order() -> None:
+    found = re.findall(r"^## \[(\w+)\]\(api/(\w+)\.rst\)$", reference_pages.overview(), re.MULTILINE)
+    assert [verb for _, verb in found][:5] == ["declare", "ask", "analyse", "calibrate", "release"]
+    assert [verb for _, verb in found] == list(reference_pages.VERBS)
+    assert reference_pages.overview().count("{py:obj}") == sum(map(len, reference_pages.groups().values()))
+
+
+@pytest.mark.parametrize(
+    ("text", "set_"),
+    [
+        ("phi_j of X_S under Theta", "\u03c6{sub}`j` of X{sub}`S` under \u0398"),
+        ("||F(x)||_1 <= exp(eps - e)", "||F(x)||{sub}`1` \u2264 exp(\u03b5 - e)"),
+        ("e_{theta,a}(Q) != D^k_K", "e{sub}`\u03b8,a`(Q) \u2260 D{sup}`k`{sub}`K`"),
+        ("2^-53 and V^(-1/2), W_inf, cost_K", "2{sup}`-53` and V{sup}`-1/2`, W{sub}`inf`, cost{sub}`K`"),
+        ("at_most, k_means_of, an eps-private answer", "at_most, k_means_of, an \u03b5-private answer"),
+        ("epsilon, deltas, a non-delta", "epsilon, deltas, a non-delta"),
+    ],
+)
+def test_letters_are_set_and_names_are_not(text: str, set_: str) -> None:
+    assert site_text.lettered(text) == set_
+
+
+def test_only_prose_is_changed() -> None:
+    kept = "# phi_1\n\n    phi_1\n\n```\nphi_1\n```\n\n$$\nphi_1\n$$\n\n`phi_1` $phi_1$ [phi_1](phi_1.md)"
+    assert site_text.in_prose(kept, site_text.lettered) == kept
+    assert site_text.in_prose(f"{kept}\nx_1", site_text.lettered) == f"{kept}\nx{{sub}}`1`"
+
+
+def test_names_of_pages_become_their_titles() -> None:
+    assert site_text.titled("[notation.md](notation.md), [claim](a.md)") == "[](notation.md), [claim](a.md)"
+    prose = site_text.linked("as in tight.md and nowhere.md", DOCS / "claims")
+    assert prose == "as in [](tight.md) and nowhere.md"
+
+
 class Page(HTMLParser):
-    """The anchors of a page of the site, and where its links lead."""
+    """The anchors of a page of the site, where its links lead, and what its pictures say."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.anchors: set[str] = set()
         self.links: list[str] = []
+        self.alts: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "img":
+            self.alts.append(dict(attrs).get("alt") or "")
         for name, value in attrs:
             if name in ("id", "name") and value:
                 self.anchors.add(value)
@@ -156,3 +194,11 @@ def test_formulas_need_no_other_host() -> None:
     assert (SITE / "_static" / "mathjax" / "tex-chtml.js").exists()
     loaded = [link for path in SITE.rglob("*.html") for link in parsed(path).links if link.endswith(".js")]
     assert [link for link in loaded if "://" in link] == []
+
+
+@pytest.mark.site
+def test_every_picture_says_what_it_shows() -> None:
+    pages = [path for path in SITE.rglob("*.html") if "_static" not in path.parts]
+    said = [(path.relative_to(SITE), alt) for path in pages for alt in parsed(path).alts]
+    assert len(said) > 20
+    assert [each for each in said if not each[1] or re.search(r"\.(png|svg)$", each[1])] == []
