@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import dropwhile, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, final
 
@@ -83,6 +83,12 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
         with file_frame(path) as (frame, found):
             return Header(types=_typed(list(zip(found, frame.collect_schema().dtypes(), strict=True))))
     fields = first_line(path)
+    if is_comment(fields):
+        raise FileError(
+            f"{path}: the first line must hold the names of the columns, or a record",
+            found="a comment that begins with |",
+            remedy=f"Copy the file without it, tail -n +2 {path} > COPY.csv, and start with the copy.",
+        )
     if names is not None:
         if len(fields) != len(names):
             raise FileError(
@@ -130,8 +136,25 @@ def distinct(names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def first_line(path: Path) -> list[str]:
+def is_comment(fields: Sequence[str]) -> bool:
+    """Whether a line is a comment as in files of the UCI repository, and no field of a table.
+
+    Examples
+    --------
+    >>> is_comment(["|1x3 Cross validator"]), is_comment(["|", "x"])
+    (True, False)
+    """
+    return len(fields) == 1 and fields[0].startswith("|")
+
+
+def first_line(path: Path, *, comments: bool = True) -> list[str]:
     """Return the fields of the first line of a text file, without blanks around them.
+
+    Parameters
+    ----------
+    path : path
+    comments : bool
+        Whether a comment counts as a line.
 
     Raises
     ------
@@ -146,6 +169,7 @@ def first_line(path: Path) -> list[str]:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             text = file.read(LONGEST_FIRST_LINE)
         rows = csv.reader(io.StringIO(text, newline=""))
+        rows = rows if comments else dropwhile(is_comment, rows)
         fields = [field.strip() for row in islice(rows, 1) for field in row]
     except (OSError, ValueError, csv.Error) as broken:
         if isinstance(broken, FileError):

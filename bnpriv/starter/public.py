@@ -7,6 +7,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from bnpriv.checks import listing
 from bnpriv.errors import DataError
-from bnpriv.starter.header import first_line, header_of, is_text_file, shares_names
+from bnpriv.starter.header import first_line, header_of, is_comment, is_text_file, shares_names
 
 LEAST_PUBLIC_RECORDS, LEAST_PUBLIC_SHARE = 30, 0.005
 """Categories with fewer public records, or a smaller share, count as "other"."""
@@ -77,7 +78,7 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
             raise _shares_no_name()
         return public_columns(data, names)
     path = Path(cast(str, data))
-    fields = first_line(path)
+    fields = first_line(path, comments=False)
     named = bool(set(fields) & set(names))
     if not named and len(fields) != len(names):
         raise DataError(
@@ -88,7 +89,8 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
     if not named and not given:
         raise _shares_no_name()
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        rows = [[each.strip() for each in row] for row in csv.reader(file, skipinitialspace=True) if row]
+        lines = dropwhile(is_comment, csv.reader(file, skipinitialspace=True))
+        rows = [[each.strip() for each in row] for row in lines if row]
     records = [row for row in rows[named:] if len(row) == len(fields)]
     columns = zip(*records, strict=True) if records else ((),) * len(fields)
     return dict(zip(fields if named else names, columns, strict=True))

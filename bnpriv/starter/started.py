@@ -139,10 +139,24 @@ def _described_header(
 
 
 def _listed_names(data: object, described: Mapping[str, Described]) -> list[str]:
-    """Return the columns that a codebook names: without the classes where the file has no column of them."""
-    listed = list(described)
-    if described[listed[-1]].nameless and len(first_line(Path(cast(str, data)))) == len(listed) - 1:
+    """Return the columns that a codebook names: without the classes where the file has no column of them.
+
+    Raises
+    ------
+    FileError
+        If the file has one column more, which the codebook does not name.
+    """
+    listed, path = list(described), Path(cast(str, data))
+    fields = first_line(path)
+    if described[listed[-1]].nameless and len(fields) == len(listed) - 1:
         return listed[:-1]
+    if len(fields) == len(listed) + 1 and not shares_names(fields, described):
+        raise FileError(
+            f"{path}: the codebook must name every column, or list the classes of the last one on a line of its own",
+            found=f"{len(listed)} names for {len(fields)} columns",
+            remedy=f'Type --names "{",".join([*listed, "class"])}", in Python names=[...], where "class" is the last '
+            "column's name, if that is the one without.",
+        )
     return listed
 
 
