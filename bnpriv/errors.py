@@ -204,3 +204,10 @@ class ManyStatesWarning(UserWarning):
         self.attribute = attribute
         self.states = states
         self.records = records
+
+
+class UselessAnswerWarning(UserWarning):
+    """A released number is taken whose noise is as large as all that the answer could be; its message says how large.
+
+    What it says was known before any data were touched.
+    """

@@ -12,6 +12,7 @@ from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
+from bnpriv.mechanisms.closer_secrets import CloserSecrets, closer_secrets
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
@@ -171,6 +172,13 @@ class Plan(Shown):
             }
         )
 
+    @cached_property
+    def closer(self) -> CloserSecrets | None:
+        """Return what closer secrets would gain where the best answer is useless; that is a weaker promise."""
+        if not self.calibrations or self.calibrations[0].useful.verdict != "useless":
+            return None
+        return closer_secrets(self.calibrations)
+
     @property
     def document(self) -> Document:
         """Return the mechanisms compared, and all about the best of them."""
@@ -186,6 +194,8 @@ class Plan(Shown):
             data["draws"] = self.draws.to_json()
         if self.session is not None:
             data["session"] = self.session.to_json()
+        if self.closer is not None:
+            data["closer_secrets"] = [step.to_json() for step in self.closer.steps]
         if not self.calibrations:
             headline = "No mechanism supports this query"
             return Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
@@ -195,9 +205,13 @@ class Plan(Shown):
             kind="plan",
             kicker="bnpriv plan",
             title=f"{self.calibrations[0].query}: mechanisms compared",
-            sections=(comparison, *self._asides(), *best.sections),
+            sections=(*self._ahead(), comparison, *self._asides(), *best.sections),
             data=data,
         )
+
+    def _ahead(self) -> Iterable[Section]:
+        if self.closer is not None:
+            yield self.closer.section
 
     def _asides(self) -> Iterable[Section]:
         if self.session is not None:

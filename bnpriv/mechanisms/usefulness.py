@@ -18,6 +18,9 @@ UsefulnessWord = Literal["exact", "sharp", "useful", "coarse", "useless", "unkno
 LIMITS: tuple[tuple[float, UsefulnessWord], ...] = ((0.02, "sharp"), (0.1, "useful"), (0.5, "coarse"))
 """Largest share of the range for each verdict; anything above the last is useless."""
 
+POOR_ANSWERS: tuple[UsefulnessWord, ...] = ("coarse", "useless")
+"""Verdicts on answers after which something else is worth a try."""
+
 LEVEL = 0.95
 """How often errors stay below those that are judged: 19 releases of 20."""
 

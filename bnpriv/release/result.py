@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast, final
 
 from bnpriv.accounting.mark import Mark
-from bnpriv.errors import LedgerError, QueryError
+from bnpriv.errors import LedgerError, QueryError, UselessAnswerWarning
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.released import IntervalEnds
 from bnpriv.noise.intervals import intervals, is_none
@@ -77,7 +78,10 @@ class Release(Shown):
 
     @property
     def value(self) -> float | tuple[float, ...]:
-        """Return the number if there is one, else the tuple of all."""
+        """The number if there is one, else the tuple of all; where it is useless a `UselessAnswerWarning` says so."""
+        if self.calibration.useful.verdict == "useless":
+            told = f"{self.calibration.useful} print(release) says what was known before; docs/useless-answers.md."
+            warnings.warn(UselessAnswerWarning(told), stacklevel=2)
         return self.values[0] if len(self.values) == 1 else self.values
 
     @property

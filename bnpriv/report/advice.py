@@ -15,10 +15,11 @@ from bnpriv.evidence.pace import tell
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms import Calibration, TightMechanism
+from bnpriv.mechanisms.closer_secrets import closer_secrets
 from bnpriv.mechanisms.inverse import least_epsilon
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan
-from bnpriv.mechanisms.usefulness import LIMITS
+from bnpriv.mechanisms.usefulness import LIMITS, POOR_ANSWERS
 from bnpriv.mechanisms.verdict import errors_text, is_weighted
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Stack
@@ -57,8 +58,6 @@ MOST_QUICK_ATOMS = 1000
 
 AT_WHICH = "from which epsilon on the answer would be useful"
 
-POOR = ("coarse", "useless")
-
 
 def advice(report: Analysis) -> tuple[Text, ...]:
     """Return what to try next, the simplest first; nothing where the answer is of use, or nothing was asked."""
@@ -66,7 +65,7 @@ def advice(report: Analysis) -> tuple[Text, ...]:
         return ()
     if report.best is None:
         return tuple(dict.fromkeys(reason.remedy for _, reason in report.plan.refusals))[:MOST_PARTS]
-    if report.best.useful.verdict not in POOR:
+    if report.best.useful.verdict not in POOR_ANSWERS:
         return ()
     return tuple(_steps(report, report.plan, report.framework, report.query))
 
@@ -89,6 +88,8 @@ def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> 
     if closer is not None:
         what, changed = closer
         yield from _gain(made, changed, query, what, delta=best.delta)
+    elif (nearer := made.closer or closer_secrets(made.calibrations)) is not None:
+        yield from nearer.sentences
     free = _free_columns(report, query)
     if free:
         told = ": each tells so little that a query of it alone needs no noise."
@@ -145,7 +146,7 @@ def _first_useful(made: Plan, asked: float) -> float:
 def _is_useful(made: Plan, epsilon: float) -> bool:
     first = made.best
     found = least_noise(made, first.framework, first.query, epsilon, first.delta)
-    return found is not None and found.useful.verdict not in POOR
+    return found is not None and found.useful.verdict not in POOR_ANSWERS
 
 
 def least_noise(made: Plan, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration | None:
@@ -188,7 +189,7 @@ def _gain(made: Plan, framework: Framework, query: Query, what: str, *, delta: f
 def _alone(made: Plan, framework: Framework, part: Query) -> Iterator[Text]:
     """Yield what would become of one number of the answer alone, where it would be of use."""
     found = least_noise(made, framework, part, made.best.epsilon, made.best.delta)
-    if found is not None and found.useful.verdict not in POOR:
+    if found is not None and found.useful.verdict not in POOR_ANSWERS:
         yield "Ask ", Code(str(part)), f" alone: 19 of 20 releases would {_error_text(found)}."
 
 

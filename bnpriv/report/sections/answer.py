@@ -28,6 +28,9 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
     """Yield the questions that a report answers; `tries` is what to try next."""
     best = report.best
     secrets = report.protected if best is None else best.guarantee.secrets
+    useless = best is not None and best.useful.verdict == "useless"
+    if tries and useless:
+        yield fact("What to try next", *tries)
     if report.query is not None:
         yield from query_facts(report.query)
     yield protected_fact(secrets)
@@ -39,7 +42,7 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
     leaks = tuple(_leak(row) for row in report.attributes if row.columns or row.asked or row.driven) or _laws(report)
     if leaks:
         yield fact("What leaks most", *leaks)
-    if tries:
+    if tries and not useless:
         yield fact("What to try next", *tries)
     source = "not stated" if report.source is None else report.source
     yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))

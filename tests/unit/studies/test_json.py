@@ -76,8 +76,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     place = tmp_path_factory.mktemp("ledger") / "ledger.db"
     session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
     session.release(weights, epsilon=1.0)
+    useless = bp.plan(bp.example("four-people"), "count(x2 == 1)", 1.0)
     return {
-        "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session)],
+        "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session), useless],
         "session": [session],
         "history": [session.history],
         "ledger": [LedgerPage.of(Ledger.open(place))],

@@ -1,0 +1,113 @@
+"""What a plan says where everything is protected and the answer is useless: what a weaker promise would gain."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import pytest
+
+import bnpriv as bp
+from bnpriv.errors import UselessAnswerWarning
+from bnpriv.mechanisms.closer_secrets import closer_secrets
+from tests.later import Later
+
+pd = Later("pandas")
+
+
+def framework(pairs: object = None, records: int = 200) -> bp.DatasetAttributePrivacy:
+    network = bp.DiscreteNetwork.from_tables(
+        {"ill": [0.7, 0.3], "pills": [[0.9, 0.2], [0.1, 0.8]]},
+        states={"ill": ["no", "yes"], "pills": ["no", "yes"]},
+        parents={"pills": ["ill"]},
+        level="records",
+    )
+    schema = bp.Schema(records=records, columns=dict.fromkeys(("ill", "pills"), bp.Categorical(["no", "yes"])))
+    hidden = bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=pairs)
+    return bp.DatasetAttributePrivacy(network, schema, {"ill": hidden}, source="a test")
+
+
+QUERY = "count(pills == 'yes')"
+
+
+def test_a_useless_plan_says_what_closer_secrets_would_give() -> None:
+    """Every number that is said is that of a calibration whose framework has these secrets."""
+    plan = bp.plan(framework(), QUERY, epsilon=1.0)
+    assert plan.best.useful.verdict == "useless"
+    assert plan.closer is not None
+    steps = plan.closer.steps
+    assert [dict(step.distances) for step in steps] == [{"ill": 20.0}, {"ill": 2.0}]
+    for step in steps:
+        apart = step.distances["ill"]
+        own = bp.TightMechanism().calibrate(framework(bp.apart(at_most=apart)), QUERY, epsilon=1.0)
+        assert step.calibration.scale == own.scale
+        assert f"at most {apart:g} apart" in step.sentence
+    text = str(plan)
+    assert "If less were protected" in text
+    assert text.index("If less were protected") < text.index("The mechanisms compared")
+    assert "a weaker promise" in text
+    assert "pairs=bp.apart(at_most=20), in a file at_most = 20 under [protect.ill]" in text
+    told = [each["apart"] for each in plan.document.data["closer_secrets"]]
+    assert told == [[{"attribute": "ill", "at_most": far}] for far in (20.0, 2.0)]
+
+
+def test_it_is_never_applied_by_itself() -> None:
+    plan = bp.plan(framework(), QUERY, epsilon=1.0)
+    assert plan.closer is not None
+    assert all(each.framework.fingerprint() == framework().fingerprint() for each in plan)
+    assert all(each.guarantee.secrets[0].distance is None for each in plan)
+
+
+def test_nothing_is_said_where_the_answer_is_of_use_or_pairs_were_chosen() -> None:
+    near = bp.plan(framework(bp.apart(at_most=1)), QUERY, epsilon=1.0)
+    assert near.best.useful
+    assert near.closer is None
+    chosen = bp.plan(framework(bp.pairs((0, 200))), QUERY, epsilon=1.0)
+    assert chosen.best.useful.verdict == "useless"
+    assert chosen.closer is None
+    assert "closer_secrets" not in chosen.document.data
+
+
+def test_a_distance_of_one_is_the_least_for_a_count() -> None:
+    found = closer_secrets(bp.plan(framework(records=8), QUERY, epsilon=0.5).calibrations)
+    assert found is not None
+    assert [dict(step.distances) for step in found.steps] == [{"ill": 1.0}]
+    one = bp.plan(framework(bp.apart(at_most=1), records=8), QUERY, epsilon=0.5)
+    assert closer_secrets(one.calibrations) is None
+
+
+def test_names_that_need_quotes_in_a_file_have_them() -> None:
+    other = framework()
+    columns = {f"{name} (x)": column for name, column in other.schema.columns.items()}
+    network = bp.DiscreteNetwork.from_tables(
+        {"ill (x)": [0.7, 0.3], "pills (x)": [[0.9, 0.2], [0.1, 0.8]]},
+        states={name: ["no", "yes"] for name in columns},
+        parents={"pills (x)": ["ill (x)"]},
+        level="records",
+    )
+    hidden = bp.Secret(bp.count(bp.col("ill (x)") == "yes"))
+    changed = replace(
+        other, network=network, schema=bp.Schema(records=200, columns=columns), protect={"ill (x)": hidden}
+    )
+    plan = bp.plan(changed, "count(`pills (x)` == 'yes')", epsilon=1.0)
+    assert plan.closer is not None
+    assert 'under [protect."ill (x)"]' in plan.closer.sentences[-1]
+
+
+def test_a_report_says_it_first() -> None:
+    report = bp.influence_report(framework(), query=QUERY, epsilon=1.0)
+    text = str(report)
+    assert any("at most 20 apart" in str(each) for each in report.advice)
+    assert text.index("What to try next") < text.index("What is protected")
+
+
+def test_a_useless_number_is_not_taken_in_silence() -> None:
+    table = pd.DataFrame({"ill": ["no"] * 200, "pills": ["yes"] * 200})
+    poor = bp.release(bp.plan(framework(), QUERY, epsilon=1.0).best, table)
+    with pytest.warns(UselessAnswerWarning, match="^The answer is useless: 19 releases of 20 err by at most") as told:
+        assert isinstance(poor.value, float)
+    assert told[0].filename == __file__
+    good = bp.release(bp.plan(framework(bp.apart(at_most=1)), QUERY, epsilon=1.0).best, table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(good.value, float)
