@@ -22,7 +22,7 @@ from bnpriv.secrets.apart import Apart, apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.tables.schema import Schema
 
-SHARES = (0.1, 0.01)
+TRIED_SHARES = (0.1, 0.01)
 """Distances that are tried, as shares of that which is protected now."""
 
 LESS = 0.8
@@ -131,7 +131,7 @@ def _frameworks(best: Calibration) -> Iterator[tuple[dict[str, float], DatasetAt
     if not isinstance(framework, DatasetAttributePrivacy):
         return
     tried: dict[str, float] = {}
-    for share in SHARES:
+    for share in TRIED_SHARES:
         distances = {name: _distance(secret, framework.schema, share) for name, secret in framework.protect.items()}
         known = {name: far for name, far in distances.items() if far is not None}
         if len(known) < len(distances) or known == tried:
