@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import cast
 
 from bnpriv.adapters.files import read_network
 from bnpriv.adapters.gaussian_section import declared_gaussian
 from bnpriv.adapters.toml_file import TomlTable, listed_or_none
-from bnpriv.networks import IntervalNetwork, Network
+from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network
 from bnpriv.networks.discrete import Level
 from bnpriv.networks.missing_rows import MissingRows
 from bnpriv.networks.model_class import model_class
+from bnpriv.networks.posterior import Posterior
 
 NOTION_LEVELS: dict[str, Level] = {"distributional": "parameters", "dataset": "records", "value": "records"}
 """What a file may declare, and the level of the network that it needs."""
@@ -50,7 +52,7 @@ def only_its_own(part: TomlTable, given: Network | None) -> None:
 
 def _files_network(part: TomlTable, usual: Level | None) -> Network:
     """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
-    part = part.only(("file", "level", "normalize", "within", "missing_rows"))
+    part = part.only(("file", "level", "normalize", "within", "missing_rows", "posterior"))
     files = _files(part)
     level = cast(Level, part.string("level")) if "level" in part.values else usual
     normalize = part.boolean("normalize")
@@ -64,11 +66,32 @@ def _files_network(part: TomlTable, usual: Level | None) -> Network:
         models = (
             read_network(paths[0], level, normalize=normalize, missing_rows=cast(MissingRows, gaps))
             if gaps is not None
-            else model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files)
+            else _as_draws(
+                part,
+                model_class([read_network(path, level, normalize=normalize) for path in paths], labels=files),
+                len(files),
+            )
         )
         if "within" not in part.values:
             return models
         return IntervalNetwork.around(models, cast(float, part.values["within"]))
+
+
+def _as_draws(part: TomlTable, models: DiscreteNetwork, draws: int) -> DiscreteNetwork:
+    """Return models as draws from a posterior, if the file says so; guarantees then tell what lies beyond them."""
+    if "posterior" not in part.values:
+        return models
+    if "within" in part.values:
+        raise part.refusal(
+            "draws from a posterior stay as they were drawn",
+            found="within, beside posterior",
+            remedy="Leave one of them out.",
+            key="within",
+        )
+    said = part.section("posterior", ("source", "prior"))
+    prior = said.string("prior") if "prior" in said.values else ""
+    facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True)
+    return replace(models, posterior_draws=facts)
 
 
 def _files(part: TomlTable) -> list[str]:

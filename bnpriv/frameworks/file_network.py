@@ -103,7 +103,12 @@ def _of_tables(
         values["level"] = level
     if any(_is_rough(tables) for tables in models):
         values["normalize"] = True
-    return NetworkPart(toml_section(["network"], values | more), texts)
+    section = toml_section(["network"], values | more)
+    drawn = network.posterior_draws
+    if drawn is not None:
+        said = {"source": drawn.source} | ({"prior": drawn.prior} if drawn.prior else {})
+        section += "\n\n" + toml_section(["network", "posterior"], said)
+    return NetworkPart(section, texts)
 
 
 def _is_rough(tables: WrittenTables) -> bool:

@@ -318,7 +318,8 @@ class DiscreteNetwork(FiniteMethods):
     def declared(self) -> tuple[DeclaredNumbers, ...]:
         """Return the tables of every model as they were declared, for files; none if they were not."""
         weights = {name: table.weights for name, table in self.tables.items() if table.weights is not None}
-        if len(weights) < len(self.tables) or self.posterior_draws is not None:
+        drawn = self.posterior_draws
+        if len(weights) < len(self.tables) or (drawn is not None and not drawn.in_file):
             return ()
         return tuple(
             {name: table[min(model, len(table) - 1)] for name, table in weights.items()} for model in range(self.models)

@@ -63,6 +63,8 @@ class Posterior:
     of : int or None
         How many draws there were, where fewer are models: evenly spaced ones, as many as can be drawn from in some
         seconds.
+    in_file : bool
+        Whether a framework file says so of the network files that it names.
 
     Notes
     -----
@@ -84,6 +86,7 @@ class Posterior:
     same_table_is_public: bool = False
     belief: bool = field(default=False, repr=False)
     of: int | None = field(default=None, repr=False)
+    in_file: bool = field(default=False, repr=False)
 
     def beyond(self, confidence: float = CONFIDENCE) -> float:
         """Return which share of the posterior at most lies above the largest of the draws, with a given confidence.

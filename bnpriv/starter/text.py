@@ -110,8 +110,16 @@ def _network(known: Started, files: Sequence[str], network: str | None) -> str:
     listed = "".join(f"    {toml_text(file)},\n" for file in files)
     return (
         f"[network]\n# {len(files)} models, each a draw from the posterior of a network given public data: all of them "
-        f'are guarded against\nfile = [\n{listed}]\nlevel = "records"\n'
+        f'are guarded against\nfile = [\n{listed}]\nlevel = "records"\n{_posterior(known)}'
     )
+
+
+def _posterior(known: Started) -> str:
+    drawn = None if known.network is None else known.network.posterior_draws
+    if drawn is None:
+        return ""
+    said = f"source = {toml_text(drawn.source)}\nprior = {toml_text(drawn.prior)}\n"
+    return f"\n[network.posterior]             # guarantees say what lies beyond so many draws\n{said}"
 
 
 def _records(known: Started) -> str:
