@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
+from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up, weakest
-from bnpriv.divergences import GaussianConstant, constant_refusal, delta_of_constant
+from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal, delta_of_constant
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy, Framework
@@ -240,6 +241,60 @@ class NormalQuestion:
         # a small part of the last noise makes up for what the factor of the covariance loses by rounding
         last = moved * per_move * (1 + 2.0**-20)
         return CorrelatedGaussian(needed, np.maximum(plain.dithers, last).tolist())
+
+
+@dataclass(frozen=True, kw_only=True)
+class CovarianceChoice:
+    """What mechanisms for normal laws have in common that differ only in the covariance that they choose.
+
+    It stands before `Mechanism` among the bases of such a mechanism, which adds its claim, its name in a certificate,
+    and the covariance.
+
+    Parameters
+    ----------
+    constant : {"analytic", "textbook", "lecture"}
+    beyond_proof, large_delta : bool
+        Waivers of refusals.
+    relaxation : float, optional
+    """
+
+    constant: GaussianConstant = "analytic"
+    beyond_proof: bool = False
+    large_delta: bool = False
+    relaxation: float | None = None
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
+    checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"relaxation": checks.not_negative}
+
+    claim: ClassVar[str]
+    _theorem: ClassVar[str]
+    """What a certificate calls the mechanism."""
+
+    _needed: ClassVar[Needed]
+    """The covariance that is chosen."""
+
+    def concerns(self, framework: Framework) -> bool:
+        """Return whether answers may have normal laws."""
+        return has_normal_laws(framework)
+
+    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+        question = self._question(framework, query, epsilon, delta)
+        return question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
+
+    def _calibrated(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        return self._question(framework, query, epsilon, delta).calibrated(self._theorem, self.claim)
+
+    def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> NormalQuestion:
+        return NormalQuestion(
+            framework=framework,
+            query=query,
+            epsilon=epsilon,
+            delta=delta,
+            constant=self.constant,
+            relaxation=self.relaxation,
+            needed=type(self)._needed,
+        )
 
 
 def variance_refusal(far: float, ratio: float) -> Refusal | None:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from bnpriv import checks
-from bnpriv.divergences import CONSTANTS, GaussianConstant
-from bnpriv.errors import Refusal
-from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.added_covariance import along_direction
 from bnpriv.mechanisms.base import Mechanism
-from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.covariance_noise import NormalQuestion, has_normal_laws
-from bnpriv.noise.continuous import Noise
-from bnpriv.queries.base import Query
+from bnpriv.mechanisms.covariance_noise import CovarianceChoice, Needed
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DirectionalUncertaintyMechanism(Mechanism):
+class DirectionalUncertaintyMechanism(CovarianceChoice, Mechanism):
     """Gaussian noise in the one direction of all gaps between means, less what the answer's own uncertainty hides.
 
     Parameters
@@ -61,36 +53,6 @@ class DirectionalUncertaintyMechanism(Mechanism):
     6.78
     """
 
-    constant: GaussianConstant = "analytic"
-    beyond_proof: bool = False
-    large_delta: bool = False
-    relaxation: float | None = None
     claim: ClassVar[str] = "directional_uncertainty.md"
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
-    checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"relaxation": checks.not_negative}
-
-    def concerns(self, framework: Framework) -> bool:
-        """Return whether answers may have normal laws."""
-        return has_normal_laws(framework)
-
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        question = self._question(framework, query, epsilon, delta)
-        return question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
-
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        return self._question(framework, query, epsilon, delta).calibrated(
-            "Directional uncertainty mechanism", self.claim
-        )
-
-    def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> NormalQuestion:
-        return NormalQuestion(
-            framework=framework,
-            query=query,
-            epsilon=epsilon,
-            delta=delta,
-            constant=self.constant,
-            relaxation=self.relaxation,
-            needed=along_direction,
-        )
+    _theorem: ClassVar[str] = "Directional uncertainty mechanism"
+    _needed: ClassVar[Needed] = staticmethod(along_direction)
