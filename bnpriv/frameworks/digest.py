@@ -9,12 +9,22 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from functools import lru_cache
 from types import CodeType, FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
 
-_PLAIN = (str, bytes, bool, int, float, complex, Fraction, np.generic, type(None))
+MOST_TYPES = 1024
+"""Types of which it is kept how they are walked through: asking abstract classes takes longer than hashing."""
+
+_SHAPES: Mapping[str, tuple[type[Any], ...]] = {
+    "plain": (str, bytes, bool, int, float, complex, Fraction, np.generic, type(None)),
+    "array": (np.ndarray,),
+    "mapping": (Mapping,),
+    "set": (Set,),
+    "sequence": (list, tuple),
+}
 
 
 def digest(value: object) -> str:
@@ -37,7 +47,7 @@ def digest(value: object) -> str:
     >>> digest({"a": (1, 2.0)}) == digest({"a": [1, 2.0]}), digest(1) == digest(1.0)
     (True, False)
     """
-    return _Walk().of(value).hex()
+    return _hash(_Walk().of(value))[1:].hex()
 
 
 def first_digest(value: object) -> str:
@@ -66,9 +76,9 @@ class _Walk:
         self.kept: list[object] = []  # an object that is gone could leave its place to another one
 
     def of(self, value: object) -> bytes:
-        if isinstance(value, _PLAIN):
-            plain: object = cast(object, value)
-            return _hash(type(plain).__name__, repr(plain))
+        if _shape(type(value)) == "plain":
+            # hashed with what holds it; no name of a type begins like a hash
+            return f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass")
         if id(value) not in self.known:
             self.known[id(value)] = b"above"  # what holds itself
             self.kept.append(value)
@@ -76,22 +86,23 @@ class _Walk:
         return self.known[id(value)]
 
     def _held(self, value: object) -> bytes:
-        if isinstance(value, np.ndarray):
-            array = cast("np.ndarray[Any, Any]", value)
-            if array.dtype.hasobject:
-                return self._all("array", (array.shape, array.tolist()))
-            return _hash("array", array.dtype.str, repr(array.shape), array.tobytes())
-        if isinstance(value, Mapping):
-            pairs = cast("Mapping[object, object]", value).items()
-            return _hash("mapping", *sorted(self.of(key) + self.of(held) for key, held in pairs))
-        if isinstance(value, Set):
-            return _hash("set", *sorted(map(self.of, cast("Set[object]", value))))
-        if isinstance(value, (list, tuple)):
-            return self._all("sequence", cast("Iterable[object]", value))
-        if is_dataclass(value) and not isinstance(value, type):
-            counted = [each.name for each in fields(value) if each.compare]
-            return self._all(_name(type(value)), (getattr(value, name) for name in counted))
-        return self._behaviour(value)
+        match _shape(type(value)):
+            case "sequence":
+                return self._all("sequence", cast("Iterable[object]", value))
+            case "array":
+                array = cast("np.ndarray[Any, Any]", value)
+                if array.dtype.hasobject:
+                    return self._all("array", (array.shape, array.tolist()))
+                return _hash("array", array.dtype.str, repr(array.shape), array.tobytes())
+            case "mapping":
+                pairs = cast("Mapping[object, object]", value).items()
+                return _hash("mapping", *sorted(_hash(self.of(key), self.of(held)) for key, held in pairs))
+            case "set":
+                return _hash("set", *sorted(map(self.of, cast("Set[object]", value))))
+            case "dataclass":
+                return self._all(_name(type(value)), (getattr(value, name) for name in _counted(type(value))))
+            case _:
+                return self._behaviour(value)
 
     def _behaviour(self, value: object) -> bytes:
         if isinstance(value, MethodType):
@@ -107,6 +118,19 @@ class _Walk:
         return _hash(kind, *map(self.of, parts))
 
 
+@lru_cache(maxsize=MOST_TYPES)
+def _shape(kind: type[Any]) -> str:
+    """Return how values of a type are walked through."""
+    if is_dataclass(kind) and not issubclass(kind, (Mapping, Set, list, tuple)):
+        return "dataclass"
+    return next((name for name, kinds in _SHAPES.items() if issubclass(kind, kinds)), "behaviour")
+
+
+@lru_cache(maxsize=MOST_TYPES)
+def _counted(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.compare)
+
+
 def _name(kind: type | Callable[..., object]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -120,8 +144,5 @@ def _filled(cell: Any) -> bool:
 
 
 def _hash(*parts: str | bytes) -> bytes:
-    found = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        found.update(len(encoded).to_bytes(8, "big") + encoded)
-    return found.digest()
+    encoded = [part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in parts]
+    return b"#" + hashlib.sha256(b"".join([b"%d %b" % (len(part), part) for part in encoded])).digest()
