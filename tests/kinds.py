@@ -6,7 +6,7 @@ Only the public face is used, so that the tests that stand on this survive any m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -303,7 +303,7 @@ def models() -> Kind:
 
 
 KINDS = {
-    build.__name__: build
+    build.__name__: cache(build)
     for build in (
         discrete,
         interval,
@@ -319,4 +319,7 @@ KINDS = {
         models,
     )
 }
-"""How each kind is built; the names are the columns of the table of verbs."""
+"""How each kind is built, once: frozen values, which tests share; the names are the columns of the table of verbs.
+
+Who needs another copy calls the function itself.
+"""

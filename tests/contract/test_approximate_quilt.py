@@ -10,6 +10,7 @@ from bnpriv.evidence import influences
 from bnpriv.influence.finite import losses_of
 from bnpriv.influence.losses import Losses
 from tests import oracles
+from tests.seeds import seeds
 
 INTEGRATION = 1e-9
 """Relative error of the oracle's integrals."""
@@ -25,7 +26,7 @@ def cases(seed: int, count: int):
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(2, slow=3))
 def test_the_curve_of_the_output_never_passes_the_claim(noise: str, seed: int) -> None:
     for k, (case, delta) in enumerate(cases(seed, 40)):
         mechanism = bp.MarkovQuiltMechanism(noise=noise, common_quilt=k % 3 == 0)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from bnpriv.mechanisms import STANDARD, Mechanism
 from bnpriv.networks import DensityNetwork, Parameter
 from bnpriv.networks.reading import Reading
 from tests import oracles
+from tests.seeds import seeds
 
 DELTAS = (5e-324, 1e-300, 1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3)
 
@@ -41,7 +42,7 @@ def falls(
     return found
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(3, slow=6))
 def test_laws_of_one_answer(seed: int) -> None:
     rng = np.random.default_rng(seed)
     size = int(rng.choice([2, 3, 20, 60]))
@@ -72,7 +73,7 @@ def test_normal_laws(seed: int) -> None:
     falls(bp.DistributionPrivacy([pair], source="a random draw"), None, 1.0, bp.WassersteinMechanism())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(6, slow=12))
 def test_random_networks(seed: int) -> None:
     case = oracles.random_case(np.random.default_rng(seed), most_nodes=5)
     for mechanism in (*STANDARD, *WAIVED):

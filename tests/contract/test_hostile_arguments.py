@@ -221,6 +221,10 @@ def test_options_of_shadow_attacks(name: str) -> None:
     for value in (*HOSTILE, *classes):
         if name != "classifier" or value is not None:
             refused(lambda v=value: shadow_attack(table(), **(given | {name: v})))
+
+
+def test_classifiers_and_defences_of_shadow_attacks_that_are_none() -> None:
+    given = USUAL | {"shadow_tables": 10, "test_tables": 10, "classifier": Guess(0)}
     for answer in (math.nan, "a"):
         assert shadow_attack(table(), **(given | {"classifier": Guess(answer)})).accuracy == 0
     for bad in (Guess, Guess(None), Guess([0]), Guess(np.zeros((20, 1)))):

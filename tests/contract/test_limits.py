@@ -18,7 +18,16 @@ def seconds(started: float) -> float:
     return time.process_time() - started
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.name)
+def shipped() -> list[object]:
+    """Return the files of the examples; of those whose network is a PyMC model one is enough for the normal run."""
+    slow = ("admissions", "counties")
+    return [
+        pytest.param(path, id=path.parent.name, marks=pytest.mark.slow if path.parent.name in slow else ())
+        for path in SHIPPED
+    ]
+
+
+@pytest.mark.parametrize("path", shipped())
 def test_row_45_shipped_queries_are_planned_and_reported_in_time(path: Path) -> None:
     if path.with_name(f"{path.parent.name}_pymc.py").exists():
         pytest.importorskip("pymc")

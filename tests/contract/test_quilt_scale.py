@@ -10,6 +10,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.evidence import influences
 from tests import oracles
+from tests.seeds import seeds
 
 
 def brute_scale(framework, query, epsilon: float, *, common: bool) -> float:
@@ -55,7 +56,7 @@ def draw(rng: np.random.Generator):
     return framework, query, float(rng.uniform(0.1, 5))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(3, slow=8))
 def test_scale_equals_brute_force_over_all_quilts(seed: int) -> None:
     rng = np.random.default_rng(1000 + seed)
     compared = 0

@@ -16,7 +16,8 @@ from bnpriv.mechanisms.search import least_scale
 from bnpriv.mechanisms.wasserstein import _DistanceSearch
 from tests import oracles
 
-FEW, MANY = 200, pytest.param(2000, marks=pytest.mark.slow)
+SEARCHES = [(0, 200), (1, 200), *(pytest.param(seed, 2000, marks=pytest.mark.slow) for seed in range(4))]
+"""Seeds and numbers of pairs; the slow run draws those of the normal one again, and goes on."""
 
 
 def random_pair(rng: np.random.Generator) -> tuple[bp.laws.Atoms, bp.laws.Atoms]:
@@ -30,8 +31,7 @@ def random_pair(rng: np.random.Generator) -> tuple[bp.laws.Atoms, bp.laws.Atoms]
     return sides[0], sides[1]
 
 
-@pytest.mark.parametrize("pairs", [FEW, MANY])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "pairs"), SEARCHES)
 def test_reaches_epsilon_and_never_passes_wasserstein(seed: int, pairs: int) -> None:
     rng = np.random.default_rng(seed)
     noisy = 0

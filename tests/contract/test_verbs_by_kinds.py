@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import pytest
@@ -287,18 +286,13 @@ def attempt(verb: str, kind: Kind) -> str:
     return "works"
 
 
-@cache
-def built(kind: str) -> Kind:
-    return KINDS[kind]()
-
-
 CELLS = [(verb, kind, word) for verb, row in TABLE.items() for kind, word in row.items() if word != "-"]
 TO_FILL = [(verb, kind) for verb, kind, word in CELLS if word.isupper()]
 
 
 @pytest.mark.parametrize(("verb", "kind", "word"), CELLS, ids=[f"{verb}-{kind}" for verb, kind, _ in CELLS])
 def test_cell(verb: str, kind: str, word: str) -> None:
-    found = attempt(verb, built(kind))
+    found = attempt(verb, KINDS[kind]())
     start, part = WORDS[word.lower()]
     assert found.startswith(start), f"the table, to be changed on purpose only, says {word}"
     assert part in found, f"the table, to be changed on purpose only, says {word}"
@@ -327,5 +321,5 @@ def refusal_of(verb: str, kind: Kind) -> str | None:
 @pytest.mark.parametrize("kind", ["interval", "gaussian", "density", "laws"])
 def test_no_refusal_sends_from_one_verb_to_the_other(kind: str) -> None:
     for verb, other in (("simulate", "rehearse"), ("rehearse", "simulate")):
-        refused = refusal_of(verb, built(kind))
+        refused = refusal_of(verb, KINDS[kind]())
         assert refused is None or other not in refused

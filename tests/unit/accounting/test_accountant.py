@@ -16,6 +16,7 @@ from bnpriv.evidence import impossibility
 from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism, TightMechanism, WassersteinMechanism
 from bnpriv.queries.sensitivity import column_sensitivity
 from tests import oracles
+from tests.seeds import seeds
 
 
 def cases(seed: list[int], count: int):
@@ -68,7 +69,7 @@ def brute_force(framework, calibrations) -> float:
     return worst
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", seeds(2, slow=4))
 def test_totals_are_those_of_brute_force_over_all_near_sets(block: int) -> None:
     unbounded = 0
     for rng, case in cases([18, block], 25):
@@ -133,7 +134,7 @@ def _outputs(network, law, names, rows, protected, side, told, case):
     return np.einsum(f"{','.join(f'{letter}z' for letter in letters)},z->{letters}", *told, np.array(masses))
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", seeds(2, slow=4))
 def test_joint_law_of_several_answers_never_passes_the_total(block: int) -> None:
     close = 0
     for rng, case in cases([181, block], 30):

@@ -19,6 +19,7 @@ from bnpriv.evidence import Influences, impossibility, influences
 from bnpriv.mechanisms import ColumnMechanism, DirectionalMechanism, MarkovQuiltMechanism, WassersteinMechanism
 from bnpriv.types import Calibration
 from tests import oracles
+from tests.seeds import seeds
 
 Row = dict[str, int]
 Function = Callable[[Row], tuple[float, ...]]
@@ -121,7 +122,7 @@ def brute_force(
     return spent + worst
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", seeds(1, slow=3))
 def test_totals_of_releases_of_every_shape_are_those_of_brute_force(block: int) -> None:
     rng, finite, seen = np.random.default_rng([1801, block]), 0, 0
     while seen < 14:

@@ -19,6 +19,7 @@ from bnpriv.evidence import impossibility
 from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism
 from bnpriv.networks import DensityNetwork, Parameter, Reading
 from tests import oracles
+from tests.seeds import seeds
 
 POINTS = 241
 
@@ -79,7 +80,7 @@ def question(case: oracles.Case, rng: np.random.Generator) -> bp.types.Query:
     return bp.linear({str(name): float(rng.choice([0.5, 1.0, 3.0])) for name in chosen})
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", seeds(1, slow=2))
 def test_joint_law_with_gaussian_and_approximate_noise_stays_within_the_total(block: int) -> None:
     rng = np.random.default_rng([183, block])
     seen, close = 0, 0

@@ -25,6 +25,9 @@ Expression = Callable[[Any, Mapping[str, Any]], Any]
 """Of a library (NumPy or PyTensor) and the values of all variables, each a vector; it gives a vector."""
 
 TOLERANCE = 1e-12
+BLOCKS = [0, 10, *(pytest.param(first, marks=pytest.mark.slow) for first in (20, 30))]
+"""The first seeds of blocks of ten random models."""
+
 STATES = {"Bernoulli": 2, "Categorical": 3, "Binomial": 3, "DiscreteUniform": 3}
 
 
@@ -225,7 +228,7 @@ def read(seed: int) -> tuple[Drawn, bp.DiscreteNetwork]:
     return drawn, bp.from_pymc(drawn.in_pymc())
 
 
-@pytest.fixture(scope="module", params=range(0, 40, 10), ids=lambda k: f"models {k} to {k + 9}")
+@pytest.fixture(scope="module", params=BLOCKS, ids=lambda k: f"models {k} to {k + 9}")
 def models(request: Any) -> list[tuple[int, Drawn, bp.DiscreteNetwork, Any, Any]]:
     return [(seed, *read(seed), *read(seed)[0].enumerated()) for seed in range(request.param, request.param + 10)]
 
@@ -376,8 +379,9 @@ class Lines:
         return np.concatenate(list(env.values()))
 
 
-def test_linear_models_have_their_mean_and_covariance() -> None:
-    for seed in range(40):
+@pytest.mark.parametrize("first", BLOCKS)
+def test_linear_models_have_their_mean_and_covariance(first: int) -> None:
+    for seed in range(first, first + 10):
         lines = Lines.of(np.random.default_rng(seed))
         network = bp.from_pymc(lines.in_pymc())
         assert isinstance(network, bp.types.GaussianNetwork), seed

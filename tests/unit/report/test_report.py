@@ -381,7 +381,7 @@ def reports_of_networks(student, twelve) -> list[bp.types.InfluenceReport]:
         bp.influence_report(framework, bp.mean("y"), 1.0, 1e-3),
         bp.influence_report(KINDS["dataset"]().framework, UNKNOWN),
         *(bp.influence_report(kind.framework) for kind in shown),
-        *(bp.influence_report(kind.framework, kind.query, 1.0, kind.delta) for kind in shown),
+        *(kind.report for kind in shown),
     ]
 
 

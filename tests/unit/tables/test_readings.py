@@ -272,6 +272,21 @@ def test_row_39_no_type_that_pandas_infers_changes_the_answer(kind, which):
     expected = oracle(column, values)
     for data in pandas_tables(values):
         check(data, asked("x", column), schema, expected)
+
+
+KINDS_IN_DASK = [
+    kind if kind in ("real", "text", "coarse") else pytest.param(kind, marks=pytest.mark.slow) for kind in DECLARED
+]
+"""A column of numbers, one of words, and one that mixes both; the slow run asks all kinds."""
+
+
+@pytest.mark.parametrize("which", range(15))
+@pytest.mark.parametrize("kind", KINDS_IN_DASK)
+def test_row_39_no_type_that_pandas_infers_changes_the_answer_of_dask(kind, which):
+    values = four_values()[which]
+    column, schema = DECLARED[kind], Schema(records=4, columns={"x": DECLARED[kind]})
+    expected = oracle(column, values)
+    for data in pandas_tables(values):
         if data["x"].dtype != "object":  # Dask turns these into texts
             check(dd.from_pandas(data, npartitions=2), asked("x", column), schema, expected)
 
