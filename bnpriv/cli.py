@@ -6,8 +6,6 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -23,6 +21,7 @@ from bnpriv.private_checks import check_data
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
 from bnpriv.render.outputs import Outputs, outputs
+from bnpriv.render.progress import working
 from bnpriv.render.text import lines_text, visible
 from bnpriv.report import influence_report
 from bnpriv.session import LedgerPage, Session
@@ -77,16 +76,16 @@ def report(
 ) -> None:
     """Show what the columns, and a query, tell about the protected attributes."""
     with outputs(html, markdown, _file(json), reading=[framework]) as out:
-        with _working("computing influences"):
+        with working("computing influences"):
             declared = read_framework(framework)
             asked = None if query is None else _query(framework, query)
             made = influence_report(declared, asked, epsilon, delta)
-            text = str(made)
-        if html is not None:
-            out.put(html, made.to_html())
-        if markdown is not None:
-            out.put(markdown, made.to_markdown())
-        _show(text, made.to_json(), json, out)
+            text, data = str(made), made.to_json()
+            if html is not None:
+                out.put(html, made.to_html())
+            if markdown is not None:
+                out.put(markdown, made.to_markdown())
+        _show(text, data, json, out)
 
 
 @app.command(epilog='Example: bnpriv plan framework.toml --query "mean(sat)" --epsilon 0.5 --delta 1e-6')
@@ -100,13 +99,13 @@ def plan(
 ) -> None:
     """Compare every mechanism for a query, least expected error first."""
     with outputs(html, _file(json), reading=[framework]) as out:
-        with _working("calibrating every mechanism"):
+        with working("calibrating every mechanism"):
             made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
             _ = made.best  # refused here if no mechanism supports it
-            text = str(made)
-        if html is not None:
-            out.put(html, made.to_html())
-        _show(text, made.to_json(), json, out)
+            text, data = str(made), made.to_json()
+            if html is not None:
+                out.put(html, made.to_html())
+        _show(text, data, json, out)
 
 
 @app.command(epilog='Example: bnpriv release framework.toml table.parquet --query "count(height > 180)" --epsilon 1')
@@ -136,7 +135,7 @@ def release(
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
     with outputs(html, _file(json), reading=[framework, *_data_file(data), *_ledger_file(ledger)]) as out:
-        with _working("calibrating every mechanism"):
+        with working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
             named = None if mechanism is None else make_plan(declared, asked, epsilon, delta).of(mechanism)
@@ -148,7 +147,7 @@ def release(
                 best = session.what_if(asked, epsilon, delta=delta, mechanism=chosen, key=key).calibration
         # an answer that could not be kept would be asked for again, which costs privacy again
         out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
-        with _working("reading the table"):
+        with working("reading the table"):
             released = make_release(best, data) if session is None else session.release(best, key=key)
         if html is not None:
             out.put(html, released.to_html())
@@ -178,7 +177,7 @@ def verify_ledger(
     ] = None,
 ) -> None:
     """Check every row of a ledger, and that it holds every head that was seen; repairs nothing."""
-    with _working("checking"):
+    with working("checking"):
         found = Ledger.open(ledger).verify(seen=seen or ())
     counted = {"account": found.accounts, "charge": found.charges, "answer": found.answers}
     counts = ", ".join(f"{number:,} {what}{'' if number == 1 else 's'}" for what, number in counted.items())
@@ -211,7 +210,7 @@ def simulate(
     if output.suffix not in (".parquet", ".csv"):
         raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
     with outputs(output, reading=[framework]) as out:
-        with _working("drawing records"):
+        with working("drawing records"):
             table = make_up(read_framework(framework), records, seed=seed)
             out.fill(output, lambda path: _save(table, path, output.suffix))
         _print(f"{len(table):,} made-up records written to {output}")
@@ -226,7 +225,7 @@ def verify(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Replay a calibration by other code; exit 0 it holds, 1 it fails, 2 too large or not covered."""
-    with _working("replaying"):
+    with working("replaying"):
         verdict = replay(read_text(calibration, MOST_BYTES), framework)
     _print(verdict.to_json() if json else lines_text(str(verdict).split("\n")))
     raise typer.Exit(verdict.code)
@@ -241,7 +240,7 @@ def check(
 ) -> None:
     """Compare a table with what is declared of it: NOT FOR PUBLICATION. Exit 0 all is well, 1 something was found."""
     with outputs(html, _file(json), reading=[framework, *_data_file(data)]) as out:
-        with _working("reading the table"):
+        with working("reading the table"):
             found = check_data(read_framework(framework), data)
         if html is not None:
             out.put(html, found.to_html())
@@ -285,7 +284,7 @@ def init(
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
     chosen = notion or asked_notion()
-    with _working("reading what is public"):
+    with working("reading what is public"):
         text, files = files_to_start(
             data,
             output,
@@ -330,19 +329,6 @@ def main() -> None:
             sys.stdout.flush()
         except BrokenPipeError:
             _silence()
-
-
-@contextmanager
-def _working(what: str) -> Generator[None]:
-    """Show on a terminal that something is under way, and for how long."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        progress.add_task(what, total=None)
-        yield
 
 
 def _query(framework: Path, text: str) -> Query:

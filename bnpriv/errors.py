@@ -177,14 +177,20 @@ class LongDrawingWarning(UserWarning):
 
     Parameters
     ----------
-    message : str
+    what : str
+        What takes how long, a sentence without its full stop.
     seconds : float
         How long, about.
+    remedy : str
+        What takes less in Python, a sentence without its full stop; empty where nothing does. The shell says what does
+        there.
     """
 
-    def __init__(self, message: str, *, seconds: float) -> None:
-        super().__init__(message)
+    def __init__(self, what: str, *, seconds: float, remedy: str = "") -> None:
+        super().__init__(f"{what}. {remedy}" if remedy else what)
+        self.what = what
         self.seconds = seconds
+        self.remedy = remedy
 
 
 class ManyStatesWarning(UserWarning):

@@ -19,7 +19,7 @@ from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.counts import MOST_EXACT_PAIRS, CountPairs, Counts, impossible, meant, reach, require_disjoint
 from bnpriv.evidence.pace import SHORTER, watched
 from bnpriv.evidence.records import MOST_STEPS, node_cells, record_law, summed_exactly
-from bnpriv.evidence.sums import mixture_of, normalized, record_pair, released, rounding_of, too_large
+from bnpriv.evidence.sums import mixture_of, normalized, record_pair, released, rounding_of, too_large, too_slow
 from bnpriv.frameworks import DatasetAttributePrivacy
 from bnpriv.influence.elimination import joint_law
 from bnpriv.laws import Atoms, WholeLaw, summed
@@ -90,7 +90,9 @@ class DatasetLaws:
         """Return the constraints of one secret; what no model allows is a mistake, not a pair to be dropped."""
         found: list[Constraint] = []
         refused: list[SecretError] = []
-        for model in watched(range(self.framework.network.models), "the laws of the answer of {} more models", SHORTER):
+        for model in watched(
+            range(self.framework.network.models), "the laws of the answer under {} more models", SHORTER
+        ):
             try:
                 each = constraint(self.framework, self.query, name, secret, model)
             except SecretError as error:
@@ -170,6 +172,7 @@ def constraint(
         name=name,
         secret=secret,
         model=model,
+        models=network.models,
         both=both,
         form=normal_form(query, framework.schema),
         scale=normal_form(secret.property, framework.schema).wholes()[0],
@@ -192,6 +195,8 @@ class _Task:
         The protected column.
     secret : Secret
     model : int
+    models : int
+        How many models there are, each of which is worked out.
     both : WholeLaw
         What one record adds to the numerator of the property, and to those of the answer.
     form : NormalForm
@@ -205,6 +210,7 @@ class _Task:
     name: str
     secret: Secret
     model: int
+    models: int
     both: WholeLaw
     form: NormalForm
     scale: Wholes
@@ -269,6 +275,7 @@ def _exact_pairs(
         )
     needed = {s for sides in listed for side in sides for s in side}
     refusal = too_large([first, second], counts.n, len(needed))
+    refusal = refusal or too_slow([first, second], counts.n, len(needed), len(listed), task.models)
     if refusal is not None or first.dimension > 1:
         return refusal or Refusal(
             required="exact laws of the answer are compared for one number",

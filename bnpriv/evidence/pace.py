@@ -21,7 +21,7 @@ TRIAL_TABLES = 32
 LONGEST_TRIAL, MORE = 1.0, 8
 """Seconds that a trial may take, and by how much more tables are tried where a few foretell a long time."""
 
-LONG_SECONDS = 10.0
+LONG_SECONDS = 5.0
 """What takes longer is told before it begins, and shown on the way; calibration takes its own time after it."""
 
 
@@ -54,10 +54,11 @@ def _told(what: str, seconds: float, work: str = "take about {} to draw") -> str
     return f"{what} {work.format(shown)}"
 
 
-def tell(what: str, seconds: float, work: str = "take about {} to draw") -> None:
+def tell(what: str, seconds: float, work: str = "take about {} to draw", remedy: str = "") -> None:
     """Tell in advance what takes long; `work` says with {} for the time what is done."""
     if seconds >= LONG_SECONDS:
-        warnings.warn(LongDrawingWarning(_told(what, seconds, work), seconds=seconds), stacklevel=_callers_level())
+        told = LongDrawingWarning(_told(what, seconds, work), seconds=seconds, remedy=remedy)
+        warnings.warn(told, stacklevel=_callers_level())
 
 
 def _callers_level() -> int:
@@ -68,7 +69,7 @@ def _callers_level() -> int:
     return level
 
 
-SHORTER = "; fewer posterior draws (draws=, thin=) or models take less"
+SHORTER = "Fewer posterior draws (draws=, thin=) or models take less"
 """What makes work short that is done for every model."""
 
 
@@ -81,7 +82,7 @@ def watched(items: Sequence[Item], what: str, shorter: str = "") -> Iterator[Ite
     what : str
         What is worked out for them, with {} for how many are left, as "what {} more columns tell".
     shorter : str
-        What would make it short, as the end of a sentence.
+        What would make it short, a sentence.
     """
     told = False
     start = time.perf_counter()
@@ -90,7 +91,7 @@ def watched(items: Sequence[Item], what: str, shorter: str = "") -> Iterator[Ite
         seconds = (time.perf_counter() - start) / max(1, done) * left
         if done and not told and seconds >= LONG_SECONDS:
             told = True
-            tell(what.format(f"{left:,}"), seconds, f"takes about {{}} to work out{shorter}")
+            tell(f"To work out {what.format(f'{left:,}')}", seconds, "takes about {}", shorter)
         yield item
 
 

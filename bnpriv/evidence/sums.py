@@ -25,6 +25,9 @@ MOST_ANSWER_ATOMS = 2**20
 MOST_TOTAL = 2**24
 """Atoms of all laws that are compared."""
 
+MOST_TOTAL_PRODUCTS = 2**34
+"""Products of two masses in all sums of the laws that are compared: half a minute, with what the comparison takes."""
+
 
 def released(form: NormalForm, total: WholeLaw) -> Atoms:
     """Return the law of the released doubles from that of the numerators that all records together add."""
@@ -69,6 +72,31 @@ def too_large(parts: Sequence[WholeLaw], n: int, laws: int = 1) -> Refusal | Non
         required=f"the law of the answer may have at most {rough_text(MOST_ANSWER_ATOMS)} atoms",
         found=f"up to {rough_text(size)} over {n:,} records" + (f", for {laws:,} secrets" if laws > 1 else ""),
         remedy="Ask for one count, or declare the summed column with fewer grid steps: Real(lower, upper, steps=20).",
+    )
+
+
+def too_slow(parts: Sequence[WholeLaw], n: int, laws: int, pairs: int, models: int) -> Refusal | None:
+    """Return why comparing pairs of laws of sums under all models would take long, if it would.
+
+    Parameters
+    ----------
+    parts : sequence of WholeLaw
+        What each draw of a sum comes from.
+    n : int
+        Draws of a sum.
+    laws, pairs, models : int
+        How many different sums, and pairs of them, there are under each of so many models.
+    """
+    size = sums_bound(parts, n)
+    # a sum of s draws of one law and n - s of another takes as many products as both have atoms: a sixth on average
+    products = size * size * laws * models // 6
+    if size * pairs * models <= MOST_TOTAL and products <= MOST_TOTAL_PRODUCTS:
+        return None
+    under = f"{models:,} model{'' if models == 1 else 's'}"
+    return Refusal(
+        required="exact laws of the answer are compared where that takes less than about a minute",
+        found=f"up to {rough_text(size)} atoms, for {pairs:,} pairs of secrets under {under}",
+        remedy="Ask for a count, declare the summed column with fewer grid steps, or declare fewer models.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.adapters.examples import example_path
 from bnpriv.cli import main
+from bnpriv.evidence import pace
 
 STUDENT = str(example_path("student"))
 DATA = str(bp.example_data("student"))
@@ -171,6 +173,38 @@ def test_runs_as_a_program_without_progress_in_a_pipe() -> None:
     done = subprocess.run([*words, "--epsilon", "1"], capture_output=True, text=True, check=True)
     assert "MarkovQuiltMechanism" in done.stdout
     assert done.stderr == ""
+
+
+def test_what_takes_long_is_noted_before_it_is_done_in_the_words_of_the_shell(
+    shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two models of records, as `init --learn` writes twenty: every note of a plan and of a report is read aloud."""
+    for model, low in (("one", "0.3"), ("two", "0.4")):
+        text = f"""network n {{ }}
+        variable ill {{ type discrete [ 2 ] {{ no, yes }}; }}
+        variable old {{ type discrete [ 2 ] {{ no, yes }}; }}
+        probability ( ill ) {{ table 0.7, 0.3; }}
+        probability ( old | ill ) {{ (no) 0.{10 - int(low[-1])}, {low}; (yes) 0.5, 0.5; }}
+        """
+        (tmp_path / f"{model}.bif").write_text(text)
+    framework = tmp_path / "framework.toml"
+    framework.write_text(
+        'notion = "dataset"\nsource = "a test"\n[network]\nfile = ["one.bif", "two.bif"]\nlevel = "records"\n'
+        '[records]\ncount = 30\n[columns.ill]\ntype = "categorical"\ncategories = ["no", "yes"]\n'
+        '[columns.old]\ntype = "categorical"\ncategories = ["no", "yes"]\n'
+        "[protect.ill]\nproperty = 'count(ill == \"yes\")'\nat_most = 3\n"
+    )
+    monkeypatch.setattr(pace, "LONG_SECONDS", 0.0)
+    words = (str(framework), "--query", 'count(old == "yes")', "--epsilon", "1")
+    for command in ("plan", "report"):
+        code, _, err = shell(command, *words)
+        assert code == 0
+        notes = err.splitlines()
+        assert any("To work out the laws of the answer under 1 more model" in note for note in notes), err
+        for note in notes:
+            assert re.fullmatch(
+                r"note: To [^/=]+ takes? about \d+ s\.( Fewer files .* of \[network\] take less\.)?", note
+            )
 
 
 def run(*words: str, module: str = "bnpriv", **settings: Any) -> subprocess.CompletedProcess[str]:

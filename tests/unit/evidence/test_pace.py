@@ -101,7 +101,7 @@ def test_the_time_of_what_is_left_is_told_once_and_points_at_the_line_that_asked
         for _ in watched("abcd", "what {} more columns tell"):
             clock[0] += seconds
 
-    with pytest.warns(LongDrawingWarning, match="^what 3 more columns tell takes about 45 s to work out$") as told:
+    with pytest.warns(LongDrawingWarning, match="^To work out what 3 more columns tell takes about 45 s$") as told:
         advance(15)
     assert len(told) == 1
     assert told[0].filename == __file__
