@@ -74,6 +74,7 @@ html_static_path = ["_static", str(Path(MATHJAX.origin).parent / "static")]
 mathjax_path = "mathjax/tex-chtml.js"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",

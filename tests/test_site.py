@@ -15,6 +15,7 @@ import site_sources
 import site_text
 
 import bnpriv as bp
+from benchmarks.page import PARTS, ran_on
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -114,6 +115,17 @@ def test_names_of_pages_become_their_titles() -> None:
     assert site_text.titled("[notation.md](notation.md), [claim](a.md)") == "[](notation.md), [claim](a.md)"
     prose = site_text.linked("as in tight.md and nowhere.md", DOCS / "claims")
     assert prose == "as in [](tight.md) and nowhere.md"
+
+
+def test_the_page_of_benchmarks_shows_what_was_printed_and_when() -> None:
+    text = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    shown = re.findall(r"`python ([^`]+)`:\n\n```\{literalinclude\} benchmarks/(\w+)\.txt", text)
+    assert {name: command for command, name in shown} == PARTS
+    assert {path.stem for path in (DOCS / "benchmarks").iterdir()} == set(PARTS)
+    head = re.compile(r"20\d\d-\d\d-\d\d, Python [\d.]+, bnpriv .*; \d+ processors, [\d.]+ programs at work on them")
+    assert re.match(head, ran_on())
+    for name in PARTS:
+        assert re.match(head, (DOCS / "benchmarks" / f"{name}.txt").read_text(encoding="utf-8")), name
 
 
 class Page(HTMLParser):
