@@ -222,7 +222,7 @@ def refuse_learning(notion: str, learn: object, edges: str | None) -> None:
             "of records is a single draw of its parameters and says nothing of how they depend on each other",
             found="one public table",
             remedy="Choose the notion dataset, declare a network of parameters, or call "
-            "bnpriv.networks.learning.groups.parameters_by_group on a public table of groups.",
+            "bnpriv.networks.parameters_by_group on a public table of groups.",
         )
     if edges is not None and learn is None:
         raise ParameterError(
