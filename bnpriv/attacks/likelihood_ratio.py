@@ -258,14 +258,53 @@ def _normal_with_direction(noise: DirectionalLaplace, first: Normal, second: Nor
 
     The little noise across the direction is left out, without which the guess is no worse.
     """
+    found = _along(noise, first, second)
+    if found is None:
+        raise _unknown("normal laws of several numbers with Laplace noise in several directions")
+    _, along, variance = found
+    return _normal_with_laplace(noise.scale, Normal(along, variance), Normal(0.0, variance))
+
+
+def _along(noise: DirectionalLaplace, first: Normal, second: Normal) -> tuple[FloatArray, float, float] | None:
+    """Return the weights of the number in which all lies, its gap and its variance; None where it is no one number."""
     gap, rows = first.mean - second.mean, np.array(noise.directions)
     along = float(rows[0] @ gap)
     aside = float(np.linalg.norm(gap - along * rows[0])) > 1e-9 * float(np.linalg.norm(gap))
     if len(rows) > 1 or aside or not np.array_equal(first.covariance, second.covariance):
-        raise _unknown("normal laws of several numbers with Laplace noise in several directions")
+        return None
     solved = np.asarray(np.linalg.solve(first.covariance, rows[0]), dtype=np.float64)
     variance = 1 / float(rows[0] @ solved)
-    return _normal_with_laplace(noise.scale, Normal(along, variance), Normal(0.0, variance))
+    return variance * solved, along, variance
+
+
+def right_along(
+    released: tuple[FloatArray, FloatArray], first: Normal, second: Normal, noise: DirectionalLaplace
+) -> float | None:
+    """Return how often the likelier of two normal laws is the right one, on released answers under either.
+
+    Parameters
+    ----------
+    released : tuple of two ndarray of shape (draws, outputs)
+    first, second : Normal
+        The laws of the answer without noise.
+    noise : DirectionalLaplace
+
+    Returns
+    -------
+    float or None
+        None where gap and noise do not have one direction, or the laws differ in their covariance.
+    """
+    found = _along(noise, first, second)
+    if found is None:
+        return None
+    weights, along, variance = found
+    start, spread = float(weights @ second.mean), np.sqrt(np.array([variance]))
+    rights: list[float] = []
+    for values in released:
+        seen = (values @ weights)[:, np.newaxis] - start
+        one, other = (normal_laplace(seen - mean, spread, noise.scale)[:, 0] for mean in (along, 0.0))
+        rights.append(float(np.mean(np.where(one == other, 0.5, one > other))))
+    return (rights[0] + 1 - rights[1]) / 2
 
 
 def _one_covariance(gap: FloatArray, covariance: FloatArray) -> float:

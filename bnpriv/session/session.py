@@ -23,6 +23,7 @@ from bnpriv.release import Release, release
 from bnpriv.release.evaluate import require_answerable
 from bnpriv.release.rows import check_rows
 from bnpriv.render import Document, Shown
+from bnpriv.render.text import visible
 from bnpriv.session.accuracy import AskedAccuracy
 from bnpriv.session.budget_bar import left
 from bnpriv.session.choice import Chooser
@@ -32,6 +33,7 @@ from bnpriv.session.next_costs import NextCosts
 from bnpriv.session.page import session_document
 from bnpriv.session.price import Price, as_it_is
 from bnpriv.session.split import BudgetSplit, split
+from bnpriv.tables.database_urls import is_database
 
 
 @final
@@ -53,7 +55,8 @@ class Session(Shown):
         What all releases together may tell: epsilon, or ``bp.types.Budget(epsilon, delta)``. It is fixed when the
         account is opened; None for an account that is there.
     ledger : str or path
-        A file, or the URL of a database. With a budget, a ledger that is not there is made; its budget starts anew.
+        A file, or the URL of a database; by default the file ledger.db in the working folder, wherever the program was
+        started. With a budget, a ledger that is not there is made; its budget starts anew.
     name : str
         Names the table in the ledger: two tables need two names, one table needs one.
 
@@ -319,7 +322,11 @@ class Session(Shown):
 
     def __repr__(self) -> str:
         budget = self._account.budget
-        return f"Session({self.name!r}, budget={float(budget.epsilon):g}, remaining={self.history.remaining})"
+        # a path from the working folder on is another file elsewhere, and its budget another one
+        here = not is_database(self.ledger) and not Path(self.ledger).is_absolute()
+        place = f", ledger {str(self.ledger)!r} in the working folder" if here else ""
+        spent = f"budget={float(budget.epsilon):g}, remaining={self.history.remaining}"
+        return visible(f"Session({self.name!r}, {spent}{place})")
 
     @property
     def _chooser(self) -> Chooser:

@@ -57,7 +57,8 @@ class Rehearsal(Shown):
     errors : ndarray of shape (2 draws,)
         The largest error of any number in each of them.
     correct : float
-        How often a guesser who knows both laws names the right secret after one answer.
+        How often a guesser names the right secret after one answer. The guesser knows both laws, or learned them from
+        other made-up answers, as `caveats` then says: the best attacker may then be right more often.
     caveats : tuple of str
         Where the rehearsal is not exact.
     """
@@ -139,7 +140,7 @@ class Rehearsal(Shown):
         excess = "" if self.correct <= self.bound else " (the excess is chance, if the guarantee holds)"
         allowed = f"{rounded_up(100 * self.bound):g} %"
         guess = (
-            f"Somebody who knows both laws and sees one answer names the right secret in {percent_text(self.correct)} "
+            f"A guesser who sees one answer names the right secret in {percent_text(self.correct)} "
             f"of the cases (give or take {percent_text(self.margin)}); a coin does in 50 %, the guarantee allows "
             f"{allowed}{excess}."
         )

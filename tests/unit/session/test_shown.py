@@ -176,3 +176,14 @@ def test_the_page_on_sessions_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     for body in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         exec(compile(body, "docs/sessions.md", "exec"), namespace)
     assert (tmp_path / "ledger.db").exists()
+
+
+def test_a_ledger_in_the_working_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a place it is a file wherever the program was started: another folder has another budget."""
+    monkeypatch.chdir(tmp_path)
+    framework, data = bp.example("student"), bp.example_data("student")
+    with bp.Session(framework, data, budget=1.0) as session:
+        assert (tmp_path / "ledger.db").is_file()
+        assert repr(session) == "Session('data', budget=1, remaining=1, ledger 'ledger.db' in the working folder)"
+    with bp.Session(framework, data, ledger=tmp_path / "ledger.db") as session:
+        assert "working folder" not in repr(session)
