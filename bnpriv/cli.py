@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -248,38 +249,47 @@ def check(
     raise typer.Exit(0 if found.is_well else 1)
 
 
+Notion = Annotated[
+    str | None, typer.Option("--notion", metavar="N", help="dataset or distributional; asked on a terminal.")
+]
+Learn = Annotated[
+    str | None, typer.Option("--learn", metavar="PUBLIC", help="Learn network, bins, categories from this table.")
+]
+Edges = Annotated[str | None, typer.Option("--edges", metavar="E", help='With --learn: the graph, as "age > income".')]
+NetworkFile = Annotated[
+    Path | None, typer.Option("--network", metavar="FILE", help="A network file in the folder of the output.")
+]
+Public = Annotated[
+    str | None, typer.Option("--public", metavar="PUBLIC", help="Bounds and categories from this public table.")
+]
+Codebook = Annotated[
+    Path | None, typer.Option("--codebook", metavar="FILE", help="CSV, TOML or .names: what columns may hold.")
+]
+ColumnNames = Annotated[
+    str | None, typer.Option("--names", metavar="A,B", help="The columns of a file that does not name them.")
+]
+ProtectedColumns = Annotated[
+    list[str] | None, typer.Option("--protect", metavar="NAME", help="A protected column; may be repeated.")
+]
+Records = Annotated[
+    int | None, typer.Option("--records", metavar="N", help="The number of rows, a public fact.", min=1)
+]
+
+
 @app.command(
     epilog="Example: bnpriv init table.csv --protect income --learn public.csv --records 5000 -o framework.toml"
 )
 def init(
     data: Annotated[str, typer.Argument(metavar="TABLE", help="The private table; only its header is read.")],
-    notion: Annotated[
-        str | None, typer.Option("--notion", metavar="N", help="dataset or distributional; asked on a terminal.")
-    ] = None,
-    learn: Annotated[
-        Path | None, typer.Option("--learn", metavar="PUBLIC", help="Learn network, bins, categories from this table.")
-    ] = None,
-    edges: Annotated[
-        str | None, typer.Option("--edges", metavar="E", help='With --learn: the graph, as "age > income".')
-    ] = None,
-    network: Annotated[
-        Path | None, typer.Option("--network", metavar="FILE", help="A network file in the folder of the output.")
-    ] = None,
-    public: Annotated[
-        Path | None, typer.Option("--public", metavar="PUBLIC", help="Bounds and categories from this public table.")
-    ] = None,
-    codebook: Annotated[
-        Path | None, typer.Option("--codebook", metavar="FILE", help="CSV, TOML or .names: what columns may hold.")
-    ] = None,
-    names: Annotated[
-        str | None, typer.Option("--names", metavar="A,B", help="The columns of a file that does not name them.")
-    ] = None,
-    protect: Annotated[
-        list[str] | None, typer.Option("--protect", metavar="NAME", help="A protected column; may be repeated.")
-    ] = None,
-    records: Annotated[
-        int | None, typer.Option("--records", metavar="N", help="The number of rows, a public fact.", min=1)
-    ] = None,
+    notion: Notion = None,
+    learn: Learn = None,
+    edges: Edges = None,
+    network: NetworkFile = None,
+    public: Public = None,
+    codebook: Codebook = None,
+    names: ColumnNames = None,
+    protect: ProtectedColumns = None,
+    records: Records = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
@@ -301,11 +311,18 @@ def init(
         )
     if chosen is None:
         print(f"notion = {DEFAULT_NOTION!r} by default; --notion says another.", file=sys.stderr)
+    _put_started(text, files, output, data, [learn, public, codebook, network])
+
+
+def _put_started(
+    text: str, files: Mapping[Path, str], output: Path | None, data: str, read: Sequence[str | Path | None]
+) -> None:
+    """Print a framework file, or write it with what lies beside it, and tell what is to be done next."""
     if output is None:
         _print(text.removesuffix("\n"))
         return
-    read = [*_data_file(data), *(path for path in (learn, public, codebook, network) if path is not None)]
-    with outputs(output, *files, reading=read) as out:
+    reading = [place for each in (data, *read) if each is not None for place in _data_file(str(each))]
+    with outputs(output, *files, reading=reading) as out:
         for path, content in {**files, output: text}.items():
             out.put(path, content)
     _print(lines_text([f"{output} written.", *next_steps(text, output, data)]))

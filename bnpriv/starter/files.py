@@ -20,10 +20,10 @@ def files_to_start(
     *,
     notion: str,
     asked: bool = True,
-    learn: Path | None = None,
+    learn: str | Path | None = None,
     edges: str | None = None,
     network: Path | None = None,
-    public: Path | None = None,
+    public: str | Path | None = None,
     codebook: Path | None = None,
     names: Sequence[str] | None = None,
     protect: Sequence[str] = (),
@@ -95,7 +95,7 @@ def _notion(notion: str) -> StartedNotion:
     return notion
 
 
-def _check_places(output: Path | None, learn: Path | None, network: Path | None) -> None:
+def _check_places(output: Path | None, learn: object, network: Path | None) -> None:
     if learn is not None and network is not None:
         raise ParameterError("a network is learned or given", found="both", remedy="Keep one of --learn and --network.")
     if learn is not None and output is None:

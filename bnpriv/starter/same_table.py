@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bnpriv.errors import FileError
-from bnpriv.tables.database_urls import is_database
+from bnpriv.tables.database_urls import database_file, is_database
 
 if TYPE_CHECKING:
     from bnpriv.networks.posterior import TableFingerprint
@@ -70,8 +70,10 @@ def _is_here(data: object) -> bool:
 
     from bnpriv.tables.files import is_data
 
+    if is_database(data):
+        return database_file(cast(str, data)) is not None
     if isinstance(data, (str, os.PathLike)):
-        return not is_database(cast(object, data)) and is_data(Path(cast("str | os.PathLike[str]", data)))
+        return is_data(Path(cast("str | os.PathLike[str]", data)))
     frame = nw.from_native(cast(Any, data), pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         return frame.implementation.is_polars() or frame.implementation.is_duckdb()

@@ -171,5 +171,8 @@ def usual_property(name: str, column: Column):
     if isinstance(column, Categorical):
         named = [each for each in column.categories if each != column.missing] or list(column.categories)
         return count(col(name) == named[-1])
-    middle = column.edges[len(column.edges) // 2] if isinstance(column, Binned) else (column.lower + column.upper) / 2
-    return count(col(name) >= (math.ceil(middle) if isinstance(column, Integer) else middle))
+    if isinstance(column, Binned):
+        return count(col(name) >= column.edges[len(column.edges) // 2])
+    middle = (column.lower + column.upper) / 2
+    # as a person would write it: the sum of two decimals may have an end that neither has
+    return count(col(name) >= (math.ceil(middle) if isinstance(column, Integer) else float(f"{middle:.12g}")))

@@ -17,7 +17,7 @@ from bnpriv.starter.choice import node_states, states_of
 from bnpriv.starter.files import files_to_start
 from bnpriv.starter.learn import network_xml
 from bnpriv.starter.numbers import numbers_as_states
-from bnpriv.starter.start import start
+from bnpriv.starter.start import start, usual_property
 from bnpriv.tables.bins import Binned
 from tests.later import Later
 
@@ -166,6 +166,20 @@ def test_a_closed_list_of_a_codebook_stays_closed(tmp_path: Path) -> None:
     ):
         known = start(ours, records=1, protect="ill", learn=table, codebook=tmp_path / "book.csv", draws=2)
         assert known.schema["sex"] == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        (bp.Real(4.4, 7.7), "count(a >= 6.05)"),
+        (bp.Integer(0, 1), "count(a >= 1)"),
+        (bp.Integer(1, 5), "count(a >= 3)"),
+        (Binned([0, 1, 5], within="whole numbers"), "count(a >= 1)"),
+        (bp.Categorical(["a", "b", "other"], missing="other"), 'count(a == "b")'),
+    ],
+)
+def test_the_usual_property_is_easy_to_read(column: bp.Real | bp.Integer | Binned | bp.Categorical, shown: str) -> None:
+    assert str(usual_property("a", column)) == shown
 
 
 def test_what_no_double_holds_is_not_written_as_impossible() -> None:

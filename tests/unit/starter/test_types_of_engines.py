@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import bnpriv as bp
+from bnpriv.cli import app
 from bnpriv.errors import BnprivError, FileError
 from bnpriv.starter.files import files_to_start
 from bnpriv.starter.header import header_of
@@ -120,3 +124,30 @@ def test_a_frame_that_is_called_by_its_first_record(tmp_path: Path) -> None:
         assert CANARY not in str(refused.value)
     years = pd.DataFrame({"2019": [1.5, 2, 3] * 40, "2020": ["a", "b", "b"] * 40})
     assert "2019" in start(years.head(2), records=2, protect="2020", learn=years, draws=2).schema.columns
+
+
+def in_sqlite(table: Any, path: Path) -> str:
+    with closing(sqlite3.connect(path)) as connection:
+        table.to_sql("people", connection, index=False)
+        connection.commit()
+    return f"sqlite:///{path}#people"
+
+
+def test_public_tables_in_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    public = pd.DataFrame({"age": [20 + k % 40 for k in range(120)], "kind": ["a", "b", "b"] * 40})
+    ours, theirs = in_sqlite(private(), tmp_path / "ours.db"), in_sqlite(public, tmp_path / "theirs.db")
+    monkeypatch.chdir(tmp_path)
+    for same in (ours, "sqlite:///ours.db#people", private()):
+        with pytest.raises(FileError, match="another than the private one"):
+            refuse_the_same(ours, same)
+    place = tmp_path / "f.toml"
+    shell = ["init", ours, "--notion", "dataset", "--protect", "kind", "--records", "4"]
+    learned = CliRunner().invoke(app, [*shell, "--learn", theirs, "-o", str(place)])
+    assert learned.exit_code == 0, learned.output
+    framework = bp.read_framework(place)
+    assert isinstance(framework, bp.DatasetAttributePrivacy)
+    assert framework.schema["kind"] == bp.Categorical(["a", "b", "other"], missing="other")
+    shown = CliRunner().invoke(app, [*shell, "--public", theirs])
+    assert 'categories = ["a", "b", "other"]' in shown.output
+    assert "theirs.db" not in place.read_text(encoding="utf-8") + shown.output
+    assert CANARY not in shown.output
