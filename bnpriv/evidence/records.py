@@ -180,8 +180,9 @@ def _is_dense(law: ColumnLaw, column: NumberColumn, x: float) -> bool:
     """Return whether a law gives a single number probability 0, whichever it is; clamped numbers have their own."""
     if isinstance(law, NumberLaw):
         return law.continuous and column.lower < x < column.upper
-    by_bins = isinstance(column, Binned) and isinstance(law, (UniformLaw, MixedLaw))
-    return by_bins and column.inside(column.bin_of(x)) == "uniform"
+    if not isinstance(column, Binned) or not isinstance(law, (UniformLaw, MixedLaw)):
+        return False
+    return column.inside(column.bin_of(x)) == "uniform"
 
 
 def _conditions(form: NormalForm, name: str) -> list[Comparison | IsIn]:

@@ -153,6 +153,26 @@ def test_too_many_cells_are_refused_before_any_is_made(monkeypatch: pytest.Monke
         normal_form(bp.crosstab(*names), schema)
 
 
+def test_a_thousand_cells_are_the_most() -> None:
+    columns = {"a": Categorical(list(range(25))), "b": Categorical(list(range(40))), "c": Categorical(list(range(41)))}
+    schema = Schema(records=6, columns=columns)
+    assert len(normal_form(bp.crosstab("a", "b"), schema).labels) == 1000
+    for query in (bp.crosstab("a", "c"), bp.count(bp.col("a") == 1).by("a", "c")):
+        with pytest.raises(SizeError, match="found 1,025: 25 of a, 41 of c"):
+            normal_form(query, schema)
+
+
+@pytest.mark.parametrize(
+    ("categories", "constant"), [([True, False], 1), ([1, 2], True), ([True, False], 0.0), ([1, 2], 1.0), (["1"], 1)]
+)
+def test_a_category_is_compared_with_one_of_its_own_type(categories: list[bool | int | str], constant: float) -> None:
+    """Python takes True for 1: what is counted must not hang on that."""
+    schema = Schema(records=6, columns={"x": Categorical(categories), "y": Categorical(["a"])})
+    for query in (bp.count(bp.col("x") == constant), bp.count(bp.col("x").isin([categories[0], constant]))):
+        with pytest.raises(QueryError, match="is compared with its categories"):
+            normal_form(query, schema)
+
+
 def test_edges_of_a_bin_belong_to_one_cell() -> None:
     """A value on an edge is counted once, the last edge too; a bin that held both its edges would be found here."""
     column = Integer(0, 10)

@@ -153,6 +153,18 @@ def test_counts_are_whole_so_a_box_narrower_than_one_tells_them() -> None:
     assert query.enclose([(4.6, 5.4), (1.6, 2.4), (2.6, 3.4)], schema) == ((0.0, 10.0),)
 
 
+@pytest.mark.parametrize("query", [bp.variance("x"), bp.std("x"), bp.covariance("x", "y")], ids=str)
+def test_an_interval_of_one_base_holds_the_exact_answer_though_roots_and_fractions_are_rounded(query: Derived) -> None:
+    random = np.random.default_rng(20261123)
+    for _ in range(300):
+        base = [*random.uniform(-0.5, 0.5, query.dimension(SCHEMA) - 1).tolist(), float(random.uniform(0.5, 1))]
+        ((low, high),) = query.enclose([(each, each) for each in base], SCHEMA)
+        exact = Fraction(base[-1]) - Fraction(base[0]) * Fraction(base[-2])
+        power = 2 if query == bp.std("x") else 1
+        assert Fraction(low) ** power <= exact <= Fraction(high) ** power
+        assert high - low <= 1e-14
+
+
 def test_an_interval_of_a_quantile_is_no_wider_than_the_tables_in_the_box_make_it() -> None:
     """All counts of few records in few bins are tried."""
     random, seen = np.random.default_rng(20261123), 0
