@@ -364,8 +364,9 @@ def _same_law(a: Network, b: Network, name: str) -> bool:
     """Return whether two networks have the same law of an attribute, numbers of tables but for rounding."""
     if a.same_law(b, name):
         return True
-    tables = isinstance(a, DiscreteNetwork) and isinstance(b, DiscreteNetwork)
-    if not tables or any(a.states[each] != b.states[each] for each in (name, *a.graph.parents[name])):
+    if not (isinstance(a, DiscreteNetwork) and isinstance(b, DiscreteNetwork)):
+        return False
+    if any(a.states[each] != b.states[each] for each in (name, *a.graph.parents[name])):
         return False
     one, other = a.tables[name].values, b.tables[name].values
     if len(one) != len(other) and 1 not in (len(one), len(other)):
