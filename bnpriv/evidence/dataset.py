@@ -91,7 +91,7 @@ class DatasetLaws:
         found: list[Constraint] = []
         refused: list[SecretError] = []
         for model in watched(
-            range(self.framework.network.models), "the laws of the answer under {} more models", SHORTER
+            range(self.framework.network.models), "the laws of the answer under {}", "more model", SHORTER
         ):
             try:
                 each = constraint(self.framework, self.query, name, secret, model)

@@ -73,14 +73,16 @@ SHORTER = "Fewer posterior draws (draws=, thin=) or models take less"
 """What makes work short that is done for every model."""
 
 
-def watched(items: Sequence[Item], what: str, shorter: str = "") -> Iterator[Item]:
+def watched(items: Sequence[Item], what: str, each: str, shorter: str = "") -> Iterator[Item]:
     """Yield items, and tell how long the others will take once one has taken so long that they will take long.
 
     Parameters
     ----------
     items : sequence
     what : str
-        What is worked out for them, with {} for how many are left, as "what {} more columns tell".
+        What is worked out for them, with {} for those that are left, as "what is told by {}".
+    each : str
+        What one of those is called, as "more column".
     shorter : str
         What would make it short, a sentence.
     """
@@ -91,7 +93,8 @@ def watched(items: Sequence[Item], what: str, shorter: str = "") -> Iterator[Ite
         seconds = (time.perf_counter() - start) / max(1, done) * left
         if done and not told and seconds >= LONG_SECONDS:
             told = True
-            tell(f"To work out {what.format(f'{left:,}')}", seconds, "takes about {}", shorter)
+            rest = f"{left:,} {each}{'' if left == 1 else 's'}"
+            tell(f"To work out {what.format(rest)}", seconds, "takes about {}", shorter)
         yield item
 
 

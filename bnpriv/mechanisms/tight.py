@@ -107,7 +107,7 @@ class TightMechanism(Mechanism):
             raise evidence.error()
         budget = 0.0 if self.noise == "discrete_laplace" else delta
         search = _TightSearch(noise=self.noise, epsilon=epsilon, delta=budget, rounding=evidence.rounding)
-        constraints = watched(evidence.constraints(), "the noise under {} more models", SHORTER)
+        constraints = watched(evidence.constraints(), "the noise under {}", "more model", SHORTER)
         decisions = sorted((search.decide(c) for c in constraints), key=lambda d: -d.scale)
         certificate = law_certificate(
             framework,

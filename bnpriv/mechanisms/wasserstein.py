@@ -107,7 +107,7 @@ class WassersteinMechanism(Mechanism):
         if isinstance(evidence, Refusal):
             raise evidence.error()
         search = _DistanceSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
-        constraints = watched(evidence.constraints(), "the noise under {} more models", SHORTER)
+        constraints = watched(evidence.constraints(), "the noise under {}", "more model", SHORTER)
         decisions = sorted((search.decide(c) for c in constraints), key=lambda d: -d.scale)
         approximate = "Approximate Wasserstein" if delta > 0 and self.noise == "laplace" else "Wasserstein"
         certificate = law_certificate(

@@ -56,7 +56,7 @@ MUCH = 3.0
 MOST_QUICK_ATOMS = 1000
 """Laws with more atoms take long to be calibrated."""
 
-AT_WHICH = "from which epsilon on the answer would be useful"
+AT_WHICH = "To find out from which epsilon on the answer would be useful"
 
 
 def advice(report: Analysis) -> tuple[Text, ...]:
@@ -136,7 +136,7 @@ def _first_useful(made: Plan, asked: float) -> float:
         nonlocal tried
         found, tried = _is_useful(made, level), tried + 1
         if tried == 1:  # each halving takes as long as the first
-            tell(AT_WHICH, (perf_counter() - start) * math.log2(len(levels)), "takes about {} to find out")
+            tell(AT_WHICH, (perf_counter() - start) * math.log2(len(levels)), "takes about {}")
         return found
 
     place = bisect_left(levels, True, key=is_useful)

@@ -171,7 +171,7 @@ def _alone(teller: Teller, groups: Sequence[tuple[str, ...]]) -> Iterator[Influe
     left = range(2 * len(groups), 0, -1)  # half of the work is for quilts and edges
     estimates = False
     every = list(zip(groups, left, strict=False))
-    first = watched(every[:MOST_ESTIMATES], "what {} more columns tell")
+    first = watched(every[:MOST_ESTIMATES], "what is told by {}", "more column")
     for place, (group, rows) in enumerate(chain(first, every[MOST_ESTIMATES:])):
         if estimates and place >= MOST_ESTIMATES:
             return

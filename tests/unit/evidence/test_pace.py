@@ -97,14 +97,16 @@ def test_the_time_of_what_is_left_is_told_once_and_points_at_the_line_that_asked
     clock = [0.0]
     monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
 
-    def advance(seconds: float) -> None:
-        for _ in watched("abcd", "what {} more columns tell"):
+    def advance(seconds: float, letters: str = "abcd") -> None:
+        for _ in watched(letters, "what is told by {}", "more column"):
             clock[0] += seconds
 
-    with pytest.warns(LongDrawingWarning, match="^To work out what 3 more columns tell takes about 45 s$") as told:
+    with pytest.warns(LongDrawingWarning, match="^To work out what is told by 3 more columns takes about 45 s") as told:
         advance(15)
     assert len(told) == 1
     assert told[0].filename == __file__
+    with pytest.warns(LongDrawingWarning, match="^To work out what is told by 1 more column takes about 15 s$"):
+        advance(15, "ab")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         advance(1)
