@@ -113,3 +113,14 @@ def test_cards_follow_the_theme(driver: Any, scheme: str, least: int, most: int)
     )
     assert len(grounds) >= 2
     assert all(least <= ground <= most for ground in grounds)
+
+
+def test_the_theme_leaves_the_inside_of_cards_alone(driver: Any) -> None:
+    show(driver, "tutorials/01-model-and-report", width=1280)
+    weights, widths = driver.execute_script(
+        "const all = (part) => [...document.querySelectorAll(`.bnpriv.fragment ${part}`)];"
+        "return [all('.lead, figcaption').map((part) => getComputedStyle(part).fontWeight),"
+        " all('.legend.row li').map((part) => part.offsetWidth)];"
+    )
+    assert set(weights) == {"400"}
+    assert max(widths) < 300
