@@ -207,13 +207,13 @@ def test_a_deterministic_without_draws_is_refused_with_the_reading_that_takes_it
 
 def test_pairs_that_others_outdo_are_those_that_need_no_more_noise() -> None:
     private = framework(
-        bp.from_pymc(schools(), posterior=posterior(40)), {"theta[0]": bp.pairs((0.0, 5.0))}, 8, y=bp.Real(-60, 80)
+        bp.from_pymc(schools(), posterior=posterior(16)), {"theta[0]": bp.pairs((0.0, 5.0))}, 8, y=bp.Real(-60, 80)
     )
     evidence = laws(private, bp.mean("y"))
     kept = {constraint.model for constraint in evidence.constraints()}
     scales = {}
-    for k in range(40):
-        values = {name: posterior(40)[name].values.reshape(-1)[k : k + 1].repeat(4) for name in ("mu", "tau")}
+    for k in range(16):
+        values = {name: posterior(16)[name].values.reshape(-1)[k : k + 1].repeat(4) for name in ("mu", "tau")}
         one = framework(
             bp.from_pymc(schools(), posterior=draws(**values), fix=["mu", "tau"], thin=1),
             {"theta[0]": bp.pairs((0.0, 5.0))},

@@ -439,9 +439,10 @@ LAWS: Mapping[str, tuple[Callable[[Any, Any], dict[str, Any]], Callable[..., Any
 }
 
 
-def test_densities_are_those_of_scipy() -> None:
+@pytest.mark.parametrize("first", BLOCKS)
+def test_densities_are_those_of_scipy(first: int) -> None:
     checked = 0
-    for seed in range(25):
+    for seed in range(first, first + 10):
         random = np.random.default_rng(seed)
         sizes, scores, laws = dict[str, int](), dict[str, Expression](), dict[str, str]()
         with pm.Model() as model:
@@ -474,7 +475,7 @@ def test_densities_are_those_of_scipy() -> None:
                 found = parameter.log_density(np.array([values[name][k]] * 2, dtype=float), *at)
                 np.testing.assert_allclose(found, expected[k], rtol=1e-12, atol=1e-12, err_msg=f"{seed} {name}")
                 checked += 1
-    assert checked > 50
+    assert checked > 20
 
 
 def element(values: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ import bnpriv.influence.assignments as assignments_module
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.influence.assignments import LEAST_WIDTH, Assignments, merged, outermost
 from bnpriv.networks.factors import LogTable
+from tests.seeds import seeds
 
 
 def assignments(logs, *, slack: float = 0.0, error: float = 0.0) -> Assignments:
@@ -48,12 +49,13 @@ def random_logs(rng: np.random.Generator, rows: int, cells: int):
     return logs - rng.uniform(0, 30, (rows, 1))
 
 
+@pytest.mark.parametrize("seed", seeds(1, slow=3))
 @pytest.mark.parametrize("most", [2**18, 6])
 @pytest.mark.parametrize("cells", [2, 3, 4, 5])
-def test_every_table_lies_in_the_cone_of_those_kept(cells: int, most: int) -> None:
-    rng = np.random.default_rng(100 * cells + most % 7)
+def test_every_table_lies_in_the_cone_of_those_kept(cells: int, most: int, seed: int) -> None:
+    rng = np.random.default_rng([100 * cells + most % 7, seed])
     fewer = 0
-    for _ in range(12):
+    for _ in range(4):
         logs = random_logs(rng, 25, cells)
         given = assignments(logs, slack=0.125, error=2.0**-40)
         left = given.thinned(most)
@@ -64,7 +66,7 @@ def test_every_table_lies_in_the_cone_of_those_kept(cells: int, most: int) -> No
         fewer += left.count < len(logs)
         for row in logs[(logs > -np.inf).any(axis=1)]:
             assert lies_within(row, left.table.values, apart + 1e-6)
-    assert fewer > 6 or cells == 5
+    assert fewer > 1 or cells == 5
 
 
 def test_of_multiples_of_one_table_one_is_kept() -> None:

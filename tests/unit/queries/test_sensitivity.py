@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from types import ModuleType
 
@@ -515,9 +515,10 @@ def test_stacks_of_histograms_and_sums(weight: int) -> None:
     assert float(found) == pytest.approx(4000 + 1300, rel=1e-9)
 
 
-def quickest(query: Query, moving: set[str]) -> float:
+def quickest(queries: Iterable[Query], moving: set[str]) -> float:
+    """Return the least time that one of several questions takes; each is asked once, since what is found is kept."""
     times: list[float] = []
-    for _ in range(5):
+    for query in queries:
         start = time.process_time()
         column_sensitivity(query, moving, SCHEMA)
         times.append(time.process_time() - start)
@@ -525,10 +526,11 @@ def quickest(query: Query, moving: set[str]) -> float:
 
 
 def test_fast_enough_for_a_search() -> None:
-    # 50 ms on a quiet machine, three times that on a busy one
-    assert quickest(histogram("height", [120 + share for share in range(101)]), {"height"}) < 0.15
-    conjunction = (col("height") > 170) & (col("sat") >= 1200) & (col("age") < 30)
-    assert quickest(count(conjunction), {"height", "age"}) < 0.05
+    # 20 ms and 1 ms; what grew with the square of the cells would take seconds
+    histograms = [histogram("height", [120 + shift / 8 + share for share in range(101)]) for shift in range(5)]
+    assert quickest(histograms, {"height"}) < 0.2
+    tall = [(col("height") > 170 + shift) & (col("sat") >= 1200) & (col("age") < 30) for shift in range(5)]
+    assert quickest(map(count, tall), {"height", "age"}) < 0.05
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from bnpriv.report.curves import epsilon_at, noise_curves
 from bnpriv.report.edges import edges_between, leak_path
 from tests import oracles
 from tests.kinds import KINDS
+from tests.seeds import seeds
 
 ROOT = Path(__file__).resolve().parents[3]
 TALL = bp.count(bp.col("height") > 180)
@@ -195,7 +196,7 @@ def test_the_winning_quilt_is_always_among_those_shown(twelve) -> None:
         assert row.more in (every - 1, every - 2)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(8, slow=25))
 def test_curves_give_the_scale_of_the_mechanism(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = oracles.random_network(rng, 6, models=int(rng.integers(1, 4)))

@@ -359,7 +359,7 @@ def test_the_mutant_with_too_little_noise_is_caught() -> None:
 
 
 @pytest.mark.parametrize("most", [3_000, pytest.param(100_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("seed", seeds(2, slow=5))
+@pytest.mark.parametrize("seed", seeds(1, slow=5))
 def test_no_guesser_beats_the_guarantee_on_random_frameworks(seed: int, most: int) -> None:
     random = np.random.default_rng(100 + seed)
     for _ in range(8):

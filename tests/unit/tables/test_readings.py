@@ -275,9 +275,9 @@ def test_row_39_no_type_that_pandas_infers_changes_the_answer(kind, which):
 
 
 KINDS_IN_DASK = [
-    kind if kind in ("real", "text", "coarse") else pytest.param(kind, marks=pytest.mark.slow) for kind in DECLARED
+    kind if kind in ("real", "coarse") else pytest.param(kind, marks=pytest.mark.slow) for kind in DECLARED
 ]
-"""A column of numbers, one of words, and one that mixes both; the slow run asks all kinds."""
+"""A column of numbers, and one of words and numbers that are mapped; the slow run asks all kinds."""
 
 
 @pytest.mark.parametrize("which", range(15))
