@@ -52,7 +52,8 @@ def start(
         on, is hidden, up to 1 % of the records apart; for the notion "distributional" all states of its parameter.
     learn : table, str or path, optional
         A public table with the same columns, from which a network of records is learned: the graph by hill climbing
-        with BIC, the tables as draws from a Dirichlet posterior. Numbers become bins, rare categories "other".
+        with BIC, the tables as draws from a Dirichlet posterior. Few whole numbers are states, others become bins; rare
+        categories, and labels that it lacks, become "other".
     network : DiscreteNetwork, str or path, optional
         In place of `learn`: a network, or its file.
     public : table, str or path, optional

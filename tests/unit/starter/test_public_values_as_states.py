@@ -16,7 +16,7 @@ from bnpriv.release.evaluate import evaluate
 from bnpriv.starter.choice import node_states, states_of
 from bnpriv.starter.files import files_to_start
 from bnpriv.starter.learn import network_xml
-from bnpriv.starter.numbers import numbers_as_states
+from bnpriv.starter.numbers import _frequencies, numbers_as_states
 from bnpriv.starter.start import start, usual_property
 from bnpriv.tables.bins import Binned
 from tests.later import Later
@@ -114,6 +114,7 @@ def test_numbers_of_a_bin_are_as_frequent_as_in_public_and_none_is_impossible() 
         held = [number for number in known if column.bin_of(number) == label]
         for number, mass in law.items():
             assert mass == pytest.approx((held.count(number) + 0.5) / (len(held) + 0.5 * len(law)), abs=5e-5)
+    assert _frequencies(range(3), {0: 10**8}) == {0: 0.999998, 1: 1e-6, 2: 1e-6}
     wide = numbers_as_states(numbers({0: 900, 500: 50, 4000: 50}), 0, 4000, whole=True)
     assert isinstance(wide, Binned)
     assert wide.inside("[1, 4000]") == "whole numbers"
