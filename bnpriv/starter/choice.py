@@ -1,4 +1,4 @@
-"""What a column may hold, put together from its declared type, a codebook and a public table; never from its values."""
+"""What a column may hold, put together from a codebook and a public table; nothing of the private one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ class KnownColumn:
 
 def choice(
     name: str,
-    declared: str,
     described: Described | None,
     values: PublicValues | None,
     *,
@@ -64,8 +63,6 @@ def choice(
     Parameters
     ----------
     name : str
-    declared : str
-        The kind that the header declares, or "unknown".
     described : Described, optional
         What the codebook says.
     values : sequence, optional
@@ -84,7 +81,7 @@ def choice(
     """
     said = described or Described()
     values = None if values is None or all(value is None for value in values) else values
-    kind = _kind(name, said, declared, values)
+    kind = _kind(name, said, values)
     if kind == "categorical":
         return _labelled(said, values, as_states=as_states, public=public, closed=closed)
     if kind == "unknown":
@@ -92,18 +89,17 @@ def choice(
     return _numbers(kind, said, values, as_states=as_states, public=public)
 
 
-def _kind(name: str, said: Described, declared: str, values: PublicValues | None) -> str:
-    kind = said.kind if said.kind != "unknown" else declared
+def _kind(name: str, said: Described, values: PublicValues | None) -> str:
     numeric = values is not None and is_numeric(values)
-    if kind == "unknown" and values is not None:
+    if said.kind == "unknown" and values is not None:
         return "real" if numeric else "categorical"
-    if kind in ("real", "integer") and values is not None and not numeric:
+    if said.kind in ("real", "integer") and values is not None and not numeric:
         raise DataError(
             f"the column {name!r} must hold numbers in the public table, as it is declared",
             found="texts",
             remedy="Correct the codebook, or give another public table.",
         )
-    return kind
+    return said.kind
 
 
 def _numbers(kind: str, said: Described, values: PublicValues | None, *, as_states: bool, public: str) -> KnownColumn:

@@ -1,7 +1,8 @@
-"""What may be read of a private table before anything is declared: the names of its columns and their declared types.
+"""What may be read of a private table before anything is declared: the names of its columns.
 
-No value is read, and no categories of a type, which may be those of the data. A first line that holds no names is a
-record: then the names must come from elsewhere, and nothing of that line is ever shown.
+No value is read, and no type: pandas turns whole numbers into fractions where one is missing, and into texts where one
+is none, whatever reads a CSV file guesses its types from the values, and Parquet files hold what was guessed. A first
+line that holds no names is a record: then the names must come from elsewhere, and nothing of that line is ever shown.
 """
 
 from __future__ import annotations
@@ -14,14 +15,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import Any, cast, final
 
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import DataError, FileError
 from bnpriv.tables.database_urls import is_database
-
-if TYPE_CHECKING:
-    from narwhals.dtypes import DType
 
 LONGEST_FIRST_LINE = 2**20
 
@@ -38,18 +36,17 @@ class Header:
 
     Parameters
     ----------
-    types : mapping from str to str
-        For every column "integer", "real", "categorical", or "unknown" where nothing declares its type.
+    names : tuple of str
     lacks_names : bool
         Whether the first line of the file is a record, so that the names come from elsewhere.
     """
 
-    types: dict[str, str]
+    names: tuple[str, ...]
     lacks_names: bool = False
 
 
 def header_of(data: object, names: Sequence[str] | None = None) -> Header:
-    """Return the columns of a table, with the kinds that their declared types suggest.
+    """Return the columns of a table.
 
     Parameters
     ----------
@@ -67,21 +64,21 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
     Examples
     --------
     >>> import pandas as pd
-    >>> header_of(pd.DataFrame({"age": [20], "sex": ["f"]})).types
-    {'age': 'integer', 'sex': 'categorical'}
+    >>> header_of(pd.DataFrame({"age": [20], "sex": ["f"]})).names
+    ('age', 'sex')
     """
     if not isinstance(data, (str, os.PathLike)):
-        return Header(types=_typed(_columns_of(data)))
+        return Header(names=distinct(_columns_of(data)))
     if is_database(cast(object, data)):
         from bnpriv.tables.databases import database_columns
 
-        return Header(types=dict.fromkeys(distinct(database_columns(cast(str, data))), "unknown"))
+        return Header(names=distinct(database_columns(cast(str, data))))
     path = Path(cast("str | os.PathLike[str]", data))
     if path.suffix.lower() == ".parquet":
         from bnpriv.tables.files import file_frame
 
-        with file_frame(path) as (frame, found):
-            return Header(types=_typed(list(zip(found, frame.collect_schema().dtypes(), strict=True))))
+        with file_frame(path) as (_, found):
+            return Header(names=distinct(found))
     fields = first_line(path)
     if is_comment(fields):
         raise FileError(
@@ -96,14 +93,14 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
                 found=f"{len(names)} names for {len(fields)} columns",
                 remedy="Name all columns, in the order of the file.",
             )
-        return Header(types=dict.fromkeys(distinct(names), "unknown"), lacks_names=fields != list(names))
+        return Header(names=distinct(names), lacks_names=fields != list(names))
     if looks_like_a_record(fields):
         raise FileError(
             f"{path}: the first line must name the columns",
             found="numbers, gaps or the same text twice, as in a record",
             remedy='Name them: --names "age,sex,income" or --codebook FILE; in Python names=[...] or codebook=FILE.',
         )
-    return Header(types=dict.fromkeys(fields, "unknown"))
+    return Header(names=tuple(fields))
 
 
 def is_text_file(data: object) -> bool:
@@ -113,7 +110,7 @@ def is_text_file(data: object) -> bool:
     return Path(cast(str, data)).suffix.lower() != ".parquet"
 
 
-def distinct(names: Sequence[str]) -> list[str]:
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
     """Return names of columns, none of which is empty or twice there.
 
     Raises
@@ -133,7 +130,7 @@ def distinct(names: Sequence[str]) -> list[str]:
             found=f"{listing(repeated)} again" if repeated else "an empty name" if names else "none",
             remedy="Rename it.",
         )
-    return list(names)
+    return tuple(names)
 
 
 def is_comment(fields: Sequence[str]) -> bool:
@@ -213,25 +210,15 @@ def shares_names(fields: Sequence[str], known: Collection[str]) -> bool:
     return shared > 0 and 2 * shared >= min(len(fields), len(known))
 
 
-def _columns_of(data: object) -> list[tuple[str, Any]]:
+def _columns_of(data: object) -> Sequence[str]:
     import narwhals as nw
 
     try:
         frame = nw.from_native(cast(Any, data))
-        schema = frame.collect_schema()
+        # for types narwhals would look at the values of a pandas table
+        names = frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
     except Exception:  # what an engine says may quote the data
-        schema = None
-    if schema is None:
+        names = None
+    if names is None:
         raise DataError("a table is needed", found=type_text(data), remedy="Pass a data frame, or the path of a file.")
-    return list(zip(schema.names(), schema.dtypes(), strict=True))
-
-
-def _typed(columns: Sequence[tuple[str, DType]]) -> dict[str, str]:
-    distinct([name for name, _ in columns])
-    return {name: _kind(dtype) for name, dtype in columns}
-
-
-def _kind(dtype: DType) -> str:
-    if dtype.is_integer():
-        return "integer"
-    return "real" if dtype.is_numeric() else "categorical"
+    return names

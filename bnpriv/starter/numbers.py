@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -33,7 +34,7 @@ def numbers_as_states(known: Sequence[float], lower: float, upper: float, *, who
     lower, upper : float
         Whole numbers if `whole`.
     whole : bool
-        Whether all numbers are.
+        Whether numbers are rounded to whole ones.
 
     Examples
     --------
@@ -45,7 +46,7 @@ def numbers_as_states(known: Sequence[float], lower: float, upper: float, *, who
     if not whole:
         return Binned(tuple(edges(known, lower, upper)), within="uniform")
     low, high = int(lower), int(upper)
-    counted = Counter(int(min(max(number, low), high)) for number in known)
+    counted = Counter(math.floor(min(max(number, low), high) + 0.5) for number in known)
     ends = _whole_edges(known, counted, low, high)
     return Integer(low, high) if ends is None else Binned(tuple(ends), within=_within(ends, counted))
 

@@ -74,7 +74,7 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
     if not is_text_file(data):
         from bnpriv.tables.public import public_columns
 
-        if not given and not shares_names(names, list(header_of(data).types)):
+        if not given and not shares_names(names, header_of(data).names):
             raise _shares_no_name()
         return public_columns(data, names)
     path = Path(cast(str, data))

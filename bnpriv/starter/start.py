@@ -44,7 +44,7 @@ def start(
     Parameters
     ----------
     data : table, str or path
-        The private table, of which only the names of columns and their declared types are used.
+        The private table, of which only the names of columns are used.
     records : int
         Number of rows, a public fact.
     protect : str, sequence of str, or mapping from str to Secret

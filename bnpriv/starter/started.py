@@ -94,18 +94,18 @@ def started(
             refuse_the_same(data, each)
     header, described, given = _described_header(data, names, codebook)
     table = learn if learn is not None else public
-    if table is None and not given and not is_database(data) and looks_like_a_record(list(header.types)):
+    if table is None and not given and not is_database(data) and looks_like_a_record(header.names):
         # a frame that was read from a file without names is called by its first record
         raise FileError(
             "the columns of a table must have names",
             found="numbers, gaps or the same text twice, as in a record",
             remedy="Rename them; where the names are really numbers, give a public table or a codebook that has them.",
         )
-    values = None if table is None else public_values(table, list(header.types), given=given)
-    nameless = next((name for name, said in described.items() if said.nameless and name in header.types), None)
+    values = None if table is None else public_values(table, header.names, given=given)
+    nameless = next((name for name, said in described.items() if said.nameless and name in header.names), None)
     for name in protect:
         # names that nothing public has too may be a record
-        check_protected(name, list(header.types), nameless=nameless, told=given or values is not None)
+        check_protected(name, header.names, nameless=nameless, told=given or values is not None)
     told = "" if values is None else _told(table, len(next(iter(values.values()))))
     columns = _columns(header, described, values or {}, public=told, as_states=learn is not None, network=network)
     nodes = [] if learn is None else _nodes(columns, values or {})
@@ -130,11 +130,11 @@ def _described_header(
     described: Mapping[str, Described] = {} if codebook is None else read_codebook(codebook)
     listed = _listed_names(data, described) if names is None and described and is_text_file(data) else names
     header = header_of(data, None if names is None and _names_itself(data, described) else listed)
-    if len(described) == len(header.types) and not set(described) >= set(header.types):
+    if len(described) == len(header.names) and not set(described) >= set(header.names):
         # a codebook in the order of the columns, which calls some of them otherwise
-        order = dict(zip(header.types, described.values(), strict=True))
-        described = {name: described.get(name, order[name]) for name in header.types}
-    given = names is not None or header.lacks_names or shares_names(list(header.types), described)
+        order = dict(zip(header.names, described.values(), strict=True))
+        described = {name: described.get(name, order[name]) for name in header.names}
+    given = names is not None or header.lacks_names or shares_names(header.names, described)
     return header, described, given
 
 
@@ -174,14 +174,13 @@ def _columns(
     return {
         name: choice(
             name,
-            kind,
             described.get(name),
             values.get(name),
             as_states=as_states,
             public=public,
             closed=name in closed,
         )
-        for name, kind in header.types.items()
+        for name in header.names
     }
 
 

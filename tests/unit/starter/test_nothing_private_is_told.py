@@ -125,7 +125,7 @@ def test_first_lines_that_hold_no_names(tmp_path: Path, content: str) -> None:
 def test_first_lines_that_hold_names(tmp_path: Path, content: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(content, encoding="utf-8", newline="")
-    assert [name.strip('"') for name in header_of(path).types] == ["age", "sex"]
+    assert [name.strip('"') for name in header_of(path).names] == ["age", "sex"]
 
 
 def test_the_codebook_is_not_the_private_table(tmp_path: Path) -> None:

@@ -101,6 +101,18 @@ def test_whole_numbers_in_bins(counts: dict[int, int], expected: list[str]) -> N
     assert set(states_of(column, known)) == set(expected)
 
 
+def test_fractions_in_a_column_of_whole_numbers_count_as_what_they_are_read_as(tmp_path: Path) -> None:
+    """The codebook says whole numbers: 2.7 is read as 3, and 3 is what the law inside its bin counts."""
+    book = tmp_path / "book.csv"
+    book.write_text("column,type,lower,upper\nx,integer,0,40\n", encoding="utf-8")
+    public = pd.DataFrame({"x": [2.7] * 100 + [12.5] * 100 + [30.2] * 100, "y": ["a", "b", "b"] * 100})
+    framework = start(public.head(9), records=9, protect="y", learn=public, codebook=book, draws=2)
+    column = framework.schema["x"]
+    assert isinstance(column, Binned)
+    inside = [law for label in column.labels if not isinstance(law := column.inside(label), str)]
+    assert [number for law in inside for number, mass in law.items() if mass > 0.5] == [3, 13, 30]
+
+
 def test_numbers_of_a_bin_are_as_frequent_as_in_public_and_none_is_impossible() -> None:
     known = numbers(dict.fromkeys(range(100), 1) | {40: 47, 60: 2})
     column = numbers_as_states(known, 0, 99, whole=True)
