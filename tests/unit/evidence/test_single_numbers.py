@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import product
 
 import pytest
@@ -11,6 +12,7 @@ import bnpriv as bp
 from bnpriv.errors import Refusal
 from bnpriv.evidence import laws
 from bnpriv.evidence.dataset import network_record_law
+from bnpriv.tables.column_laws import column_law
 from tests.later import Later
 
 stats = Later("scipy.stats")
@@ -146,3 +148,13 @@ def test_a_value_that_is_always_0_has_a_law_whatever_its_weight() -> None:
     for column in (age, low):
         one = network_record_law(network, bp.Schema(records=2, columns={"age": column}), bp.variance("age"))
         assert one.log_mass([0, 0]) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_probabilities_of_bins_are_divided_by_their_sum() -> None:
+    """They may sum to one to within 1e-9 only, which is more than the error that is told."""
+    bins = bp.Binned([0, 2, 4], labels=["a", "b"])
+    given = {"a": 0.25, "b": 0.75 + 8e-10}
+    found = column_law(given, bins).cells([], lambda value: value < 2)
+    exact = Fraction(0.25) / (Fraction(0.25) + Fraction(given["b"]))
+    assert abs(found.logs[0] - math.log(exact)) <= found.error + 1e-15
+    assert found.error < 1e-13

@@ -92,6 +92,7 @@ def test_which_numbers_are_whole():
         (lambda: Binned([0, 1], within={"[0, 2]": "uniform"}), "one for '\\[0, 2\\]'"),
         (lambda: Binned([0, 1, 2], within={"[0, 1)": "uniform"}), "none for '\\[1, 2\\]'"),
         (lambda: Binned([0, 1, 2], within={"[0, 1)": {1: 1}, "[1, 2]": {1: 1}}), "must lie in that bin"),
+        (lambda: Binned([0, 1, 2], within={"[0, 1)": {0: 1}, "[1, 2]": {3: 1}}), "must lie in that bin"),
         (lambda: Binned([0, 1], within={"[0, 1]": {0: 0.5}}), "sum to one"),
         (lambda: Binned([0, 1], within={"[0, 1]": {0: 1.5, 1: -0.5}}), "at least 0"),
         (lambda: Binned([0, 1], within={"[0, 1]": {}}), "must have numbers"),
