@@ -20,6 +20,7 @@ from bnpriv.starter.public import (
     spelled,
 )
 from bnpriv.tables.bins import Binned
+from bnpriv.tables.readings import categories
 from bnpriv.tables.schema import Categorical, Category, Column, Integer, Real
 
 MOST_PUBLIC_CATEGORIES = 100
@@ -104,9 +105,10 @@ def _kind(name: str, said: Described, values: PublicValues | None) -> str:
 
 def _numbers(kind: str, said: Described, values: PublicValues | None, *, as_states: bool, public: str) -> KnownColumn:
     known = [value for value in values or () if isinstance(value, float)]
-    if known and kind == "real" and all(value.is_integer() for value in known):
+    finite = [value for value in known if math.isfinite(value)]
+    if finite and kind == "real" and all(value.is_integer() for value in finite):
         kind = "integer"
-    low, high = bounds(known) if known else (None, None)
+    low, high = bounds(finite) if finite else (None, None)
     lower, upper = low if said.lower is None else said.lower, high if said.upper is None else said.upper
     if lower is None or upper is None:
         return KnownColumn(kind=kind)
@@ -137,7 +139,7 @@ def _labelled(
     if values is None or (listed and not as_states):
         column = Categorical(listed, coarsen=_full_stops(listed, dotted=said.nameless)) if listed else None
         return KnownColumn(kind="categorical", column=column, origin="the codebook" if listed else "")
-    texts = [_label(value) for value in values]
+    texts = _labels(values, listed)
     held = {spelled(each, listed) for each in texts if each is not None}
     rare = as_states or len(held) > MOST_PUBLIC_CATEGORIES
     kept = list(common_categories(texts, listed)) if rare else sorted(held - {OTHER_LABEL})
@@ -157,8 +159,13 @@ def _full_stops(labels: Sequence[str], *, dotted: bool) -> dict[Category, Sequen
     return {label: [other] for label, other in spelt.items() if other and other not in labels}
 
 
-def _label(value: str | float | None) -> str | None:
-    return value if value is None or isinstance(value, str) else f"{value:.15g}"
+def _labels(values: PublicValues, listed: Sequence[str]) -> list[str | None]:
+    """Return values as labels: numbers as the one that writes them, as a release reads them, where there is one."""
+    read = categories(values, Categorical(listed)) if listed else [None] * len(values)
+    return [
+        value if value is None or isinstance(value, str) else f"{value:.15g}" if label is None else str(label)
+        for value, label in zip(values, read, strict=True)
+    ]
 
 
 def node_states(column: Column) -> tuple[str, ...]:
@@ -193,5 +200,5 @@ def states_of(column: Column, values: PublicValues) -> list[str]:
         bins = column if isinstance(column, Binned) else None
         return [str(math.floor(number + 0.5)) if bins is None else bins.bin_of(number) for number in inside]
     known = [str(each) for each in column.categories]
-    found = [spelled(each, known) if (each := _label(value)) is not None else "" for value in values]
+    found = [spelled(each, known) if each is not None else "" for each in _labels(values, known)]
     return [each if each in known else str(column.missing) for each in found]

@@ -6,16 +6,17 @@ import csv
 import math
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from bnpriv.checks import listing
 from bnpriv.errors import DataError
 from bnpriv.starter.header import first_line, header_of, is_comment, is_text_file, shares_names
+from bnpriv.tables.readings import BLANKS, number
 
 LEAST_PUBLIC_RECORDS, LEAST_PUBLIC_SHARE = 30, 0.005
 """Categories with fewer public records, or a smaller share, count as "other"."""
@@ -31,7 +32,9 @@ _PUBLIC_GAPS = frozenset(("", "NA", "NaN", "nan", "null", "None"))
 PublicValues = Sequence[str | float | None]
 
 
-def public_values(data: object, names: Sequence[str], *, given: bool = True) -> dict[str, PublicValues]:
+def public_values(
+    data: object, names: Sequence[str], *, given: bool = True, labels: Collection[str] = ()
+) -> dict[str, PublicValues]:
     """Return the columns of a public table that are named: numbers where all of a column are, else texts.
 
     Parameters
@@ -41,6 +44,8 @@ def public_values(data: object, names: Sequence[str], *, given: bool = True) -> 
     names : sequence of str
     given : bool
         Whether somebody gave the names; else they may be a record of the private table, of which nothing is told.
+    labels : collection of str
+        Columns whose texts are labels even where all of them are numbers, as "01" and "02".
 
     Raises
     ------
@@ -59,7 +64,7 @@ def public_values(data: object, names: Sequence[str], *, given: bool = True) -> 
         )
     if not len(next(iter(found.values()), ())):
         raise DataError("the public table needs records", found="none", remedy="Give another table.")
-    return {name: _typed(found[name]) for name in names}
+    return {name: _typed(found[name], labels=name in labels) for name in names}
 
 
 def _shares_no_name() -> DataError:
@@ -90,23 +95,23 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
         raise _shares_no_name()
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         lines = dropwhile(is_comment, csv.reader(file, skipinitialspace=True))
-        rows = [[each.strip() for each in row] for row in lines if row]
+        rows = [row for row in lines if row]
     records = [row for row in rows[named:] if len(row) == len(fields)]
     columns = zip(*records, strict=True) if records else ((),) * len(fields)
     return dict(zip(fields if named else names, columns, strict=True))
 
 
-def _typed(values: Sequence[object]) -> PublicValues:
-    texts = [None if value is None or str(value).strip() in _PUBLIC_GAPS else value for value in values]
-    try:
-        numbers = [None if value is None else float(cast(Any, value)) for value in texts]
-    except (ValueError, TypeError, OverflowError):  # texts, dates, or numbers no double holds
-        numbers = None
-    whole = numbers is not None and any(each is not None for each in numbers)
-    if whole and not any(isinstance(value, bool) for value in texts):
-        assert numbers is not None
-        return [each if each is not None and math.isfinite(each) else None for each in numbers]
-    return [None if value is None else str(value).strip() for value in texts]
+def _typed(values: Sequence[object], *, labels: bool) -> PublicValues:
+    """Return numbers or texts as a release reads them: what it takes for missing is None, and infinity a number."""
+    plain = [value.strip(BLANKS) if isinstance(value, str) else value for value in values]
+    texts = [None if value is None or str(value) in _PUBLIC_GAPS else value for value in plain]
+    numbers = [math.nan if isinstance(value, bool) else number(value) for value in texts]
+    known = [value is None or x == x for value, x in zip(texts, numbers, strict=True)]
+    if not labels and all(known) and not all(value is None for value in texts):
+        # of blanks a number has spaces alone
+        return [x if number(value) == x else None for value, x in zip(values, numbers, strict=True)]
+    both = zip(texts, numbers, strict=True)
+    return [None if value is None else x if x == x and not isinstance(value, str) else str(value) for value, x in both]
 
 
 def is_numeric(values: PublicValues) -> bool:
@@ -122,7 +127,7 @@ def bounds(values: PublicValues) -> tuple[float, float]:
     >>> bounds([17.0, 90.0]), bounds([0.0, 99999.0]), bounds([3.0])
     ((17, 90), (0, 100000), (2, 4))
     """
-    numbers = [value for value in values if isinstance(value, float)]
+    numbers = [value for value in values if isinstance(value, float) and math.isfinite(value)]
     low, high = min(numbers), max(numbers)
     if low == high:
         # beside a huge number one is nothing

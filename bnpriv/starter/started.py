@@ -101,7 +101,8 @@ def started(
             found="numbers, gaps or the same text twice, as in a record",
             remedy="Rename them; where the names are really numbers, give a public table or a codebook that has them.",
         )
-    values = None if table is None else public_values(table, header.names, given=given)
+    labels = [name for name, said in described.items() if said.kind == "categorical"]
+    values = None if table is None else public_values(table, header.names, given=given, labels=labels)
     nameless = next((name for name, said in described.items() if said.nameless and name in header.names), None)
     for name in protect:
         # names that nothing public has too may be a record

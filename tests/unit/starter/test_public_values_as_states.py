@@ -17,7 +17,9 @@ from bnpriv.starter.choice import node_states, states_of
 from bnpriv.starter.files import files_to_start
 from bnpriv.starter.learn import network_xml
 from bnpriv.starter.numbers import _frequencies, numbers_as_states
+from bnpriv.starter.public import public_values
 from bnpriv.starter.start import start, usual_property
+from bnpriv.starter.started import started
 from bnpriv.tables.bins import Binned
 from tests.later import Later
 
@@ -99,6 +101,61 @@ def test_whole_numbers_in_bins(counts: dict[int, int], expected: list[str]) -> N
     column = numbers_as_states(known, min(counts), max(counts), whole=True)
     assert list(node_states(column)) == expected
     assert set(states_of(column, known)) == set(expected)
+
+
+ODD_VALUES: list[list[str]] = [
+    ["nan", "inf", "-inf", "1", "2", "3"],
+    ["1e400", "5", "6", "7"],
+    ["\u0661", "\u0662", "3"],
+    ["\u00a0x", "x", "y"],
+    [" 1", "2 ", "\t3"],
+    ["1_000", "2", "3"],
+    ["-0.0", "0", "0.0", "1"],
+    ["1", "01", "1.0", "x"],
+    ["True", "1", "0", "False"],
+    ["x\t", "\tx", " y"],
+    ["a.", "a", "b.", "b"],
+    ["other", "missing", "x", ""],
+    ["a\nb", "a", 'b"'],
+    ["a", "\u0430", "e\u0301", "\u00e9"],
+]
+
+
+@pytest.mark.parametrize("values", ODD_VALUES)
+@pytest.mark.parametrize("as_file", [True, False])
+def test_a_public_record_is_in_the_state_that_a_query_reads(values: list[str], as_file: bool, tmp_path: Path) -> None:
+    """What the network is learned from, and what a release would count of the same table, are one."""
+    public = pd.DataFrame({"x": values * 60, "y": (["a", "b", "b"] * 20 * len(values))})
+    public.to_csv(tmp_path / "public.csv", index=False)
+    table = tmp_path / "public.csv" if as_file else public
+    known = started(public.head(5).assign(y="a"), learn=table, draws=1)
+    column = known.columns["x"].column
+    assert column is not None
+    states = states_of(column, public_values(table, ["x", "y"])["x"])
+    schema = bp.Schema(records=len(public), columns={"x": column})
+    for state in node_states(column):
+        if isinstance(column, Binned):
+            low, high = column.ends(state)
+            upper = bp.col("x") <= high if state == column.labels[-1] else bp.col("x") < high
+            condition = (bp.col("x") >= low) & upper
+        else:
+            condition = bp.col("x") == (state if isinstance(column, bp.Categorical) else int(state))
+        assert counted_in(table, schema, condition) == states.count(state), state
+
+
+@pytest.mark.parametrize("numbers_in", [["01", "02", "02"], [1, 2, 2]])
+def test_labels_of_a_codebook_that_are_numbers(numbers_in: list[str | int], tmp_path: Path) -> None:
+    """A codebook's 01 is the label of a public 01, and of a public 1, as it is where a release reads them."""
+    book = tmp_path / "book.csv"
+    book.write_text("column,type,lower,upper,categories\nx,categorical,,,01|02\n", encoding="utf-8")
+    public = pd.DataFrame({"x": numbers_in * 40, "y": ["a", "b", "b"] * 40})
+    public.to_csv(tmp_path / "public.csv", index=False)
+    for table in (public, tmp_path / "public.csv") if isinstance(numbers_in[0], str) else (public,):
+        framework = start(public.head(3), records=120, protect="y", learn=table, codebook=book, draws=2)
+        assert framework.schema["x"] == bp.Categorical(["01", "02"])
+        assert counted_in(table, framework.schema, bp.col("x") == "02") == 80
+        network = require_discrete(framework.network, "a test")
+        assert network.probabilities("x")[:, 1] == pytest.approx(2 / 3, abs=0.2)
 
 
 def test_fractions_in_a_column_of_whole_numbers_count_as_what_they_are_read_as(tmp_path: Path) -> None:
