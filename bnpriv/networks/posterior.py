@@ -64,7 +64,7 @@ class Posterior:
         How many draws there were, where fewer are models: evenly spaced ones, as many as can be drawn from in some
         seconds.
     in_file : bool
-        Whether a framework file says so of the network files that it names.
+        Whether the tables are numbers as files hold them: read from a framework's files, or learned to be written.
 
     Notes
     -----

@@ -8,7 +8,9 @@ from pathlib import Path
 from bnpriv.adapters.files import read_network
 from bnpriv.errors import FileError, ParameterError
 from bnpriv.networks import DiscreteNetwork
-from bnpriv.starter.learn import check_protected, network_xml
+from bnpriv.networks.file_texts import network_text
+from bnpriv.networks.finite import written_models
+from bnpriv.starter.learn import check_protected
 from bnpriv.starter.started import StartedNotion, level_of, started
 from bnpriv.starter.text import NO_NAMES, framework_text
 from bnpriv.tables.database_urls import is_database
@@ -65,8 +67,10 @@ def _network_files(network: DiscreteNetwork | None, output: Path | None) -> dict
     if network is None or output is None:
         return {}
     digits = len(str(network.models))
-    names = [f"{output.stem}-model-{model + 1:0{digits}}.xml" for model in range(network.models)]
-    return {output.with_name(name): network_xml(network, model) for model, name in enumerate(names)}
+    return {
+        output.with_name(f"{output.stem}-model-{number:0{digits}}.xml"): network_text(tables, ".xml")
+        for number, tables in enumerate(written_models(network), start=1)
+    }
 
 
 def next_steps(text: str, output: Path, data: str) -> list[str]:

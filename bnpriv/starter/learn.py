@@ -6,14 +6,16 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
 from bnpriv.checks import closest, listing, member
 from bnpriv.errors import NetworkError, ParameterError
-from bnpriv.networks import DiscreteNetwork
-from bnpriv.networks.file_texts import WrittenTable, network_text
+from bnpriv.networks import DiscreteNetwork, model_class
+from bnpriv.networks.file_texts import WrittenTable
+from bnpriv.networks.graph import Parents
 from bnpriv.starter.choice import node_states, states_of
 from bnpriv.starter.public import PublicValues
 from bnpriv.tables.schema import Column
@@ -35,9 +37,12 @@ def learned(
     *,
     public: str,
     edges: str | None = None,
+    protect: Sequence[str] = (),
     draws: int = LEARNED_MODELS,
 ) -> DiscreteNetwork:
     """Return draws from the posterior of a network of records, given a public table.
+
+    Its tables are numbers as files hold them, so that it is the same network that is read from its files.
 
     Parameters
     ----------
@@ -49,6 +54,8 @@ def learned(
         Where it comes from.
     edges : str, optional
         An expert's graph, as "age > income, sex > income"; by default hill climbing with BIC.
+    protect : sequence of str
+        Columns of which no other is independent in a graph that was searched; see `connected`.
     draws : int
         How many models are drawn.
 
@@ -60,9 +67,55 @@ def learned(
     import pandas as pd
 
     table = pd.DataFrame({name: states_of(column, values[name]) for name, column in columns.items()})
-    parents = _searched(table) if edges is None else _parents(edges, list(columns))
+    parents = connected(_searched(table), protect) if edges is None else _parents(edges, list(columns))
     states = {name: node_states(column) for name, column in columns.items()}
-    return DiscreteNetwork.posterior(parents, table, public=public, states=states, draws=draws, seed=LEARNED_SEED)
+    drawn = DiscreteNetwork.posterior(parents, table, public=public, states=states, draws=draws, seed=LEARNED_SEED)
+    return _as_written(drawn, parents)
+
+
+def connected(parents: Mapping[str, Sequence[str]], protect: Sequence[str]) -> dict[str, list[str]]:
+    """Return a graph in which every column depends on the protected ones, or on the first where none is named yet.
+
+    A search leaves out edges for which it sees too little evidence. A column without any path to a protected one would
+    be released without noise, on the word of a search that can miss dependences; with an edge, the draws of its table
+    say how much of a dependence the public table leaves open.
+
+    A column is independent of a protected one, nothing else being known, if they have no common ancestor and neither
+    is the other's. So it is enough that every column without parents is above the protected one, or right below it.
+    """
+    joined = {name: list(above) for name, above in parents.items()}
+    for hub in protect or list(joined)[:1]:
+        known = _above(joined, hub)
+        for name, above in joined.items():
+            if not above and name not in known:
+                above.append(hub)
+    return joined
+
+
+def _above(parents: Mapping[str, Sequence[str]], name: str) -> set[str]:
+    """Return a column and all its ancestors."""
+    found, waiting = {name}, [name]
+    while waiting:
+        new = set(parents[waiting.pop()]) - found
+        found |= new
+        waiting.extend(new)
+    return found
+
+
+def _as_written(drawn: DiscreteNetwork, parents: Parents) -> DiscreteNetwork:
+    """Return the network that is read from the files of another one's models."""
+    models = [
+        DiscreteNetwork.from_tables(
+            {table.name: table.numbers for table in written_tables(drawn, model)},
+            states=drawn.states,
+            parents=parents,
+            level="records",
+        )
+        for model in range(drawn.models)
+    ]
+    facts = drawn.posterior_draws
+    assert facts is not None
+    return replace(model_class(models), posterior_draws=replace(facts, in_file=True))
 
 
 def _searched(table: object) -> dict[str, list[str]]:
@@ -116,14 +169,8 @@ def _parents(edges: str, names: Sequence[str]) -> dict[str, list[str]]:
     return parents
 
 
-def network_xml(network: DiscreteNetwork, model: int) -> str:
-    """Return one model of a network as the text of an XMLBIF file, whose names may hold any printable sign.
-
-    Raises
-    ------
-    FileError, SizeError
-        If no file can hold its names, or the file would be too large.
-    """
+def written_tables(network: DiscreteNetwork, model: int) -> list[WrittenTable]:
+    """Return the tables of one model of a network as numbers that a file can hold."""
     tables: list[WrittenTable] = []
     for name in network.graph.nodes:
         table = network.tables[name]
@@ -132,7 +179,7 @@ def network_xml(network: DiscreteNetwork, model: int) -> str:
         # what is drawn is never impossible, however little of it a double holds
         numbers = np.maximum(numbers / numbers.sum(axis=0), LEAST_PROBABILITY)
         tables.append(WrittenTable(name=name, states=network.states[name], parents=parents, numbers=numbers))
-    return network_text(tables, ".xml")
+    return tables
 
 
 def check_protected(name: str, known: Sequence[str], *, nameless: str | None = None, told: bool = True) -> None:

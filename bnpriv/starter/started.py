@@ -62,7 +62,9 @@ class Started:
     def source(self) -> str:
         """Where the learned network comes from, in a sentence."""
         graph = (
-            "edges by an expert" if self.by_expert else "graph by hill climbing with BIC, which can miss dependences"
+            "edges by an expert"
+            if self.by_expert
+            else "graph by hill climbing with BIC, which can miss dependences, and edges to what it left apart"
         )
         return f"learned from public data, {self.public}: {graph}, tables drawn from a posterior"
 
@@ -87,6 +89,7 @@ def started(
     protect: Iterable[str] = (),
 ) -> Started:
     """Gather what is known of a table; see `bnpriv.starter.start.start`."""
+    protect = tuple(protect)
     member("notion", notion, STARTED_NOTIONS, error=ParameterError)
     refuse_learning(notion, learn, edges)
     for each in (codebook, public, learn):
@@ -111,13 +114,14 @@ def started(
     columns = _columns(header, described, values or {}, public=told, as_states=learn is not None, network=network)
     nodes = [] if learn is None else _nodes(columns, values or {})
     kept = {name: column for name in nodes if (column := columns[name].column) is not None}
+    hubs = [name for name in protect if name in kept]
     return Started(
         notion=notion,
         columns=columns,
         lacks_names=header.lacks_names,
         records=records,
         public=told,
-        network=learned(kept, values or {}, public=told, edges=edges, draws=draws) if nodes else None,
+        network=learned(kept, values or {}, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None,
         left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
         by_expert=edges is not None,
         names_given=given,

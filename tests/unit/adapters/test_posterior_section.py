@@ -11,8 +11,9 @@ from bnpriv.errors import BnprivError
 from bnpriv.frameworks import DatasetAttributePrivacy
 from bnpriv.mechanisms.guarantees import guarantee_for
 from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.file_texts import network_text
 from bnpriv.starter.files import files_to_start
-from bnpriv.starter.learn import network_xml
+from bnpriv.starter.learn import written_tables
 from bnpriv.starter.start import start
 
 
@@ -79,7 +80,7 @@ def test_without_the_section_they_are_declared_models(folder: Path) -> None:
 )
 def test_sections_that_are_not_well_formed(folder: Path, old: str, new: str, words: str) -> None:
     network = DiscreteNetwork.from_tables({"ill": [0.5, 0.5]}, states={"ill": ["no", "yes"]}, level="records")
-    (folder / "a.xml").write_text(network_xml(network, 0), encoding="utf-8")
+    (folder / "a.xml").write_text(network_text(written_tables(network, 0), ".xml"), encoding="utf-8")
     text = (
         'notion = "dataset"\nsource = "x"\n[network]\nfile = "a.xml"\nlevel = "records"\n'
         "[network.posterior]\nsource = 'x'\n"

@@ -21,6 +21,7 @@ from bnpriv.starter import ask
 from bnpriv.starter.codebook import Described, read_codebook
 from bnpriv.starter.files import files_to_start
 from bnpriv.starter.header import header_of
+from bnpriv.starter.learn import connected
 from bnpriv.starter.public import bounds, edges, public_values
 from bnpriv.starter.start import start
 from bnpriv.tables.bins import Binned
@@ -82,7 +83,30 @@ def test_from_python_and_from_a_file_are_one_framework(tables: tuple[Path, Path]
     assert direct.protect == framework.protect
     for name in NAMES:
         ours, theirs = (require_discrete(each.network, "a test").probabilities(name) for each in (direct, framework))
-        assert ours == pytest.approx(theirs, abs=1e-12)
+        assert ours.tolist() == theirs.tolist()
+    files = direct.to_file(tmp_path / "again.toml")
+    again = read_framework(files[-1])
+    assert again.network.models == len(files) - 1 == 20
+    assert all(again.network.same_law(framework.network, name) for name in NAMES)
+
+
+def test_a_search_that_saw_no_dependence_is_not_taken_for_independence(tmp_path: Path) -> None:
+    names = ["town", "age", "sex", "ill"]
+    rows = [["ab"[k // 2 % 2], 20 + k // 4 % 50, "fm"[k % 2], "ny"[k // 8 % 2]] for k in range(1600)]
+    public, private = write(tmp_path / "public.csv", names, rows), write(tmp_path / "ours.csv", names, rows[:3])
+    framework = start(private, records=500, protect="ill", learn=public, draws=2)
+    for query in ('count(town == "a")', 'count(sex == "f")'):
+        assert bp.plan(framework, query, 0.01).best.noise.scale > 0  # independent columns need none at any epsilon
+    assert "edges to what it left apart" in framework.source
+
+
+def test_every_column_depends_on_the_protected_ones() -> None:
+    graph = {"a": [], "b": ["a", "c"], "c": [], "d": ["b"], "e": [], "f": ["e"]}
+    assert connected(graph, ["a"]) == {**graph, "c": ["a"], "e": ["a"]}
+    assert connected(graph, ["d"]) == {**graph, "e": ["d"]}
+    assert connected(graph, ["f", "c"]) == {**graph, "a": ["f"], "c": ["f"]}
+    assert connected(graph, []) == connected(graph, ["a"])
+    assert graph["c"] == []
 
 
 READERS: dict[str, Callable[[Path, Any], object]] = {
