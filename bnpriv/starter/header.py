@@ -217,7 +217,9 @@ def _columns_of(data: object) -> Sequence[str]:
         frame = nw.from_native(cast(Any, data))
         # for types narwhals would look at the values of a pandas table
         names = frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
-    except Exception:  # what an engine says may quote the data
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # what an engine says may quote the data; a panic of Polars is no Exception
         names = None
     if names is None:
         raise DataError("a table is needed", found=type_text(data), remedy="Pass a data frame, or the path of a file.")

@@ -131,6 +131,8 @@ def test_all_forms_say_in_capitals_that_they_are_not_for_publication(tmp_path: P
     ):
         for text in (str(found), found.to_html(), found.to_markdown(), getattr(found, CARD)()):
             assert "NOT FOR PUBLICATION" in text
+        assert found.document.headline.startswith("NOT FOR PUBLICATION: ")
+        assert json.loads(found.to_json())["headline"].startswith("NOT FOR PUBLICATION: ")
         assert '"not_for_publication": true' in found.to_json()
 
 
@@ -206,6 +208,35 @@ def test_what_is_no_table_or_no_schema_is_refused(tmp_path: Path) -> None:
         bp.check_data(SCHEMA, 5)
     with pytest.raises(FileError):
         bp.check_data(SCHEMA, tmp_path / "none.parquet")
+
+
+def test_infinity_is_outside_and_no_fraction() -> None:
+    import pandas as pd
+
+    schema = bp.Schema(records=3, columns={"age": bp.Integer(0, 120)})
+    texts = pd.DataFrame({"age": pd.Series(["inf", "-inf", "7.5"], dtype=object)})
+    for table in (texts, texts.astype(float)):
+        found = [(each.problem, each.rows) for each in bp.check_data(schema, table).findings]
+        assert found == [
+            ("below the lower bound 0", 1),
+            ("above the upper bound 120", 1),
+            ("fractions in a column of whole numbers", 1),
+        ]
+
+
+def test_what_an_engine_says_of_a_value_is_withheld() -> None:
+    """A lazy table that fails while it is read quotes the value; neither the refusal nor what led to it does."""
+    import polars as pl
+
+    table = pl.LazyFrame({"sex": ["7", "CANARY-7f3a"]}).select(pl.col("sex").cast(pl.Int64))
+    with pytest.raises(pl.exceptions.PolarsError, match="CANARY"):
+        table.collect()
+    with pytest.raises(DataError, match="withheld") as refused:
+        bp.check_data(bp.Schema(records=2, columns={"sex": SCHEMA["sex"]}), table)
+    error = refused.value
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert "CANARY" not in repr(vars(error))
 
 
 def test_the_shell_exits_with_0_and_1(tmp_path: Path) -> None:

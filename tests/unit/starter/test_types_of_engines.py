@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import bnpriv as bp
 from bnpriv.cli import app
-from bnpriv.errors import BnprivError, FileError
+from bnpriv.errors import BnprivError, DataError, FileError
 from bnpriv.starter.files import files_to_start
 from bnpriv.starter.header import header_of
 from bnpriv.starter.same_table import refuse_the_same
@@ -124,6 +124,25 @@ def test_the_private_table_in_other_clothes_is_not_public(form: str, tmp_path: P
     changed.loc[0, "age"] = 40
     for other in (changed, private().head(3), private()[["kind"]], 7, tmp_path / "none.csv", private()["age"]):
         refuse_the_same(data, other)
+
+
+class Panic(BaseException):
+    """As Polars raises where it panics, with a text that may quote the data."""
+
+
+def test_a_panic_of_an_engine_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import narwhals as nw
+
+    def panics(*_: Any) -> Any:
+        raise Panic(CANARY)
+
+    lazy = pl.LazyFrame({"kind": [CANARY]})
+    monkeypatch.setattr(nw.LazyFrame, "collect_schema", panics)
+    refuse_the_same(lazy, pd.DataFrame({"kind": ["a"]}))
+    with pytest.raises(DataError, match="a table is needed") as refused:
+        header_of(lazy)
+    assert refused.value.__context__ is None
+    assert CANARY not in repr(vars(refused.value))
 
 
 def test_values_without_a_hash_are_told_where_they_are_read() -> None:
