@@ -11,7 +11,7 @@ from bnpriv import checks
 from bnpriv.errors import QueryError
 from bnpriv.queries.predicates import And, Comparison, Constant, Predicate, constant, literal, quoted
 from bnpriv.tables.bins import Binned
-from bnpriv.tables.schema import Categorical, Column
+from bnpriv.tables.schema import Categorical, Column, Integer
 
 
 @final
@@ -31,13 +31,17 @@ class ColumnBin:
     condition: Predicate
 
 
+MOST_NUMBERS_APART = 12
+"""Whole numbers between the bounds of a column that count one by one where no edges are given."""
+
+
 def default_edges(column: Column) -> tuple[Constant, ...] | None:
     """Return the edges that stand for a column of numbers where none are given; None if it has none."""
     return tuple(column.edges) if isinstance(column, Binned) else None
 
 
 def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what: str) -> tuple[ColumnBin, ...]:
-    """Return the bins of a column: its categories, or those between edges.
+    """Return the bins of a column: its categories, a few whole numbers one by one, or those between edges.
 
     A bin holds its lower edge and not its upper one, but the last bin holds both.
 
@@ -46,7 +50,8 @@ def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what:
     name : str
     column : Column
     given : tuple, optional
-        Edges, or the categories that count; by default all categories, or the edges that the column declares.
+        Edges, or the categories that count; by default all categories, all whole numbers if they are few, or
+        the edges that the column declares.
     what : str
         The question that needs them, for the refusal.
 
@@ -63,8 +68,9 @@ def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what:
     age [17, 45): (age >= 17) & (age < 45)
     age [45, 90]: (age >= 45) & (age <= 90)
     """
-    if isinstance(column, Categorical):
-        conditions = [Comparison(name, "==", value) for value in (given or tuple(column.categories))]
+    singly = given or tuple(column.categories) if isinstance(column, Categorical) else _few_numbers(column, given)
+    if singly:
+        conditions = [Comparison(name, "==", value) for value in singly]
         return tuple(ColumnBin(str(condition), condition) for condition in conditions)
     edges = edges_of(name, column, given, what)
     last = len(edges) - 2
@@ -75,6 +81,13 @@ def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what:
         )
         for place, (low, high) in enumerate(pairwise(edges))
     )
+
+
+def _few_numbers(column: Column, given: tuple[Constant, ...] | None) -> tuple[Constant, ...]:
+    """Return the whole numbers of a column that count one by one; none if they are many, or edges are given."""
+    if given is not None or not isinstance(column, Integer) or column.upper - column.lower >= MOST_NUMBERS_APART:
+        return ()
+    return tuple(range(column.lower, column.upper + 1))
 
 
 def edges_of(name: str, column: Column, given: tuple[Constant, ...] | None, what: str) -> tuple[Constant, ...]:

@@ -129,8 +129,8 @@ def histogram(column: str, bins: Iterable[Constant] | None = None) -> Histogram:
         Any column.
     bins : sequence, optional
         Of a Real or Integer column: two or more increasing edges. A bin holds its lower edge and not its upper one,
-        but the last bin holds both; values outside the edges are not counted. Of a Categorical column: the categories
-        to be counted, by default all.
+        but the last bin holds both; values outside the edges are not counted. An Integer column of at most twelve
+        numbers needs none: each number counts. Of a Categorical column: the categories to be counted, by default all.
 
     Returns
     -------
@@ -160,7 +160,8 @@ def crosstab(*columns: str, bins: Mapping[str, Iterable[Constant]] | None = None
         Two columns or more; of Categorical ones every category counts.
     bins : mapping from str to sequence, optional
         For each Real or Integer column two or more increasing edges, as `histogram` takes them; of a Categorical column
-        the categories that count, by default all.
+        the categories that count, by default all. An Integer column of at most twelve numbers needs no edges: each
+        number counts.
 
     Returns
     -------

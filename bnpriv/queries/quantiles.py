@@ -61,7 +61,8 @@ class Quantile(Derived):
             If the column holds no numbers, or the edges do not increase or leave out what it may hold.
         """
         self._edges(schema)
-        bins = bins_of(self.column, numeric(self.column, schema), self.edges, WHAT)
+        column = numeric(self.column, schema)
+        bins = bins_of(self.column, column, edges_of(self.column, column, self.edges, WHAT), WHAT)
         return tuple(Output(each.label, ((Fraction(1), Indicator(each.condition)),)) for each in bins)
 
     def base_text(self, schema: Schema) -> str:

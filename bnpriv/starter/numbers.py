@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from bnpriv.queries.bins import MOST_NUMBERS_APART
 from bnpriv.starter.public import edges, enough_records
 from bnpriv.tables.bins import Binned, Inside
 from bnpriv.tables.columns import Integer
 
-MOST_WHOLE_STATES = 12
-"""Whole numbers between two bounds that can be states one by one."""
+MOST_WHOLE_STATES = MOST_NUMBERS_APART
+"""Whole numbers between two bounds that can be states one by one, and that crosstabs count one by one."""
 
 MOST_NUMBERS_LISTED = 64
 """Whole numbers of a bin whose frequencies are written one by one."""

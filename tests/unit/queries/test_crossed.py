@@ -50,6 +50,24 @@ def test_cells_stand_in_order_with_readable_names() -> None:
     assert evaluate(query, SCHEMA, pd.DataFrame(ROWS)).values == (1, 1, 0, 2)
 
 
+def test_a_few_whole_numbers_count_one_by_one() -> None:
+    schema = Schema(records=4, columns={"vote": Integer(0, 1), "party": Integer(-5, 6), "age": Integer(0, 12)})
+    table = pd.DataFrame({"vote": [0.0, 1, None, 7], "party": [-5, 6, 0, 0], "age": [1, 2, 3, 4]})
+    query = bp.crosstab("vote", "party")
+    form = normal_form(query, schema)
+    assert form.labels[11:13] == ("vote == 0, party == 6", "vote == 1, party == -5")
+    answer = dict(zip(form.labels, evaluate(query, schema, table).values, strict=True))
+    # a missing vote counts as 0, and 7 as 1
+    counted = ("vote == 0, party == -5", "vote == 1, party == 6", "vote == 0, party == 0", "vote == 1, party == 0")
+    assert [answer.pop(label) for label in counted] == [1, 1, 1, 1]
+    assert not any(answer.values())
+    assert evaluate(bp.count(bp.col("age") > 1).by("vote"), schema, table).values == (1, 2)
+    assert evaluate(bp.histogram("vote"), schema, table).values == (2, 2)
+    for question in (bp.crosstab("vote", "age"), bp.median("party")):
+        with pytest.raises(QueryError, match="needs two or more edges"):
+            normal_form(question, schema)
+
+
 def test_counts_by_groups() -> None:
     query = bp.count(bp.col("height") > 180).by("ward")
     assert str(query) == "count(height > 180) by ward"
