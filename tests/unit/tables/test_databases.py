@@ -309,6 +309,23 @@ def test_sqlite_is_read_in_one_transaction_that_cannot_write(sqlite: str, monkey
     assert all(seen)
 
 
+def test_what_sqlite_says_of_a_value_is_withheld(tmp_path: Path) -> None:
+    """A view that fails on a value quotes it; neither the refusal nor what led to it does."""
+    with sqlite3.connect(tmp_path / "v.db") as connection:
+        connection.execute("CREATE TABLE t (x TEXT)")
+        connection.execute("INSERT INTO t VALUES ('CANARY-7f3a')")
+        connection.execute("CREATE VIEW seen AS SELECT json_extract('{}', x) AS x FROM t")
+        with pytest.raises(sqlite3.OperationalError, match="CANARY"):
+            connection.execute("SELECT x FROM seen").fetchall()
+    connection.close()
+    url = f"sqlite:///{tmp_path}/v.db#seen"
+    with pytest.raises(FileError, match="OperationalError") as refused, database_frame(url, ["x"]):
+        pass
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None
+    assert "CANARY" not in repr(vars(refused.value))
+
+
 def test_a_text_of_sqlite_that_is_no_text_is_no_error(tmp_path: Path) -> None:
     """Whether a table can be read must not tell what is in it: bytes that are not UTF-8 are no category."""
     with sqlite3.connect(tmp_path / "odd.db") as connection:

@@ -114,6 +114,7 @@ TAMPERED = {
     "what is missing": ('missing = "other"', 'missing = "blue"', "column 'work'"),
     "bounds of numbers": ("upper = 2", "upper = 3", "column 'children'"),
     "at_most": ("at_most = 2", "at_most = 3", "secrets"),
+    "the notion": ('notion = "dataset"', 'notion = "value"', "notion or number of records"),
     "records": ("count = 4", "count = 5", "notion or number of records"),
     "a model left out": ('["models/one.xml", "models/two.xml"]', '"models/one.xml"', "number of models"),
     "models in another order": (
