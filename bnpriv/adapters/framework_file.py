@@ -9,19 +9,18 @@ from typing import Any, cast
 
 from bnpriv.adapters.column_section import binned, coarsened, value_law
 from bnpriv.adapters.files import path_text, read_text
+from bnpriv.adapters.framework_fit import named_queries, note_queries, note_strange_states, note_unfit_properties
 from bnpriv.adapters.framework_network import NOTION_LEVELS, declared_network, only_its_own
 from bnpriv.adapters.framework_parts import assembled
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
 from bnpriv.adapters.gaussian_section import secret_of_continuous
 from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none, load_toml
-from bnpriv.checks import listing, spelling, text
+from bnpriv.checks import listing, spelling
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.frameworks.to_file import MOST_FRAMEWORK_BYTES
 from bnpriv.networks import MarkovChain, Network, require_discrete
 from bnpriv.queries.base import Query
-from bnpriv.queries.parser import parse_query
-from bnpriv.render.text import toml_key
 from bnpriv.tables.column_laws import DeclaredLaw, DeclaredLaws
 from bnpriv.tables.distributions import NormalDistribution
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
@@ -85,7 +84,6 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
     problems = root.problems
     notion = problems.tried(_notion, root)
     source = problems.tried(root.string, "source")
-    _queries(root)
     if notion == "value" and "chain" in root.values:
         framework = _chain(root, source, network)
     else:
@@ -122,7 +120,7 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
     """
     root = _load(path)
     root.problems.tried(_notion, root)
-    named = _queries(root)
+    named = named_queries(root)
     root.problems.settle(root.label)
     return named
 
@@ -174,6 +172,7 @@ def _chain(root: TomlTable, source: str | None, network: Network | None) -> Valu
         problems.tried(only_its_own, part, network)
     chain = None if part is None else problems.tried(_markov_chain, part)
     schema, _ = _schema(root, "value")
+    note_queries(root, schema)
     protect = {name: part.only(()) for name, part in _sections(root, "protect").items()}
     if chain is None or schema is None or problems:
         return None
@@ -192,6 +191,7 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     problems = root.problems
     network = problems.tried(declared_network, root, notion or "distributional", given)
     schema, independent = _schema(root, notion or "distributional")
+    note_queries(root, schema)
     protect = _sections(root, "protect")
     laws = _laws(root, network, schema)
     if notion is None:
@@ -211,7 +211,14 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
             return ValuePrivacy(require_discrete(network, "value privacy"), schema, hidden, source=told)
         return DistributionalAttributePrivacy(network, schema, hidden, source=told, independent=independent, laws=known)
 
-    return assembled(root, made, {name: (protect[name], chosen) for name, (chosen,) in secrets.items()}, laws)
+    hidden = {name: (protect[name], chosen) for name, (chosen,) in secrets.items()}
+    unfit = note_unfit_properties(hidden, schema)
+    sound = {name: chosen for name, chosen in hidden.items() if name not in unfit}
+    if unfit and not sound:
+        return None
+    framework = assembled(root, made, sound, laws)
+    note_strange_states(root, framework)
+    return framework
 
 
 def _one(secret: Callable[[TomlTable], Any], part: TomlTable) -> tuple[Any]:
@@ -333,20 +340,3 @@ def _probabilities(part: TomlTable, given: object, column: Column) -> dict[Any, 
 
 def _written(category: object) -> str:
     return str(category).lower() if isinstance(category, bool) else str(category)
-
-
-def _queries(root: TomlTable) -> dict[str, Query]:
-    """Return the named queries that can be read; what is wrong with the others is noted."""
-    if "queries" not in root.values:
-        return {}
-    part = root.problems.tried(root.section, "queries")
-    if part is None:
-        return {}
-    read = {name: root.problems.tried(_named_query, part, name) for name in part.values}
-    return {name: query for name, query in read.items() if query is not None}
-
-
-def _named_query(part: TomlTable, name: str) -> Query:
-    with part.named(f"[queries] {toml_key(name[:80])}", key=name):
-        text("a query's name", name)
-        return parse_query(part.string(name))
