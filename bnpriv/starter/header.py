@@ -20,13 +20,14 @@ from typing import Any, cast, final
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import DataError, FileError
 from bnpriv.tables.database_urls import is_database
+from bnpriv.tables.separators import OTHER_SEPARATORS, refuse_other_encoding, refuse_other_separators
 
 LONGEST_FIRST_LINE = 2**20
 
 _NUMERIC_FIELD = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[\W\d_]*\d[\W\d_]*")
 """A number, or a date, a time or an amount of money: digits and no letters."""
 _GAPS_AND_TRUTH = frozenset(("?", "na", "nan", "null", "none", "true", "false"))
-_OTHER_SEPARATORS = re.compile(r"[;\t|]")
+_OTHER_SEPARATORS = re.compile(f"[{''.join(OTHER_SEPARATORS)}]")
 
 
 @final
@@ -98,7 +99,8 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
         raise FileError(
             f"{path}: the first line must name the columns",
             found="numbers, gaps or the same text twice, as in a record",
-            remedy='Name them: --names "age,sex,income" or --codebook FILE; in Python names=[...] or codebook=FILE.',
+            remedy="Where names stand there, rename what is no name or is there twice; where a record does, give the "
+            'option names, "age,sex,income", or the option codebook.',
         )
     return Header(names=tuple(fields))
 
@@ -161,8 +163,11 @@ def first_line(path: Path, *, comments: bool = True) -> list[str]:
     try:
         if not path.is_file():
             raise FileError(
-                f"{path}: a Parquet or CSV file is needed", found="none there", remedy="Give the path of the table."
+                f"{path}: a Parquet or CSV file is needed",
+                found="a folder" if path.is_dir() else "none there",
+                remedy="Give the path of the table.",
             )
+        refuse_other_encoding(path)
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             text = file.read(LONGEST_FIRST_LINE)
         rows = csv.reader(io.StringIO(text, newline=""))
@@ -171,7 +176,9 @@ def first_line(path: Path, *, comments: bool = True) -> list[str]:
     except (OSError, ValueError, csv.Error) as broken:
         if isinstance(broken, FileError):
             raise
-        fields = []
+        text, fields = "", []
+    if not (comments and is_comment(fields)):
+        refuse_other_separators(path, text)
     # a quote that never closes takes records into the names
     if not any(fields) or set("\0\r\n") & set("".join(fields)):
         raise FileError(

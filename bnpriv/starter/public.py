@@ -71,7 +71,7 @@ def _shares_no_name() -> DataError:
     return DataError(
         "the first line of the private table must name the columns, as the public table does",
         found="next to no name that both have",
-        remedy='If it is a record, name all columns: --names "age,sex,income"; in Python names=[...].',
+        remedy='If it is a record, name all columns: the option names, "age,sex,income".',
     )
 
 
@@ -93,10 +93,23 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
         )
     if not named and not given:
         raise _shares_no_name()
+    repeated = [name for name in names if fields.count(name) > 1] if named else []
+    if repeated:
+        raise DataError(
+            "every column of the public table that the private one has must be there once",
+            found=f"{listing(repeated)} more than once in its first line",
+            remedy="Rename one of them, or leave it out.",
+        )
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         lines = dropwhile(is_comment, csv.reader(file, skipinitialspace=True))
         rows = [row for row in lines if row]
     records = [row for row in rows[named:] if len(row) == len(fields)]
+    if len(rows) > named and not records:
+        raise DataError(
+            f"the records of the public table must have as many fields as its first line, {len(fields)}",
+            found="none that has",
+            remedy="Mend its first line, or give another table.",
+        )
     columns = zip(*records, strict=True) if records else ((),) * len(fields)
     return dict(zip(fields if named else names, columns, strict=True))
 

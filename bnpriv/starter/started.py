@@ -159,8 +159,8 @@ def _listed_names(data: object, described: Mapping[str, Described]) -> list[str]
         raise FileError(
             f"{path}: the codebook must name every column, or list the classes of the last one on a line of its own",
             found=f"{len(listed)} names for {len(fields)} columns",
-            remedy=f'Type --names "{",".join([*listed, "class"])}", in Python names=[...], where "class" is the last '
-            "column's name, if that is the one without.",
+            remedy=f'Give the option names, "{",".join([*listed, "class"])}", where "class" is the name of the last, '
+            "if that is the one without.",
         )
     return listed
 

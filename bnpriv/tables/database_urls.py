@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from bnpriv.errors import FileError
 
 SQLITE, POSTGRES = "sqlite", ("postgresql", "postgres")
+WEB = ("https", "http", "ftp", "s3", "gs")
 
 _SHOWN_SIGNS = re.compile(r"(//)?[-\w.:%/\[\]]*")
 """Hosts and databases that are shown; in others a sign that should be percent-encoded may begin a password."""
@@ -63,7 +64,7 @@ def database_table(url: str) -> DatabaseTable:
     Raises
     ------
     FileError
-        If it names no table of a database, or has signs that should be percent-encoded.
+        If it is a place on the web, names no table of a database, or has signs that should be percent-encoded.
     """
     known = None
     try:
@@ -75,6 +76,13 @@ def database_table(url: str) -> DatabaseTable:
             known = DatabaseTable(parts.scheme, url.partition("#")[0], table, shown)
     except ValueError:
         known = None
+    web = next((each for each in WEB if url.lower().startswith(f"{each}://")), None)
+    if web is not None:
+        raise FileError(
+            "a table is a file on this machine, or lies in a database",
+            found=f"a place on the web, {web}://",
+            remedy="Fetch the file, and give its path.",
+        )
     if known is None:
         raise FileError(
             "the URL of a table names a database, and the table behind a #",

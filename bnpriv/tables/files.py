@@ -20,6 +20,7 @@ import narwhals as nw
 from bnpriv.errors import FileError
 from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.expressions import Frame
+from bnpriv.tables.separators import refuse_other_encoding, refuse_other_separators
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -77,6 +78,12 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
 
 
 def _parquet(connection: DuckDBPyConnection, path: Path) -> Frame:
+    if path.is_dir() and next(path.glob("*.parquet"), None) is None:
+        raise FileError(
+            "a folder that is given as a table must hold .parquet files",
+            found=f"none in {_shown(path)}",
+            remedy="Give the path of the file of the table.",
+        )
     pattern = glob.escape(str(path)) + ("/*.parquet" if path.is_dir() else "")
     try:
         # columns are what the file holds, not what a directory is called
@@ -174,6 +181,9 @@ def _csv_query(path: Path, columns: int) -> str:
 
 def _csv_header(path: Path) -> list[str]:
     header: list[str] = []
+    text = ""
+    with suppress(OSError):
+        refuse_other_encoding(path)
     with suppress(OSError, csv.Error), path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         text = file.read(LONGEST_HEADER)
         lines = io.StringIO(text, newline="")
@@ -186,6 +196,7 @@ def _csv_header(path: Path) -> list[str]:
             found=f"{_shown(path)}, which does not",
             remedy="Write it again with a header, or open it yourself and pass the table.",
         )
+    refuse_other_separators(path, text)
     return header
 
 

@@ -55,19 +55,19 @@ def test_a_record_of_words_is_not_taken_for_names(words: Path, public: Path, tmp
     for table in (public, bare):
         for learn, other in ((table, None), (None, table)):
             said = refused(files_to_start, str(words), place, notion="dataset", learn=learn, public=other)
-            assert "--names" in said
+            assert "option names" in said
             assert CANARY not in said
             assert "Private" not in said
     frame = pd.read_csv(words)
     said = refused(start, frame, records=9, protect="ill", learn=pd.read_csv(public))
-    assert "names=" in said
+    assert "option names" in said
     assert CANARY not in said
 
 
 def test_a_record_with_one_value_called_like_a_public_column(words: Path, public: Path) -> None:
     words.write_text(f"sex,{CANARY},Private\n", encoding="utf-8")
     said = refused(files_to_start, str(words), None, notion="dataset", public=public)
-    assert "--names" in said
+    assert "option names" in said
     assert CANARY not in said
 
 

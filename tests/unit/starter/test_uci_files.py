@@ -79,7 +79,7 @@ def test_full_stops_of_a_public_table_alone(folder: Path) -> None:
 
 
 def test_a_codebook_without_the_classes_says_what_to_type(folder: Path) -> None:
-    with pytest.raises(FileError, match='Type --names "age,sex,class"') as refused:
+    with pytest.raises(FileError, match='option names, "age,sex,class"') as refused:
         started(folder / "a.data", codebook=folder / "b.names")
     assert CANARY not in str(refused.value)
     (folder / "two.data").write_text("39, Female\n40, Male\n", encoding="utf-8")
