@@ -23,12 +23,26 @@ def binned(part: TomlTable, missing: float | None) -> Binned:
     SchemaError
         If the column is not well formed.
     """
-    optional: dict[str, Any] = {"missing": missing, "labels": part.values.get("labels")}
+    optional: dict[str, Any] = {"missing": missing, "labels": part.values.get("labels"), "steps": grid_steps(part)}
     within = part.values.get("within", "uniform")
     if isinstance(within, dict):
         laws = part.section("within")
         within = {label: _inside(laws, label) for label in laws.values}
     return Binned(part.need("edges"), within=cast(Any, within), observed=part.boolean("observed"), **optional)
+
+
+def grid_steps(part: TomlTable) -> int | None:
+    """Return the number of steps of the grid to which sums round; None for the usual one.
+
+    Raises
+    ------
+    FileError
+        If it is no whole number.
+    """
+    steps = part.values.get("steps")
+    if steps is None or (isinstance(steps, int) and not isinstance(steps, bool)):
+        return steps
+    raise part.refusal("steps must be a whole number", found=kind_of(steps), remedy="Write steps = 500.", key="steps")
 
 
 def _inside(laws: TomlTable, label: str) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any, cast
 
-from bnpriv.adapters.column_section import binned, coarsened, value_law
+from bnpriv.adapters.column_section import binned, coarsened, grid_steps, value_law
 from bnpriv.adapters.files import path_text, read_text
 from bnpriv.adapters.framework_fit import named_queries, note_queries, note_strange_states, note_unfit_properties
 from bnpriv.adapters.framework_network import NOTION_LEVELS, declared_network, only_its_own
@@ -28,9 +28,9 @@ from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
 _SECTIONS = ("notion", "source", "network", "chain", "records", "columns", "protect", "laws", "queries")
 _BOUNDED = ("type", "independent", "missing", "lower", "upper")
 _COLUMN_KEYS = {
-    "real": _BOUNDED,
+    "real": (*_BOUNDED, "steps"),
     "integer": _BOUNDED,
-    "binned": ("type", "independent", "missing", "edges", "labels", "within", "observed"),
+    "binned": ("type", "independent", "missing", "edges", "labels", "within", "observed", "steps"),
     "categorical": ("type", "independent", "missing", "categories", "coarsen"),
 }
 _LAWS = ("normal", "bernoulli", "categorical", "values")
@@ -277,8 +277,11 @@ def _column(part: TomlTable, notion: str) -> Column:
             return Categorical(cast("list[str]", categories), coarsen=coarsened(part), missing=missing)
         if kind == "binned":
             return binned(part, missing)
-        bounded = Real if kind == "real" else Integer
-        return bounded(*part.needs("lower", "upper"), missing=missing)
+        if kind == "integer":
+            return Integer(*part.needs("lower", "upper"), missing=missing)
+        steps = grid_steps(part)
+        usual = {} if steps is None else {"steps": steps}
+        return Real(*part.needs("lower", "upper"), missing=missing, **usual)
 
 
 def _laws(root: TomlTable, network: Network | None, schema: Schema | None) -> DeclaredLaws | None:

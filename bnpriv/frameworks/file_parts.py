@@ -45,16 +45,11 @@ def column_sections(schema: Schema, independent: Iterable[str]) -> Iterator[str]
 def _column(name: str, column: Column) -> Values:
     if isinstance(column, Categorical):
         return _categories(name, column)
-    if _is_on_its_own_grid(column):
-        raise FileError(
-            "framework files hold columns on the usual grid",
-            found=f"{column.steps:,} steps for {name!r}",
-            remedy="Leave steps= out, or keep the framework in Python.",
-        )
+    steps: Values = {"steps": column.steps} if _is_on_its_own_grid(column) else {}
     if isinstance(column, Binned):
-        return _bins(name, column)
+        return _bins(column, steps)
     kind = "real" if isinstance(column, Real) else "integer"
-    return {"type": kind, "lower": short_number(column.lower), "upper": short_number(column.upper)}
+    return {"type": kind, "lower": short_number(column.lower), "upper": short_number(column.upper), **steps}
 
 
 def _is_on_its_own_grid(column: Real | Integer | Binned) -> bool:
@@ -75,8 +70,8 @@ def _categories(name: str, column: Categorical) -> Values:
     return values | {"coarsen": {category: list(labels) for category, labels in column.coarsen.items()}}
 
 
-def _bins(name: str, column: Binned) -> Values:
-    values: Values = {"type": "binned", "edges": [short_number(edge) for edge in column.edges]}
+def _bins(column: Binned, steps: Values) -> Values:
+    values: Values = {"type": "binned", "edges": [short_number(edge) for edge in column.edges], **steps}
     if column.labels != Binned(column.edges).labels:
         values["labels"] = list(column.labels)
     if column.observed:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from bnpriv.queries.bins import MOST_NUMBERS_APART
-from bnpriv.starter.public import edges, enough_records
+from bnpriv.starter.public import edges, enough_records, power_of_ten
 from bnpriv.tables.bins import Binned, Inside
 from bnpriv.tables.columns import Integer
 
@@ -20,6 +20,12 @@ MOST_NUMBERS_LISTED = 64
 
 FREQUENCY_UNITS = 10**6
 """Frequencies are rounded to one part in so many, for a file that people read; none to nothing."""
+
+MOST_SUM_STEPS = 1000
+"""Steps of the grid to which sums round fractions: mechanisms work out laws of sums over at most so many."""
+
+USUAL_SUM_STEPS = 500
+"""Steps where bounds are no few multiples of a power of ten."""
 
 RECORDS_ADDED = 0.5
 """What every number of a bin counts beside its public records: without it one that none has would be impossible."""
@@ -45,11 +51,27 @@ def numbers_as_states(known: Sequence[float], lower: float, upper: float, *, who
     ('[1, 2)', '[2, 3)', '[3, 4]')
     """
     if not whole:
-        return Binned(tuple(edges(known, lower, upper)), within="uniform")
+        return Binned(tuple(edges(known, lower, upper)), within="uniform", steps=sum_steps(lower, upper))
     low, high = int(lower), int(upper)
     counted = Counter(math.floor(min(max(number, low), high) + 0.5) for number in known)
     ends = _whole_edges(known, counted, low, high)
     return Integer(low, high) if ends is None else Binned(tuple(ends), within=_within(ends, counted))
+
+
+def sum_steps(lower: float, upper: float) -> int:
+    """Return the steps of a grid between two bounds that are round numbers wide, of at most 1,000.
+
+    Examples
+    --------
+    >>> sum_steps(0, 33000), sum_steps(11, 14.9), sum_steps(0, 1 / 3)
+    (660, 780, 500)
+    """
+    unit = power_of_ten(lower, upper)
+    spread = 0.0 if unit is None else (upper - lower) / unit
+    whole = round(spread)
+    if not 1 <= whole <= MOST_SUM_STEPS or abs(spread - whole) > 1e-6:
+        return USUAL_SUM_STEPS
+    return next(whole * parts for parts in (50, 20, 10, 5, 2, 1) if whole * parts <= MOST_SUM_STEPS)
 
 
 def _whole_edges(known: Sequence[float], counted: Counter[int], low: int, high: int) -> list[int] | None:

@@ -146,7 +146,7 @@ def bounds(values: PublicValues) -> tuple[float, float]:
         # beside a huge number one is nothing
         room = max(1.0, abs(low) * 2.0**-40)
         return _plain(max(low - room, -FARTHEST_BOUND)), _plain(min(high + room, FARTHEST_BOUND))
-    unit = _unit(low, high)
+    unit = power_of_ten(low, high)
     if unit is None:
         return _plain(low), _plain(high)
     lower, upper = _round(math.floor(low / unit), unit), _round(math.ceil(high / unit), unit)
@@ -167,7 +167,7 @@ def edges(values: PublicValues, lower: float, upper: float) -> list[float]:
     numbers = np.sort([value for value in values if isinstance(value, float) and lower <= value <= upper])
     if not len(numbers):
         return [_plain(lower), _plain(upper)]
-    unit = _unit(lower, upper)
+    unit = power_of_ten(lower, upper)
     found: set[float] = set()
     for k in range(1, PUBLIC_BINS):
         quantile = float(numbers[len(numbers) * k // PUBLIC_BINS])
@@ -180,7 +180,7 @@ def edges(values: PublicValues, lower: float, upper: float) -> list[float]:
     return [_plain(each) for each in (lower, *sorted(inner), upper)]
 
 
-def _unit(low: float, high: float) -> float | None:
+def power_of_ten(low: float, high: float) -> float | None:
     """Return the power of ten to which numbers in a range are rounded; None where doubles have none that serves."""
     spread = high - low
     if not math.isfinite(spread) or spread < LEAST_ROUNDED_SPREAD:

@@ -166,6 +166,8 @@ def _labels(column: Categorical) -> str:
 
 def _bins(name: str, column: Binned) -> str:
     text = f'type = "binned"\nedges = {_listed(map(_value, column.edges))}\n'
+    if not column.whole:
+        text += f"steps = {column.steps:<24}# sums and means round it to steps of {float(column.grid):.6g}\n"
     if isinstance(column.within, str):
         return f'{text}within = "{column.within}"  # a model: evenly in a bin\n'
     text += f"\n[columns.{toml_key(name)}.within]  # a model: how often a number comes in its bin\n"

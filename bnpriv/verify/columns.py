@@ -28,7 +28,7 @@ def column_facts(given: Any) -> Any:
         usual = _middle(found)
     else:
         lower, upper = given["lower"], given["upper"]
-        steps = REAL_STEPS if given["type"] == "real" else upper - lower
+        steps = given.get("steps", REAL_STEPS) if given["type"] == "real" else upper - lower
         found = {"type": given["type"], "lower": lower, "upper": upper, "steps": steps}
         usual = _middle(found)
     missing = given.get("missing", usual)
@@ -49,13 +49,13 @@ def _labels(coarsen: Mapping[str, Any], category: Any) -> list[Any]:
 
 
 def _bins(given: Any) -> Any:
-    """Return bins as a column of numbers: whole ones where the file says so of every bin."""
+    """Return bins as a column of numbers: whole ones where the file says so of every bin, and names no grid."""
     edges = [float(edge) + 0.0 for edge in given["edges"]]
     within: Any = given.get("within", "uniform")
     inside: list[Any] = [within] if isinstance(within, str) else [*within.values()]
-    whole = all(edge.is_integer() for edge in edges) and all(map(_is_whole, inside))
+    whole = "steps" not in given and all(edge.is_integer() for edge in edges) and all(map(_is_whole, inside))
     numbers: list[Any] = list(map(int, edges)) if whole else edges
-    steps = numbers[-1] - numbers[0] if whole else REAL_STEPS
+    steps = numbers[-1] - numbers[0] if whole else given.get("steps", REAL_STEPS)
     kind = {"type": "integer" if whole else "real", "lower": numbers[0], "upper": numbers[-1], "steps": steps}
     return {**kind, "edges": numbers, "labels": given.get("labels", _usual_labels(edges))}
 

@@ -247,7 +247,6 @@ def refused() -> dict[str, Framework]:
     normal = GaussianNetwork(("x",), np.zeros(1), np.eye(1))
     gamma = {"x": {"a": scipy.stats.gamma(2), "b": scipy.stats.norm(0, 1)}}
     numbers = bp.Schema(records=5, columns={"x": bp.Categorical([1, 2], coarsen={1: [3]})})
-    fine = bp.Schema(records=5, columns={"x": bp.Real(0, 1, steps=10)})
     numbered = bp.DiscreteNetwork.from_tables({"x": [0.5, 0.5]}, states={"x": [0, 5]}, level="parameters")
     laws = (bp.laws.Atoms([0, 1], [0.5, 0.5]), bp.laws.Atoms([0, 1], [0.4, 0.6]))
 
@@ -258,9 +257,7 @@ def refused() -> dict[str, Framework]:
         "a network given by intervals": hiding(wide),
         "a linear-Gaussian network": hiding(normal, secret={"x": bp.apart(at_most=1)}),
         "the law 'gamma' of 'x'": hiding(coin, laws=gamma),
-        "10 steps for 'x'": hiding(coin, fine),
         "numbers for 'x'": hiding(coin, numbers),
-        "7 steps for 'x'": hiding(coin, bp.Schema(records=5, columns={"x": bp.Binned((0, 1), steps=7)})),
         "0, an int": hiding(numbered),
         "around": hiding(IntervalNetwork.around(IntervalNetwork.around(coin, 0.1), 0.1)),
         "distribution privacy": bp.DistributionPrivacy([laws], source="a book"),
@@ -272,6 +269,15 @@ def test_what_no_file_can_say_is_refused_by_name(what: str, tmp_path: Path) -> N
     with pytest.raises(FileError, match=what):
         refused()[what].to_file(tmp_path / "f.toml")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("column", [bp.Real(0, 1, steps=10), bp.Binned((0, 1, 2), steps=7), bp.Real(0, 1)], ids=repr)
+def test_the_grid_of_a_column_is_read_back(column: bp.Real | bp.Binned, tmp_path: Path) -> None:
+    schema = bp.Schema(records=5, columns={"x": column})
+    framework = bp.DistributionalAttributePrivacy(coins(x=["a", "b"]), schema, "x", source="a book")
+    framework.to_file(tmp_path / "f.toml")
+    assert bp.read_framework(tmp_path / "f.toml").schema["x"] == column
+    assert ("steps" in (tmp_path / "f.toml").read_text()) == (column.steps != 2**20)
 
 
 @pytest.mark.slow

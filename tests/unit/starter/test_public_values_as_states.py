@@ -48,6 +48,23 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
     return private, public
 
 
+def test_sums_of_fractions_have_a_grid_for_which_noise_is_worked_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ill = rng.random(600) < 0.3
+    table = pd.DataFrame({"weight": (rng.normal(70, 9, 600) + 4 * ill).round(2), "ill": np.where(ill, "yes", "no")})
+    table.head(300).to_csv(tmp_path / "ours.csv", index=False)
+    table.tail(300).to_csv(tmp_path / "public.csv", index=False)
+    path = tmp_path / "f.toml"
+    public = tmp_path / "public.csv"
+    text, _ = files_to_start(str(tmp_path / "ours.csv"), path, notion="dataset", learn=public, protect=["ill"])
+    framework = start(tmp_path / "ours.csv", records=300, protect="ill", learn=public, draws=2)
+    weight = framework.schema["weight"]
+    assert isinstance(weight, Binned)
+    assert 200 <= weight.steps <= 1000
+    assert f"steps = {weight.steps:<24}# sums and means round it to steps of {float(weight.grid):.6g}\n" in text
+    assert bp.plan(framework, bp.mean("weight"), 1.0).best.scale < (weight.upper - weight.lower) / 50
+
+
 def test_few_whole_numbers_are_states_and_stay_numbers(tables: tuple[Path, Path], tmp_path: Path) -> None:
     private, public = tables
     framework = start(private, records=20, protect="vote", learn=public, draws=2)

@@ -137,6 +137,19 @@ def test_a_framework_file_that_was_changed_is_told(what: str, folder: Path) -> N
     assert verdict.text.endswith(told)
 
 
+def test_the_grid_of_a_file_is_replayed_and_compared(folder: Path) -> None:
+    path = folder / "framework.toml"
+    text = DECLARED.replace('90]\nwithin = "whole numbers"', "90]\nsteps = 144")
+    path.write_text(text, encoding="utf-8")
+    calibration = calibrated(folder, "mean(`age (years)`)")
+    verdict = bp.verify(calibration, path)
+    assert verdict.status == "holds", str(verdict)
+    path.write_text(text.replace("steps = 144", "steps = 72"), encoding="utf-8")
+    verdict = bp.verify(calibration, path)
+    assert verdict.status == "fails", str(verdict)
+    assert verdict.text.endswith("column 'age (years)'")
+
+
 def test_the_law_inside_bins_is_compared_where_edges_are_the_same(folder: Path) -> None:
     """Other probabilities of the same whole numbers leave the column as it is, and change its law."""
     inside = DECLARED.replace(
