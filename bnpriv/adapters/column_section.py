@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none
+from bnpriv.adapters.toml_file import TomlTable, listed_or_none
+from bnpriv.adapters.toml_words import kind_of
 from bnpriv.tables.schema import Binned, Categorical, Column
-
-WITHIN = 'Write within = "whole numbers", within = "uniform", or a section with { 17 = 0.4, 18 = 0.6 } for every label.'
 
 
 def binned(part: TomlTable, missing: float | None) -> Binned:

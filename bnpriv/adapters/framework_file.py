@@ -14,7 +14,8 @@ from bnpriv.adapters.framework_network import NOTION_LEVELS, declared_network, o
 from bnpriv.adapters.framework_parts import assembled
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
 from bnpriv.adapters.gaussian_section import secret_of_continuous
-from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none, load_toml
+from bnpriv.adapters.toml_file import TomlTable, listed_or_none, load_toml
+from bnpriv.adapters.toml_words import kind_of
 from bnpriv.checks import listing, spelling
 from bnpriv.errors import FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy

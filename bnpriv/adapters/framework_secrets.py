@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from bnpriv.adapters.gaussian_section import chosen_intervals
-from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none
+from bnpriv.adapters.toml_file import TomlTable, listed_or_none
+from bnpriv.adapters.toml_words import kind_of
 from bnpriv.queries.parser import parse_query
 from bnpriv.render.text import and_text
 from bnpriv.secrets.apart import Apart, apart

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from bnpriv.adapters.toml_file import TomlTable, kind_of, listed_or_none
+from bnpriv.adapters.toml_file import TomlTable, listed_or_none
+from bnpriv.adapters.toml_words import kind_of
 from bnpriv.networks import GaussianNetwork
 from bnpriv.networks.base import Level
 from bnpriv.secrets.apart import Apart, apart

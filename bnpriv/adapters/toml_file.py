@@ -11,7 +11,8 @@ from typing import Any, cast, final
 
 from bnpriv.adapters.problems import Problems
 from bnpriv.adapters.toml_lines import key_lines, line_of, moved
-from bnpriv.checks import closest, listing, type_text
+from bnpriv.adapters.toml_words import as_found, as_written, kind_of
+from bnpriv.checks import closest, listing
 from bnpriv.errors import DeclarationError, FileError
 from bnpriv.render.text import toml_key
 
@@ -61,7 +62,8 @@ class TomlTable:
             yield
         except DeclarationError as refused:
             place = self._place(key, where or self.where)
-            raise type(refused)(f"{place}: {refused.required}", found=refused.found, remedy=refused.remedy) from None
+            found, remedy = as_found(refused.found), as_written(refused.remedy)
+            raise type(refused)(f"{place}: {refused.required}", found=found, remedy=remedy) from None
 
     def section(self, key: str, known: Collection[str] | None = None) -> TomlTable:
         """Return the table under `key`, whose own keys must be among `known`."""
@@ -151,8 +153,3 @@ def parse_toml(label: str, content: str) -> dict[str, Any]:
 def listed_or_none(value: object) -> list[object] | None:
     """Return a list as it is, None for anything else."""
     return cast("list[object]", value) if isinstance(value, list) else None
-
-
-def kind_of(value: object) -> str:
-    """Return the type of a value, for messages."""
-    return type_text(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -24,7 +24,9 @@ Inside = Spread | Mapping[float, float]
 
 SPREADS: tuple[Spread, ...] = ("uniform", "whole numbers")
 
-_WITHIN = 'Write within="whole numbers", within="uniform", or within={label: {number: probability}} for every bin.'
+_WITHIN = (
+    'Write within="whole numbers", within="uniform", or for every bin one of these or probabilities of its numbers.'
+)
 
 
 @final
@@ -260,10 +262,19 @@ def _within(given: object, labels: tuple[str, ...]) -> Spread | Mapping[str, Ins
             found=f"one for {checks.listing(map(repr, unknown))}"
             if unknown
             else f"none for {checks.listing(map(repr, missing))}",
-            remedy=checks.spelling(unknown[0], labels) if unknown else _WITHIN,
+            remedy=_remedy(unknown, missing) if unknown else _WITHIN,
         )
     inside: dict[str, Inside] = {label: _law_inside(label, laws[label]) for label in labels}
     return ReadOnly(inside)
+
+
+def _remedy(unknown: Sequence[str], missing: Sequence[str]) -> str:
+    """Return what to do about laws of strange bins: one bin may be misspelt, several come from other edges."""
+    near = checks.closest(unknown[0], missing) if len(unknown) == len(missing) == 1 else None
+    # labels that name numbers look alike though they mean other numbers
+    if near is not None and not any(letter.isdigit() for letter in near):
+        return f"Did you mean {near!r}?"
+    return "Give every bin that the edges make one law under its label, and no other, or change the edges."
 
 
 def _spread(what: str, given: str) -> Spread:

@@ -126,7 +126,7 @@ def test_defaults(tmp_path: Path) -> None:
 
 def test_normalize(tmp_path: Path) -> None:
     off = NETWORK.replace("0.7, 0.3", "0.7, 0.3000001")
-    with pytest.raises(NetworkError, match=r"framework\.toml, line 5, \[network\]: .*normalize=True"):
+    with pytest.raises(NetworkError, match=r"framework\.toml, line 5, \[network\]: .*normalize = true"):
         read_framework(write(tmp_path, network=off))
     assert read_framework(write(tmp_path, TEXT.replace("false", "true"), off)).models == 1
 
@@ -153,7 +153,7 @@ REFUSED: dict[str, tuple[str, str, type[BnprivError], str]] = {
     "another notion": ("distributional", "causal", FileError, "found 'causal'"),
     "no source": ('source = "public census 2020"', "", FileError, "source must be a text; found none"),
     "an empty source": ("public census 2020", "", FileError, "an empty string"),
-    "a source that is no text": ('"public census 2020"', "2020", FileError, "found an int"),
+    "a source that is no text": ('"public census 2020"', "2020", FileError, "found a whole number"),
     "an unknown section": ("[records]", "[weather]\nwind = 1\n[records]", FileError, "the unknown 'weather'"),
     "a misspelt section": ("[queries]", "[querys]", FileError, "Did you mean 'queries'?"),
     "a misspelt key": ("lower = 120", "lowr = 120", FileError, "[columns.height]: the keys must be among"),

@@ -91,3 +91,30 @@ def test_states_that_are_bins_with_laws_need_not_be_categories(tmp_path: Path) -
         for state, mass in (("north", 0.25), ("south", 0.5), ("west", 0.75))
     )
     read(tmp_path, (TOWNS, '["a", "b"]'), ('"north")', '"a")'), ("[queries]", laws + "[queries]"))
+
+
+PLAIN: dict[str, tuple[str, str, str]] = {
+    "a count in quotes": ("= 100\n[c", '= "100"\n[c', "found a text. Declare the number of rows."),
+    "a count with a point": ("= 100\n[c", "= 100.5\n[c", "found a number with a decimal point"),
+    "categories as a text": (TOWNS, '"north"', "found a text. Write ["),
+    "a distance as a text": ("= 5", '= "five"', "at_most must be a number; found a text in quotes. Pass"),
+    "a notion that is a number": ('"dataset"', "3", "found a whole number"),
+    "a truth value": ("upper = 100", "upper = true", "found a truth value"),
+    "a table": ("upper = 100", "upper = {a = 1}", "found a table"),
+    "edges that fall": ('"real"\nlower = 0\nupper = 100', '"binned"\nedges = [3, 1]', "Write edges = [17, 25, 45, 90]"),
+}
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_what_was_found_is_named_as_in_a_file(tmp_path: Path, case: str) -> None:
+    old, new, words = PLAIN[case]
+    with pytest.raises(BnprivError) as refused:
+        read(tmp_path, (old, new))
+    assert words in str(refused.value)
+
+
+def test_an_edge_too_many_is_no_slip_of_a_label(tmp_path: Path) -> None:
+    laws = '[columns.age.within]\n"[0, 50)" = "uniform"\n"[50, 100]" = "uniform"\n[protect.ill]'
+    binned = 'type = "binned"\nedges = [0, 65, 100]'
+    with pytest.raises(BnprivError, match="Give every bin that the edges make one law"):
+        read(tmp_path, ('type = "real"\nlower = 0\nupper = 100', binned), ("[protect.ill]", laws))

@@ -304,7 +304,7 @@ def test_a_framework_file_declares_laws(tmp_path: Path) -> None:
         ("[laws.shoe]", "a law is given by one of"),
         ("[laws.shoe]\nbernoulli = 0.5", "the law of the independent column 'shoe'"),
         ("[laws.smoker.0]\ncategorical = 0.5", "[laws.smoker.0]: categorical must be a table"),
-        ("[laws.smoker.0]\nbernoulli = 'x'\n[laws.smoker.1]\nbernoulli = 0.1", "found a str for a Categorical"),
+        ("[laws.smoker.0]\nbernoulli = 'x'\n[laws.smoker.1]\nbernoulli = 0.1", "found a text for a Categorical"),
         ("[laws.smoker.0]\ncategorical.maybe = 1\n[laws.smoker.1]\nbernoulli = 0.1", "'maybe'"),
         ("[laws]\nheight = 3", "a section [laws.height] is needed"),
     ],
