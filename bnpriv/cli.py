@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -17,6 +18,8 @@ from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.checks import closest, spelling
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
+from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.plan import plan as make_plan
 from bnpriv.private_checks import check_data
 from bnpriv.queries import Query, parse_query
@@ -139,6 +142,8 @@ def release(
         with working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
+            if mechanism is None:
+                _refuse_large_delta(declared, delta)
             named = None if mechanism is None else make_plan(declared, asked, epsilon, delta).of(mechanism)
             if ledger is None:
                 session, best = None, named or make_plan(declared, asked, epsilon, delta).best
@@ -362,6 +367,19 @@ def _query(framework: Path, text: str) -> Query:
                 remedy=spelling(text, named),
             ) from error
         raise
+
+
+def _refuse_large_delta(framework: Framework, delta: float) -> None:
+    """Refuse a delta that leaves only mechanisms that make no use of it: their answer would be released without a word.
+
+    Raises
+    ------
+    RefusedError
+    """
+    refusal = large_delta_refusal(framework, delta)
+    if refusal is not None:
+        remedy = "Choose a smaller delta, or name a mechanism that makes no use of it: --mechanism ColumnMechanism."
+        raise replace(refusal, remedy=remedy).error()
 
 
 def _file(target: str | None) -> Path | None:

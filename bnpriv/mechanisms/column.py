@@ -115,5 +115,5 @@ def large_delta_refusal(framework: Framework, delta: float) -> Refusal | None:
     return Refusal(
         required=f"delta must be below one over the number of records, {number_text(1 / framework.schema.records)}",
         found=f"{full_text(delta)}: publishing some records in full would pass as private",
-        remedy="Choose a smaller delta, or pass large_delta=True to the mechanism if you mean it.",
+        remedy="Choose a smaller delta. In Python the option large_delta=True of the mechanism waives this.",
     )

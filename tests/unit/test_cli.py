@@ -90,6 +90,19 @@ def test_release_with_a_mechanism_that_is_named(shell) -> None:
     assert "\nMechanism: ColumnMechanism()\n" in out
 
 
+def test_a_release_with_a_large_delta_is_refused_before_anything_is_charged(shell, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    words = ("release", STUDENT, DATA, "--query", "tall", "--epsilon", "1", "--delta", "0.01")
+    code, out, err = shell(*words, "--ledger", str(ledger), "--budget", "3")
+    assert (code, out) == (2, "")
+    assert "delta must be below one over the number of records" in err
+    assert "large_delta" not in err
+    assert not ledger.exists()
+    code, out, _ = shell(*words, "--mechanism", "ColumnMechanism")
+    assert code == 0
+    assert "\nMechanism: ColumnMechanism()\n" in out
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
