@@ -27,7 +27,7 @@ FARTHEST_BOUND = sys.float_info.max
 OTHER_LABELS = OTHER_LABEL, ANY_OTHER_LABEL = "other", "any other label"
 """What a label counts as that is not listed; the second one where a category is called like the first."""
 
-_PUBLIC_GAPS = frozenset(("", "NA", "NaN", "nan", "null", "None"))
+PUBLIC_GAPS = frozenset(("", "NA", "NaN", "nan", "null", "None"))
 
 PublicValues = Sequence[str | float | None]
 
@@ -117,7 +117,7 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
 def _typed(values: Sequence[object], *, labels: bool) -> PublicValues:
     """Return numbers or texts as a release reads them: what it takes for missing is None, and infinity a number."""
     plain = [value.strip(BLANKS) if isinstance(value, str) else value for value in values]
-    texts = [None if value is None or str(value) in _PUBLIC_GAPS else value for value in plain]
+    texts = [None if value is None or str(value) in PUBLIC_GAPS else value for value in plain]
     numbers = [math.nan if isinstance(value, bool) else number(value) for value in texts]
     known = [value is None or x == x for value, x in zip(texts, numbers, strict=True)]
     if not labels and all(known) and not all(value is None for value in texts):

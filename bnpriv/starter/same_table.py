@@ -1,7 +1,8 @@
 """Whether a table that is said to be public is the private one: by its place, its bytes, and its values.
 
 The values of both are hashed where they have the same number of records, in memory; no hash is kept or shown, and all
-that is told is that the two are one.
+that is told is that the two are one. A value is compared by what it says, whatever type an engine gave it: 1, 1.0,
+"1.0" and "yes" are one, and so are all gaps.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from bnpriv.errors import FileError
+from bnpriv.starter.public import PUBLIC_GAPS
 from bnpriv.tables.database_urls import database_file, is_database
+from bnpriv.tables.readings import BLANKS, number, truth
 
 if TYPE_CHECKING:
     from bnpriv.networks.posterior import TableFingerprint
@@ -100,4 +105,27 @@ def _fingerprint(data: object, names: Sequence[str]) -> TableFingerprint:
     from bnpriv.networks.learning.fingerprint import fingerprint_of
     from bnpriv.tables.public import public_columns
 
-    return fingerprint_of(public_columns(data, names))
+    return fingerprint_of({name: _said(values) for name, values in public_columns(data, names).items()})
+
+
+def _said(values: Sequence[object]) -> list[str | None]:
+    """Return values as texts that are alike where an engine, or a file, writes one value in two ways."""
+    known: dict[object, str | None] = {}
+    for value in values:
+        # 1 and True say the same, and are one key
+        if value not in known:
+            known[value] = _plainly(value)
+    return [known[value] for value in values]
+
+
+def _plainly(value: object) -> str | None:
+    text = str(value).strip(BLANKS)
+    if value is None or text in PUBLIC_GAPS:
+        return None
+    known = number(text if isinstance(value, str) else value)
+    if known != known and isinstance(value, str) and (word := truth(text)) is not None:
+        known = float(word)
+    if known != known:
+        return text.removesuffix(" 00:00:00")  # of a date with a time where an engine knows no other
+    with np.errstate(over="ignore"):
+        return repr(float(np.float32(known)) + 0.0)  # some files hold numbers with half the digits
