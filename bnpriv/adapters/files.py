@@ -163,6 +163,9 @@ def _read_bytes(path: Path, label: str, most_bytes: int) -> bytes:
     except (OSError, ValueError) as broken:
         if isinstance(broken, FileError):
             raise
+        if isinstance(broken, (FileNotFoundError, NotADirectoryError)):
+            absent = "Check the path, or put the file there."
+            raise FileError(f"{label}: the file must be there", found="no such file", remedy=absent) from None
         reason = (broken.strerror if isinstance(broken, OSError) else None) or "no path"
         raise FileError(f"{label}: the file must be readable", found=reason, remedy=remedy) from None
 

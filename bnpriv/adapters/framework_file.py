@@ -36,6 +36,10 @@ _COLUMN_KEYS = {
 }
 _LAWS = ("normal", "bernoulli", "categorical", "values")
 _NORMAL = "Write normal = [165, 8]."
+_NOTIONS = (
+    'Write notion = "dataset" (hide a property of this table), notion = "value" (single values), or notion = '
+    '"distributional" (parameters of the population).'
+)
 _NO_SOURCE = "not said yet"
 """In place of a source whose lack is noted, so that the rest is checked too."""
 
@@ -145,6 +149,14 @@ def _load(path: str | os.PathLike[str]) -> TomlTable:
 
 
 def _notion(root: TomlTable) -> str:
+    if not isinstance(root.values.get("notion"), str):
+        given = root.values.get("notion")
+        raise root.refusal(
+            "notion must be a text",
+            found="none" if given is None else kind_of(given),
+            remedy=_NOTIONS,
+            key="notion",
+        )
     notion = root.string("notion")
     if notion not in NOTION_LEVELS:
         raise root.refusal(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import cast
@@ -57,6 +58,14 @@ def _files_network(part: TomlTable, usual: Level | None) -> Network:
     level = cast(Level, part.string("level")) if "level" in part.values else usual
     normalize = part.boolean("normalize")
     paths = [_beside(part, name) for name in files]
+    absent = [name for name, path in zip(files, paths, strict=True) if not os.path.lexists(path)]
+    if absent:
+        raise part.refusal(
+            "a network file must be there",
+            found=f"no such file as {absent[0][:80]!r}",
+            remedy="Check the name, or put the file in the folder of the framework file.",
+            key="file",
+        )
     gaps = part.values.get("missing_rows")
     if gaps is not None and len(files) > 1:
         raise part.refusal(

@@ -19,6 +19,10 @@ from bnpriv.render.text import toml_key
 # Python's TOML reader takes quadratic time on long dotted keys.
 _LONG_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){16}")
 
+_PLACED = re.compile(r"(?P<what>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)", re.DOTALL)
+_TWICE = re.compile(r"^Cannot (?:overwrite|declare|mutate)|^Duplicate inline table key")
+_KEEP_ONE = "Keep one of the two; what belongs to one section stands below its one header."
+
 
 @final
 @dataclass(frozen=True)
@@ -147,7 +151,20 @@ def parse_toml(label: str, content: str) -> dict[str, Any]:
         return tomllib.loads(content)
     except (ValueError, RecursionError) as broken:
         reason = str(broken) if isinstance(broken, tomllib.TOMLDecodeError) else "numbers or brackets without end"
-        raise FileError(f"{label}: the file must be TOML", found=reason, remedy="Correct the line.") from None
+        raise _no_toml(label, reason) from None
+
+
+def _no_toml(label: str, reason: str) -> FileError:
+    """Return the refusal of a file that is no TOML, from what Python's reader says of it."""
+    placed = _PLACED.fullmatch(reason)
+    place = f"{label}, line {placed['line']}" if placed else label
+    what = placed["what"] if placed else reason
+    if _TWICE.search(what):
+        return FileError(
+            f"{place}: every key and every section stands once", found="one that is there already", remedy=_KEEP_ONE
+        )
+    column = f" at character {placed['column']} of the line" if placed else ""
+    return FileError(f"{place}: the file must be TOML", found=f"{what}{column}", remedy="Correct the line.")
 
 
 def listed_or_none(value: object) -> list[object] | None:

@@ -313,7 +313,7 @@ def test_only_regular_files(tmp_path: Path) -> None:
         "link.bif": "link",
         "folder.bif": "regular file|directory",
         "pipe.bif": "regular file",
-        "missing.bif": "No such file",
+        "missing.bif": "no such file",
     }
     for name, words in cases.items():
         with pytest.raises(FileError, match=words):
