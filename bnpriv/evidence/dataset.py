@@ -271,7 +271,7 @@ def _exact_pairs(
         return Refusal(
             required=f"exact laws are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
             found=f"{listed:,}",
-            remedy="Use TightMechanism, which needs the laws of one record only, or choose pairs: bp.pairs((10, 20)).",
+            remedy="Use TightMechanism, which needs the laws of one record only, or protect chosen pairs of secrets.",
         )
     needed = {s for sides in listed for side in sides for s in side}
     refusal = too_large([first, second], counts.n, len(needed))

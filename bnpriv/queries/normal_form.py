@@ -238,8 +238,8 @@ def numeric(name: str, schema: Schema) -> NumberColumn:
     if isinstance(column, Categorical):
         raise QueryError(
             f"the column {name!r} must hold numbers to be summed",
-            found="a Categorical column",
-            remedy="Count its categories, or declare the column Real or Integer.",
+            found="a column of categories",
+            remedy="Count its categories, or declare it as a column of numbers.",
         )
     return column
 
@@ -282,7 +282,7 @@ def _check_leaf(leaf: Comparison | IsIn, schema: Schema) -> None:
         raise QueryError(
             f"{leaf.column!r} is categorical and is compared with == and != only",
             found=leaf.operator,
-            remedy="Use isin with the categories that count.",
+            remedy="List the categories that count: in, or isin in Python.",
         )
     strange = [value for value in values if not any(value == c and type(value) is type(c) for c in column.categories)]
     if strange:

@@ -225,8 +225,8 @@ def refuse_learning(notion: str, learn: object, edges: str | None) -> None:
             "the law behind a table is learned from many public groups, each of which has a law of its own; one table "
             "of records is a single draw of its parameters and says nothing of how they depend on each other",
             found="one public table",
-            remedy="Choose the notion dataset, declare a network of parameters, or call "
-            "bnpriv.networks.parameters_by_group on a public table of groups.",
+            remedy="Choose the notion dataset, or declare a network of parameters; the guide on choosing a notion says "
+            "how one comes from public groups.",
         )
     if edges is not None and learn is None:
         raise ParameterError(

@@ -93,6 +93,9 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
         return Verdict(status="holds", text=found, trusted=tuple(trusted))
     except StopError as stop:
         return Verdict(status=stop.args[0], text=stop.args[1], trusted=tuple(trusted))
+    except json.JSONDecodeError:
+        text = "the text is no JSON: give the file that Calibration.to_json or release --json wrote"
+        return Verdict(status="not covered", text=text)
     except MALFORMED as broken:
         return Verdict(status="not covered", text=f"a calibration or file that is not well formed ({broken!r:.80})")
 

@@ -117,6 +117,7 @@ def test_a_release_with_a_large_delta_is_refused_before_anything_is_charged(shel
             "Did you mean 'TightMechanism'",
         ),
         (["release", STUDENT, "missing.csv", "--query", "tall", "--epsilon", "1"], "missing.csv"),
+        (["plan", STUDENT, "--query", "mean(income)", "--epsilon", "1"], "declare it as a column of numbers"),
         (["simulate", STUDENT, "-o", "table.xlsx"], ".parquet or .csv"),
         (["init", "missing.csv"], "missing.csv"),
     ],
@@ -128,6 +129,12 @@ def test_refuses_in_one_line_with_exit_code_2(shell, words: list[str], reason: s
     assert err.startswith("refused: ")
     assert err.count("\n") == 1
     assert reason in err
+
+
+def test_a_table_in_place_of_a_calibration_is_called_no_json(shell) -> None:
+    code, out, _ = shell("verify", STUDENT)
+    assert code == 2
+    assert out.startswith("not covered: the text is no JSON")
 
 
 def test_nothing_that_cannot_be_written(shell, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from bnpriv.report.words import not_worked_out
 
 VERDICTS: tuple[UsefulnessWord, ...] = ("exact", "sharp", "useful", "coarse", "useless", "unknown")
 
-SLIDER_NOTE = "report.to_html(path) writes a page with an epsilon slider."
+SLIDER_NOTE = "The HTML page of this report has an epsilon slider."
 
 
 def slider_section(slider: Slider | Refusal) -> Section:
