@@ -88,7 +88,10 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
     if named or not (is_database(data) or Path(data).is_dir() or Path(data).suffix.lower() in (".csv", ".parquet")):
         steps.append(f"Copy {data} to a file that ends in .csv{named}: a release reads that.")
         shown = "COPY.csv"
-    return [*steps, f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
+    check = f"Then, for your eyes alone: bnpriv check {output} {shown}"
+    if blank or "\n[protect." not in text:
+        return [*steps, check]
+    return [*steps, check, f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
 
 
 def _notion(notion: str) -> StartedNotion:

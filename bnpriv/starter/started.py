@@ -91,7 +91,7 @@ def started(
     """Gather what is known of a table; see `bnpriv.starter.start.start`."""
     protect = tuple(protect)
     member("notion", notion, STARTED_NOTIONS, error=ParameterError)
-    refuse_learning(notion, learn, edges)
+    refuse_learning(notion, learn, edges, public)
     for each in (codebook, public, learn):
         if each is not None:
             refuse_the_same(data, each)
@@ -213,8 +213,8 @@ def _nodes(columns: Mapping[str, KnownColumn], values: Mapping[str, PublicValues
     return nodes
 
 
-def refuse_learning(notion: str, learn: object, edges: str | None) -> None:
-    """Refuse what cannot be learned: the law behind one table, and a graph without a table.
+def refuse_learning(notion: str, learn: object, edges: str | None, public: object = None) -> None:
+    """Refuse what cannot be learned: the law behind one table, a graph without a table, and what two tables say.
 
     Raises
     ------
@@ -227,6 +227,16 @@ def refuse_learning(notion: str, learn: object, edges: str | None) -> None:
             found="one public table",
             remedy="Choose the notion dataset, or declare a network of parameters; the guide on choosing a notion says "
             "how one comes from public groups.",
+        )
+    if learn is not None and public is not None:
+        raise ParameterError(
+            "one public table gives bounds and categories, with a network or without",
+            found="one to learn from, and another",
+            remedy="Keep the one to learn from, which gives both.",
+        )
+    if edges is not None and not edges.strip():
+        raise ParameterError(
+            "edges must name at least one", found="none", remedy='Write "age > income", or leave it out for a search.'
         )
     if edges is not None and learn is None:
         raise ParameterError(

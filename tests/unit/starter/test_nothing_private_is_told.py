@@ -201,8 +201,21 @@ def test_the_next_steps_name_a_file_that_a_release_reads(tmp_path: Path, name: s
     path.write_text(f"{first}20,f,yes\n30,m,no\n", encoding="utf-8")
     names = None if first else ["age", "sex", "ill"]
     text, _ = files_to_start(str(path), None, notion="dataset", names=names)
-    *_, copy, _, last = ["", *next_steps(text, tmp_path / "f.toml", str(path))]
+    *_, copy, last = ["", *next_steps(text, tmp_path / "f.toml", str(path))]
     assert copy.startswith(f"Copy {path} to a file that ends in .csv") is copied
     assert ("line of names" in copy) == (not first)
-    assert ("COPY.csv --query" in last) is copied
-    assert (f"{path} --query" in last) is not copied
+    # nothing is protected yet: a plan would be refused
+    assert "bnpriv check" in last
+    assert last.endswith("COPY.csv") is copied
+    assert last.endswith(str(path)) is not copied
+
+
+def test_the_next_steps_of_a_whole_file_start_with_a_check(tmp_path: Path) -> None:
+    private, public = tmp_path / "ours.csv", tmp_path / "public.csv"
+    private.write_text(f"{HEADER}20,f,yes\n", encoding="utf-8")
+    public.write_text(HEADER + "".join(f"{20 + k % 40},{'fm'[k % 2]},{'yes' if k % 3 else 'no'}\n" for k in range(90)))
+    text, _ = files_to_start(
+        str(private), tmp_path / "f.toml", notion="dataset", learn=public, protect=["ill"], records=9
+    )
+    steps = next_steps(text, tmp_path / "f.toml", str(private))
+    assert [step.split("bnpriv ")[1].split()[0] for step in steps] == ["check", "plan", "release"]

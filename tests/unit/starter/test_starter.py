@@ -216,14 +216,14 @@ def test_labels_cannot_leave_their_place(tmp_path: Path) -> None:
 
 
 def test_the_public_table_is_not_the_private_one(tables: tuple[Path, Path], tmp_path: Path) -> None:
-    private, public = tables
+    private, _ = tables
     (tmp_path / "link.csv").symlink_to(private)
     (tmp_path / "copy.csv").write_bytes(private.read_bytes())
     for same in (private, str(private), tmp_path / "link.csv", tmp_path / "copy.csv"):
         with pytest.raises(FileError, match="another than the private one"):
             start(private, records=5, protect="ill", learn=same)
         with pytest.raises(FileError, match="another than the private one"):
-            start(private, records=5, protect="ill", learn=public, public=same)
+            files_to_start(str(private), None, notion="dataset", public=same)
     table = pd.DataFrame(public_rows(), columns=pd.Index(NAMES))
     with pytest.raises(FileError, match="another than the private one"):
         start(table, records=5, protect="ill", learn=table)
@@ -286,6 +286,8 @@ def test_what_cannot_be_learned(tables: tuple[Path, Path], tmp_path: Path) -> No
         ({}, "needs a network"),
         ({"learn": public, "edges": "age > oops"}, "oops"),
         ({"learn": public, "edges": "age"}, "must read"),
+        ({"learn": public, "edges": " "}, "edges must name at least one"),
+        ({"learn": public, "public": public}, "one public table gives"),
         ({"learn": public, "edges": "age > sex, sex > age"}, "cycle"),
         ({"learn": public, "notion": "other"}, "notion"),
         ({"learn": public, "protect": "il"}, "Did you mean 'ill'"),
