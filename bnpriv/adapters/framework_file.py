@@ -10,7 +10,7 @@ from typing import Any, cast
 from bnpriv.adapters.column_section import binned, coarsened, grid_steps, value_law
 from bnpriv.adapters.files import path_text, read_text
 from bnpriv.adapters.framework_fit import named_queries, note_queries, note_strange_states, note_unfit_properties
-from bnpriv.adapters.framework_network import NOTION_LEVELS, declared_network, only_its_own
+from bnpriv.adapters.framework_network import NOTION_LEVELS, declared_network, note_other_level, only_its_own
 from bnpriv.adapters.framework_parts import assembled
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
 from bnpriv.adapters.gaussian_section import secret_of_continuous
@@ -213,7 +213,10 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     if network is not None and not network.states and notion == "distributional":
         secret = secret_of_continuous
     secrets = {name: chosen for name, part in protect.items() if (chosen := problems.tried(_one, secret, part))}
-    if network is None or schema is None or (protect and not secrets) or "protect" not in root.values:
+    if "protect" in root.values and not root.values["protect"]:
+        problems.note(_nothing_protected(root))
+        return None
+    if note_other_level(root, notion, network) or network is None or schema is None or not secrets:
         return None
 
     def made(hidden: Mapping[str, Any], known: DeclaredLaws | None) -> Framework:
@@ -232,6 +235,15 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     framework = assembled(root, made, sound, laws)
     note_strange_states(root, framework)
     return framework
+
+
+def _nothing_protected(root: TomlTable) -> FileError:
+    return root.refusal(
+        "something must be protected",
+        found="no section below [protect]",
+        remedy="Write a section [protect.NAME], with the name of a column.",
+        key="protect",
+    )
 
 
 def _one(secret: Callable[[TomlTable], Any], part: TomlTable) -> tuple[Any]:

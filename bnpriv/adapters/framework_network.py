@@ -10,6 +10,7 @@ from typing import cast
 from bnpriv.adapters.files import read_network
 from bnpriv.adapters.gaussian_section import declared_gaussian
 from bnpriv.adapters.toml_file import TomlTable, listed_or_none
+from bnpriv.errors import FrameworkError
 from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network
 from bnpriv.networks.discrete import Level
 from bnpriv.networks.missing_rows import MissingRows
@@ -18,6 +19,13 @@ from bnpriv.networks.posterior import Posterior
 
 NOTION_LEVELS: dict[str, Level] = {"distributional": "parameters", "dataset": "records", "value": "records"}
 """What a file may declare, and the level of the network that it needs."""
+
+_OTHER_LEVEL: dict[Level, str] = {
+    "records": 'Write level = "records" if its states are values of single records; a network of parameters goes with '
+    'notion = "distributional".',
+    "parameters": 'Write notion = "dataset" or notion = "value" if its states are values of single records, or '
+    'level = "parameters" if a state says what a whole column is like.',
+}
 
 
 def declared_network(root: TomlTable, notion: str, given: Network | None) -> Network:
@@ -39,6 +47,23 @@ def declared_network(root: TomlTable, notion: str, given: Network | None) -> Net
         return declared_gaussian(part, NOTION_LEVELS[notion])
     # without a level in the file a network of parameters has none that was declared: see the framework
     return _files_network(part, None if notion == "distributional" else NOTION_LEVELS[notion])
+
+
+def note_other_level(root: TomlTable, notion: str, network: Network | None) -> bool:
+    """Note a level in the file that is not the one of its notion; return whether it is so."""
+    wanted = NOTION_LEVELS[notion]
+    section = root.values.get("network")
+    declared = isinstance(section, dict) and "level" in section
+    if network is None or not declared or network.level == wanted:
+        return False
+    part = root.section("network")
+    with root.problems.gathered(), part.named(key="level"):
+        raise FrameworkError(
+            f'notion = "{notion}" needs a network of level {wanted!r}',
+            found=f"level {network.level!r}",
+            remedy=_OTHER_LEVEL[wanted],
+        )
+    return True
 
 
 def only_its_own(part: TomlTable, given: Network | None) -> None:

@@ -106,7 +106,7 @@ def test_a_release_with_a_large_delta_is_refused_before_anything_is_charged(shel
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["report", "missing.toml"], "must be readable"),
+        (["report", "missing.toml"], "must be there"),
         (["plan", STUDENT, "--query", "tll", "--epsilon", "1"], "tall, high_sat"),
         (["plan", STUDENT, "--query", "count(shoe > 1)", "--epsilon", "1"], "shoe"),
         (["plan", STUDENT, "--query", "both", "--epsilon", "-1"], "epsilon must be above 0"),

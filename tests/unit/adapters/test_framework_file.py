@@ -163,7 +163,7 @@ REFUSED: dict[str, tuple[str, str, type[BnprivError], str]] = {
     "at most": ("pairs =", "at_most = 3\npairs =", FileError, "[protect.income]: the keys must be among pairs"),
     "no network": ("[network]", "[records.network]", FileError, "a section [network] is needed"),
     "no file": ('file = "network.bif"', "", FileError, "[network]: file must be a text; found none"),
-    "another level": ('"parameters"', '"records"', FrameworkError, "level 'records'"),
+    "another level": ('"parameters"', '"records"', FrameworkError, "line 7, [network]: notion ="),
     "an unknown level": ('"parameters"', '"columns"', NetworkError, "level must be one of"),
     "normalize that is no truth value": ("normalize = false", 'normalize = "no"', FileError, "true or false"),
     "a missing network": ("network.bif", "networks.bif", FileError, "[network]: a network file must be there"),
@@ -190,7 +190,7 @@ REFUSED: dict[str, tuple[str, str, type[BnprivError], str]] = {
     "categories that are no list": ('["low", "middle", "high"]\nm', '"low"\nm', FileError, "categories must be a list"),
     "independent that is no truth value": ("independent = true", "independent = 1", FileError, "true or false"),
     "an independent node": ("missing = 1000", "independent = true", FrameworkError, "found sat"),
-    "nothing protected": (PROTECT, "[protect]\n", SecretError, "something must be protected"),
+    "nothing protected": (PROTECT, "[protect]\n", FileError, "line 30: something must be protected"),
     "no section of what is protected": (PROTECT, "", FileError, "a section [protect] is needed"),
     "an unknown attribute": ("[protect.income]", "[protect.wealth]", SecretError, "wealth"),
     "pairs that are no list": ('[["low", "high"], ["low", ["middle", "high"]]]', '"low"', FileError, "list of pairs"),
@@ -292,7 +292,7 @@ def test_the_level_of_a_dataset_is_records_by_default(tmp_path: Path) -> None:
 
 
 REFUSED_DATASET: dict[str, tuple[str, str, type[BnprivError], str]] = {
-    "the other level": ('"records"', '"parameters"', FrameworkError, "level 'records'"),
+    "the other level": ('"records"', '"parameters"', FrameworkError, "line 7, [network]: notion ="),
     "no property": ("property =", "# property =", FileError, "[protect.income]: property must be a text; found none"),
     "a property that is no text": ('"count(income == \\"high\\")"', "3", FileError, "property must be a text"),
     "a broken property": ('\\"high\\")"', '"', BnprivError, "[protect.income]"),
@@ -306,7 +306,7 @@ REFUSED_DATASET: dict[str, tuple[str, str, type[BnprivError], str]] = {
     "a side that is a table": ("at_most = 50", "pairs = [[1, {a = 1}]]", FileError, "a value or a list of values"),
     "an independent column": ("upper = 1600", "upper = 1600\nindependent = true", FileError, "unknown 'independent'"),
     "nothing protected": (
-        DATASET[DATASET.index("[protect") : DATASET.index("[laws")], "[protect]\n", SecretError, "protect maps",
+        DATASET[DATASET.index("[protect") : DATASET.index("[laws")], "[protect]\n", FileError, "must be protected",
     ),
 }  # fmt: skip
 
