@@ -212,6 +212,10 @@ class ManyStatesWarning(UserWarning):
         self.records = records
 
 
+class FewRecordsWarning(UserWarning):
+    """A network is learned from so few public records that they say little of how its columns depend."""
+
+
 class UselessAnswerWarning(UserWarning):
     """A released number is taken whose noise is as large as all that the answer could be; its message says how large.
 

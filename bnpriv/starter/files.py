@@ -78,7 +78,8 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
     blank = [
         f"line {k}" for k, line in enumerate(text.splitlines(), start=1) if line.startswith("# ") and " = ..." in line
     ]
-    steps = [f"Fill in {', '.join(blank)}."] if blank else []
+    few = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# Only ") and "public rec" in line]
+    steps = [*few, f"Fill in {', '.join(blank)}."] if blank else few
     if "\n[protect." not in text:
         steps.append("Say what must stay hidden: a section [protect.NAME].")
     query = "--query first --epsilon 1"

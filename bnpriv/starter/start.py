@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 from bnpriv.adapters.files import read_network
 from bnpriv.checks import listing
-from bnpriv.errors import FrameworkError, ParameterError
+from bnpriv.errors import FewRecordsWarning, FrameworkError, ParameterError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.queries import col, count
@@ -85,10 +86,15 @@ def start(
     FrameworkError
         If bounds or categories of a column stay unknown.
 
+    Warns
+    -----
+    FewRecordsWarning
+        If the network is learned from fewer than 500 public records.
+
     Examples
     --------
     >>> import pandas as pd
-    >>> survey = pd.DataFrame({"smokes": ["no", "yes"] * 100, "ill": ["no"] * 110 + ["yes"] * 90})
+    >>> survey = pd.DataFrame({"smokes": ["no", "yes"] * 300, "ill": ["no"] * 330 + ["yes"] * 270})
     >>> ours = pd.DataFrame({"smokes": ["yes"], "ill": ["no"]})
     >>> framework = start(ours, records=5000, protect="ill", learn=survey)
     >>> framework.protected_secrets[0].secret
@@ -109,6 +115,8 @@ def start(
         draws=draws,
         protect=hidden,
     )
+    if known.few_records:
+        warnings.warn(known.few_records, FewRecordsWarning, stacklevel=2)
     schema = _schema(known, records)
     for name in hidden:
         check_protected(name, list(schema.columns))

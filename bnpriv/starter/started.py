@@ -21,6 +21,9 @@ from bnpriv.starter.same_table import refuse_the_same
 from bnpriv.tables.database_urls import is_database
 
 StartedNotion = Literal["dataset", "distributional"]
+FEW_PUBLIC_RECORDS = 500
+"""With fewer public records to learn from than this, it is said that they are few."""
+
 STARTED_NOTIONS: tuple[StartedNotion, ...] = ("dataset", "distributional")
 
 
@@ -44,6 +47,8 @@ class Started:
         Columns that cannot be nodes of the learned network.
     by_expert : bool
         Whether an expert gave its graph.
+    learned_from : int, optional
+        How many public records the network is learned from.
     names_given : bool
         Whether somebody gave the names of the columns, or a codebook has them too; else they may be a record.
     """
@@ -56,7 +61,18 @@ class Started:
     network: DiscreteNetwork | None = None
     left_out: tuple[str, ...] = ()
     by_expert: bool = False
+    learned_from: int | None = None
     names_given: bool = False
+
+    @property
+    def few_records(self) -> str:
+        """That the network is learned from few records, in a sentence; empty where they are not few."""
+        if self.learned_from is None or self.learned_from >= FEW_PUBLIC_RECORDS:
+            return ""
+        return (
+            f"Only {self.learned_from:,} public records: so few say little of how columns depend, and a private table "
+            "may differ much from what is learned from them."
+        )
 
     @property
     def source(self) -> str:
@@ -124,6 +140,7 @@ def started(
         network=learned(kept, values or {}, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None,
         left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
         by_expert=edges is not None,
+        learned_from=len(next(iter(values.values()))) if nodes and values else None,
         names_given=given,
     )
 

@@ -108,9 +108,10 @@ def _network(known: Started, files: Sequence[str], network: str | None) -> str:
     if not files:
         return f"[network]\n{_STARTED_NETWORK[known.notion]}"
     listed = "".join(f"    {toml_text(file)},\n" for file in files)
+    few = f"# {known.few_records}\n" if known.few_records else ""
     return (
-        f"[network]\n# {len(files)} models, each a draw from the posterior of a network given public data: all of them "
-        f'are guarded against\nfile = [\n{listed}]\nlevel = "records"\n{_posterior(known)}'
+        f"[network]\n{few}# {len(files)} models, each a draw from the posterior of a network given public data: all of "
+        f'them are guarded against\nfile = [\n{listed}]\nlevel = "records"\n{_posterior(known)}'
     )
 
 

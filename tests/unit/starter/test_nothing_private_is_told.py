@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import traceback
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bnpriv as bp
-from bnpriv.errors import BnprivError, FileError
+from bnpriv.errors import BnprivError, FewRecordsWarning, FileError
 from bnpriv.starter.files import files_to_start, next_steps
 from bnpriv.starter.header import header_of
 from bnpriv.starter.public import bounds, common_categories, edges, public_values
@@ -218,4 +219,16 @@ def test_the_next_steps_of_a_whole_file_start_with_a_check(tmp_path: Path) -> No
         str(private), tmp_path / "f.toml", notion="dataset", learn=public, protect=["ill"], records=9
     )
     steps = next_steps(text, tmp_path / "f.toml", str(private))
-    assert [step.split("bnpriv ")[1].split()[0] for step in steps] == ["check", "plan", "release"]
+    assert steps[0].startswith("Only 90 public records: ")
+    assert [step.split("bnpriv ")[1].split()[0] for step in steps[1:]] == ["check", "plan", "release"]
+
+
+@pytest.mark.parametrize("records", [4, 499, 500])
+def test_few_public_records_are_told(records: int) -> None:
+    public = pd.DataFrame({"sex": ["f", "m"] * 250, "ill": ["no", "yes", "yes", "no"] * 125}).head(records)
+    private = pd.DataFrame({"sex": ["f"], "ill": ["no"]})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        start(private, records=5, protect="ill", learn=public, draws=2)
+    found = [str(each.message) for each in told if each.category is FewRecordsWarning]
+    assert [text.split(":")[0] for text in found] == [f"Only {records} public records"] * (records < 500)
