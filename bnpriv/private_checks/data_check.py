@@ -12,6 +12,7 @@ from bnpriv.release.rows import row_count
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Block, Cell, Code, Items, Name, Paragraph, Section, Strong, Table, Text
 from bnpriv.render.text import visible
+from bnpriv.tables.database_urls import is_sqlite
 from bnpriv.tables.schema import Categorical, Column, Schema, require_schema
 
 MOST_LISTED_LABELS = 20
@@ -65,7 +66,8 @@ class DataCheck(Shown):
     records, rows : int
         The declared number of rows, and that of the table.
     kinds : mapping from str to str
-        The type of every declared column that the table has, as its engine calls it.
+        The type of every declared column that the table has, as its engine calls it; none where columns have no types,
+        as in CSV files and SQLite.
     extra : tuple of str
         Columns of the table that are not declared, which no query reads.
     """
@@ -199,17 +201,21 @@ def check_data(declared: object, data: object) -> DataCheck:
 
 def _checked(schema: Schema, data: object) -> DataCheck:
     from bnpriv.private_checks.tallies import table_names, tally
+    from bnpriv.tables.files import is_csv
 
     names = Counter(table_names(data))
     found: list[Finding] = []
     kinds: dict[str, str] = {}
     rows = row_count((), data)
+    # a CSV file holds texts, and SQLite types each value by itself: what the engine says of their columns tells nothing
+    typed = not is_csv(data) and not is_sqlite(data)
     for name, column in schema.columns.items():
         if names[name] != 1:
             found.append(_absent(name, names))
             continue
         held = tally(data, name, column)
-        kinds[name] = ", ".join(sorted(held.kinds))
+        if typed:
+            kinds[name] = ", ".join(sorted(held.kinds))
         found += _numbers_outside(name, column, held)
         found += _missing(name, column, held.empty)
         found += _unknown(name, column, held.unknown)

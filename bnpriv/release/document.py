@@ -23,6 +23,11 @@ from bnpriv.tables.schema import Schema
 
 RELEASE_INTRO = "All of this may be published: the released numbers, and what was known before the data were touched."
 
+NOISE_IS_NOT_CUT = (
+    "Noise is not cut, so a released number may lie beyond what any table could give, and beside its interval."
+)
+"""Said only where a released number does: the intervals that are shown are cut to what an answer may be."""
+
 ALL_AT_ONCE = "the intervals hold all the exact answers at once with 95 % probability"
 
 
@@ -48,6 +53,11 @@ class ShownNumber:
     text: str
     low: str
     high: str
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether it lies outside its interval, which is cut to what the answer may be."""
+        return bool(self.low) and not self.interval[0] <= self.value <= self.interval[1]
 
     @property
     def words(self) -> str:
@@ -92,12 +102,14 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
     axes = [bar_axis([ranges[k] for k in places]) for places in groups for _ in places]  # a scale for each unit
     bars = [_bar(number, ends, axis) for number, ends, axis in zip(numbers, ranges, axes, strict=True)]
     legend = interval_legend() if any(bars) else Html()
+    beside = any(number.is_beside for number in numbers)
+    beyond = (Paragraph(NOISE_IS_NOT_CUT),) if beside else ()
     if len(numbers) == 1:
         (number,) = numbers
         between = f"The exact answer lies between {number.low} and {number.high} with 95 % probability."
         said = between if number.low else "This is the exact answer: no noise was needed."
         figure = (Figure(join(bars[0], legend)),) if bars[0] else ()
-        return Big(number.text, words=number.words), Paragraph(said), *figure
+        return Big(number.text, words=number.words), Paragraph(said), *beyond, *figure
     return (
         Table(
             caption=f"The released numbers; {ALL_AT_ONCE}",
@@ -112,6 +124,7 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
             ],
             numbers=(1,),
         ),
+        *beyond,
         Figure(legend),
     )
 

@@ -31,11 +31,22 @@ def is_database(data: object) -> bool:
     return isinstance(data, str) and ("://" in data or _MEANT_AS_URL.match(data) is not None)
 
 
+def is_sqlite(data: object) -> bool:
+    """Whether data are the URL of a table of an SQLite file.
+
+    Examples
+    --------
+    >>> is_sqlite("sqlite:///people.db#people"), is_sqlite("postgresql://host/people#people")
+    (True, False)
+    """
+    return isinstance(data, str) and data.lower().startswith(f"{SQLITE}:///")
+
+
 def database_file(data: str) -> Path | None:
     """Return the file that data are in: that of an SQLite database, or a path itself; None for a server."""
     if not is_database(data):
         return Path(data)
-    return sqlite_file(data) if data.lower().startswith("sqlite:///") else None
+    return sqlite_file(data) if is_sqlite(data) else None
 
 
 def sqlite_file(address: str) -> Path:

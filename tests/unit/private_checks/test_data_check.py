@@ -279,3 +279,9 @@ def test_a_release_says_the_same_whether_it_was_checked_or_not() -> None:
     before = bp.release(best, data).value
     bp.check_data(best.framework, data)
     assert bp.release(best, data).value == before
+
+
+def test_types_are_told_where_columns_have_types(tmp_path: Path) -> None:
+    assert not bp.check_data(SCHEMA, _csv(tmp_path)).kinds
+    assert "String" not in str(bp.check_data(SCHEMA, _csv(tmp_path)))
+    assert set(bp.check_data(SCHEMA, _parquet(tmp_path)).kinds) == set(SCHEMA.columns)

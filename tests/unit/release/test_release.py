@@ -281,3 +281,11 @@ def test_numbers_in_different_units_are_drawn_to_scales_of_their_own():
     drawings = [str(row[2].drawing) for row in released.document.answer[0].rows]
     assert all('x="166.667" y="5" width="666.667" height="36" class="span"' in drawing for drawing in drawings)
     assert "range 1,200,000 to 2,200,000" in drawings[1]
+
+
+def test_a_number_beside_its_interval_is_said_to_be_so() -> None:
+    calibration = ColumnMechanism().calibrate(bp.example("student"), count(col("height") > 180), epsilon=1.0)
+    released = release(calibration, bp.example_data("student"))
+    beside, inside = (str(replace(released, base=(value,))) for value in (-5000.0, 1000.0))
+    assert "Noise is not cut" in beside
+    assert "Noise is not cut" not in inside
