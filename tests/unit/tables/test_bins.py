@@ -246,7 +246,7 @@ def test_a_framework_file_declares_bins_and_coarser_categories(tmp_path):
     ("keys", "error", "required"),
     [
         ("lower = 3", FileError, "unknown 'lower'"),
-        ("steps = 3", FileError, "unknown 'steps'"),
+        ("step = 3", FileError, "unknown 'step'"),
         ('within = "evenly"', SchemaError, r"\[columns.age\]: within must be one of"),
         (
             '[columns.age.within]\n"[17, 25)" = { a = 1 }',
