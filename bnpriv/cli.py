@@ -120,7 +120,7 @@ def release(
     epsilon: Epsilon,
     delta: Delta = 0.0,
     mechanism: Annotated[
-        str | None, typer.Option("--mechanism", metavar="NAME", help="Another than that which errs least.")
+        str | None, typer.Option("--mechanism", metavar="NAME", help="One that plan lists; else that which errs least.")
     ] = None,
     ledger: Annotated[
         str | None, typer.Option("--ledger", metavar="FILE", help="Charge the release here; a file or a database URL.")
@@ -262,7 +262,7 @@ Learn = Annotated[
 ]
 Edges = Annotated[str | None, typer.Option("--edges", metavar="E", help='With --learn: the graph, as "age > income".')]
 NetworkFile = Annotated[
-    Path | None, typer.Option("--network", metavar="FILE", help="A network file in the folder of the output.")
+    Path | None, typer.Option("--network", metavar="FILE", help="A network that is there, in the folder of the output.")
 ]
 Public = Annotated[
     str | None, typer.Option("--public", metavar="PUBLIC", help="Bounds and categories from this public table.")
