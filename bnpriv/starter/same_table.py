@@ -67,9 +67,8 @@ def _same_records(private: object, public: object) -> bool:
         return _fingerprint(private, names).rows == _fingerprint(public, names).rows
     except (KeyboardInterrupt, SystemExit):
         raise
-    except (
-        BaseException
-    ):  # no table, values without a hash, a panic of Polars: it is told without them where they count
+    # no table, values without a hash, or a panic of Polars: what is wrong with a table is told where it is read
+    except BaseException:
         return False
 
 
