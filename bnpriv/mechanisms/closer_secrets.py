@@ -81,13 +81,14 @@ class CloserSecrets:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What would be gained, and what is given up for it."""
-        name, far = next(iter(self.steps[0].distances.items()))
+        places = [
+            f"pairs=bp.apart(at_most={far}), in a file at_most = {far} under [protect.{toml_key(name)}]"
+            for name, far in ((name, _written(far)) for name, far in self.steps[0].distances.items())
+        ]
         return (
             *(step.sentence for step in self.steps),
             "That is a weaker promise: values farther apart could be told apart better. What is protected is your "
-            "choice, made before any noise, and never made for you: "
-            f"pairs=bp.apart(at_most={_written(far)}), in a file at_most = {_written(far)} under "
-            f"[protect.{toml_key(name)}].",
+            f"choice, made before any noise, and never made for you: {'; '.join(places)}.",
         )
 
     @property

@@ -57,6 +57,27 @@ def test_a_useless_plan_says_what_closer_secrets_would_give(useless: bp.types.Pl
     assert told == [[{"attribute": "ill", "at_most": far}] for far in (10.0, 1.0)]
 
 
+def test_every_protected_column_is_named_with_its_distance() -> None:
+    one = framework()
+    both = replace(one, protect={**one.protect, "pills": bp.Secret(bp.count(bp.col("pills") == "yes"))})
+    found = closer_secrets(bp.plan(both, QUERY, epsilon=1.0).calibrations)
+    assert found is not None
+    said = found.sentences[-1]
+    for name, far in found.steps[0].distances.items():
+        assert f"at_most = {far:g} under [protect.{name}]" in said
+    assert set(found.steps[0].distances) == {"ill", "pills"}
+
+
+def test_what_is_known_with_a_confidence_alone_promises_nothing(useless: bp.types.Plan) -> None:
+    assert closer_secrets(useless.calibrations) is not None
+    best = useless.best
+    for unsure in (
+        replace(best, guarantee=replace(best.guarantee, kind="estimate")),
+        replace(best, certificate=replace(best.certificate, confidence=0.95)),
+    ):
+        assert closer_secrets([unsure, *useless.calibrations[1:]]) is None
+
+
 def test_it_is_never_applied_by_itself(useless: bp.types.Plan) -> None:
     plan = useless
     assert plan.closer is not None

@@ -215,6 +215,21 @@ def test_labels_cannot_leave_their_place(tmp_path: Path) -> None:
     assert "f.toml" in str(refused.value)
 
 
+def test_names_cannot_leave_their_comments(tmp_path: Path) -> None:
+    left_out = "ill\n[protect.sex]"
+    public = pd.DataFrame({"sex": ["f", "m"] * 40, "age": [1, 2, 3, 4] * 20, left_out: [None] * 80})
+    text, _ = files_to_start(
+        cast(Any, pd.DataFrame(columns=public.columns)),
+        tmp_path / "f.toml",
+        notion="dataset",
+        learn=cast(Any, public),
+        protect=["age"],
+        records=9,
+    )
+    assert "is left out" in text
+    assert "\n[protect.sex]" not in text
+
+
 def test_the_public_table_is_not_the_private_one(tables: tuple[Path, Path], tmp_path: Path) -> None:
     private, _ = tables
     (tmp_path / "link.csv").symlink_to(private)
