@@ -25,6 +25,7 @@ from bnpriv.frameworks.digest import first_digest
 from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.guarantees import guarantee_for
+from bnpriv.mechanisms.posterior_draws import total_beyond_text
 from bnpriv.render import Document, Shown
 
 
@@ -346,6 +347,7 @@ class Accountant(Shown):
             epsilon=epsilon,
             delta=delta,
             kind=self.kind,
+            beyond_text=total_beyond_text(self.framework),
             confidence=confidence,
             answers=len(self.entries),
         )

@@ -24,7 +24,7 @@ from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.curves import curve_of
 from bnpriv.mechanisms.guarantees import guarantee_for, kinds_of
 from bnpriv.mechanisms.misspecified import Misspecified, misspecified
-from bnpriv.mechanisms.posterior_draws import with_draws
+from bnpriv.mechanisms.posterior_draws import beyond_text, claimed_delta, stands_for_more, with_draws
 from bnpriv.mechanisms.record import CALIBRATION_FORMAT, calibration_record
 from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.sections import calibration_document
@@ -237,12 +237,15 @@ class Mechanism(ABC):
         if covering is not noise:
             certificate = replace(certificate, notes=(*certificate.notes, STEPS_NOTE))
             shape = None if shape is None else shape.with_noise(covering)
+        spent = claimed_delta(framework, spent, delta)
+        numbers = noise.free_numbers if self.needs_model else 0
         promise = self._promise(framework, shape.weighted(asked) if shape else asked, noise, epsilon, spent)
         guarantee = guarantee_for(
             framework,
             epsilon=promise.epsilon,
             delta=spent,
             kind=certificate.kind,
+            beyond_text=beyond_text(framework, numbers, delta=delta, parts=len(shape.parts) if shape else 1),
             confidence=certificate.confidence,
             baseline_text=promise.baseline_text,
         )
@@ -418,8 +421,23 @@ class Calibration(Shown):
         return self.error(2).upper
 
     @property
+    def free_numbers(self) -> int:
+        """Return how many numbers of the noise were taken from the model: 0 where it needs none, 1 for a scale."""
+        return self.noise.free_numbers if self.mechanism.needs_model else 0
+
+    @property
+    def holds_for_draws_only(self) -> bool:
+        """Return whether models are draws, and so much was fitted to them that nothing is known about any other."""
+        return self.free_numbers > 1 and stands_for_more(self.framework)
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Return what calibrations are ranked by: those that hold for drawn models only come last; then errors."""
+        return self.holds_for_draws_only, self.ranked_error
+
+    @property
     def ranked_error(self) -> float:
-        """Return what calibrations of one query are ranked by: the expected error.
+        """Return by which error calibrations of one query are ranked: the expected one.
 
         Where parts have different ranges it is the mean error of each as a share of its range, summed.
         """

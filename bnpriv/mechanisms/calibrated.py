@@ -87,6 +87,11 @@ class Calibrated(Protocol):
         ...
 
     @property
+    def holds_for_draws_only(self) -> bool:
+        """Return whether nothing is known about models that were not drawn, though others are known by draws."""
+        ...
+
+    @property
     def useful(self) -> Usefulness:
         """Return whether the answer still says something."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bnpriv.bound import Kind
 from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, Guarantee, ValuePrivacy
-from bnpriv.mechanisms.posterior_draws import models_text, posterior_of
+from bnpriv.mechanisms.posterior_draws import models_text
 
 
 def guarantee_for(
@@ -13,6 +13,7 @@ def guarantee_for(
     epsilon: float,
     delta: float,
     kind: Kind,
+    beyond_text: str,
     confidence: float | None = None,
     baseline_text: str = "",
     answers: int = 1,
@@ -24,6 +25,8 @@ def guarantee_for(
     framework : Framework
     epsilon, delta : float
     kind : {"exact", "certified", "estimate"}
+    beyond_text : str
+        What is known about models that were not drawn, where models are draws.
     confidence : float, optional
         With which confidence over draws from the model it holds.
     baseline_text : str
@@ -31,7 +34,6 @@ def guarantee_for(
     answers : int
         How many answers the adversary sees.
     """
-    drawn = posterior_of(framework)
     return Guarantee(
         epsilon=epsilon,
         delta=delta,
@@ -42,7 +44,7 @@ def guarantee_for(
         single_values=isinstance(framework, ValuePrivacy),
         by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
         models_text=models_text(framework),
-        beyond_text=" ".join(text for text in ("" if drawn is None else drawn.sentence, kinds_of(framework)) if text),
+        beyond_text=" ".join(text for text in (beyond_text, kinds_of(framework)) if text),
         confidence=confidence,
         baseline_text=baseline_text,
         answers=answers,

@@ -23,6 +23,7 @@ from bnpriv.influence.interval import interval_bounds
 from bnpriv.influence.sensitivity import SensitiveRow, influence_gradient
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
+from bnpriv.mechanisms.posterior_draws import total_beyond_text
 from bnpriv.mechanisms.robustness import counted_tables, tables_of, within_factor
 from bnpriv.networks import Network
 from bnpriv.noise.continuous import Laplace, NoNoise
@@ -180,7 +181,7 @@ def misspecified(calibration: Calibrated, factor: float) -> Misspecified:
         counted={name: () if best is None else _tables_of(*best) for name, best in decisive.items()},
         sensitive={name: () if best is None else _rows_of(*best) for name, best in decisive.items()},
         kind=weakest(("certified", certificate.kind)),
-        beyond_text=guarantee.beyond_text,
+        beyond_text=total_beyond_text(calibration.framework),
     )
 
 

@@ -278,7 +278,7 @@ def plan(
     asked = as_query(query) if own is None else own
     tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
     compared = _calibrated(baselines, framework, asked, epsilon, delta)
-    ranked = tuple(sorted(tried[0], key=lambda calibration: calibration.ranked_error))
+    ranked = tuple(sorted(tried[0], key=lambda calibration: calibration.rank))
     return Plan(
         draws=_draws(tried[0], framework, asked, epsilon, delta),
         calibrations=ranked,

@@ -26,6 +26,13 @@ from bnpriv.queries.base import Query
 from bnpriv.render import number_text
 from bnpriv.secrets.values import ContinuousPair
 
+PURE_SCALES, APPROXIMATE_SCALES, WEIGHTINGS = 2, 6, 3
+"""Among how many scales a plan chooses for one question (docs/claims/posterior.md, claim 3).
+
+Laplace noise and discrete Laplace noise; with delta above 0 those at delta 0 as well, and normal noise of two kinds.
+Parts of an answer may be weighed in three ways.
+"""
+
 
 def posterior_of(framework: Framework) -> Posterior | None:
     """Return where the models of a framework were drawn from, or None if they are no draws."""
@@ -49,6 +56,48 @@ def models_text(framework: Framework) -> str:
         return framework.models_text
     drawn = posterior_of(framework)
     return "" if drawn is None else drawn.models_text
+
+
+def beyond_text(framework: Framework, numbers: int, *, delta: float, parts: int = 1) -> str:
+    """Return what is known about models that were not drawn; empty where models are no draws, or no model matters.
+
+    Parameters
+    ----------
+    framework : Framework
+    numbers : int
+        How many numbers were taken from the draws: 0 for noise that needs no model, 1 for a scale.
+    delta : float
+        What was asked for.
+    parts : int
+        The parts of the answer that may have been weighed against each other.
+    """
+    drawn = posterior_of(framework)
+    if drawn is None or not numbers:
+        return ""
+    if numbers > 1:
+        return drawn.fitted_sentence(f"The {numbers:,} numbers that make this noise were")
+    scales = APPROXIMATE_SCALES if delta else PURE_SCALES
+    return drawn.sentence_among(scales * (WEIGHTINGS if parts > 1 else 1))
+
+
+def total_beyond_text(framework: Framework) -> str:
+    """Return what is known about models that were not drawn of a total over answers whose noise rests on draws."""
+    drawn = posterior_of(framework)
+    return "" if drawn is None else drawn.fitted_sentence("What the answers tell together was")
+
+
+def stands_for_more(framework: Framework) -> bool:
+    """Return whether the models are independent draws, so that something can be said about those not drawn."""
+    drawn = posterior_of(framework)
+    return drawn is not None and drawn.independent and not drawn.belief
+
+
+def claimed_delta(framework: Framework, spent: float, delta: float) -> float:
+    """Return the delta to promise where `spent` suffices for the models that were drawn: what was asked for, or 0.
+
+    What lies between was read off the draws, and would be a second number beside the scale.
+    """
+    return delta if 0 < spent < delta and stands_for_more(framework) else spent
 
 
 def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
@@ -83,7 +132,7 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     some = "" if drawn.of is None else f" of {drawn.of:,}"
     spaced = "" if drawn.of is None else ", evenly spaced: as many as time allows, 25 or so at most"
     made = f"The models are {drawn.draws:,}{some} draws from a posterior{records}{prior}{seed}{spaced}.{decides}"
-    return [made, *_needed(certificate), drawn.sentence]
+    return [made, *_needed(certificate)]
 
 
 def _needed(certificate: Certificate) -> list[str]:

@@ -235,6 +235,8 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
 def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
     note = "a baseline" if calibration.guarantee.baseline_text else calibration.certificate.caution
+    if calibration.holds_for_draws_only:
+        note = "for the models drawn only"
     error: Cell | str = errors_text(calibration, MOST_IN_CELL)
     over = limit.over(calibration.expected_error)
     if reach and found is not None:

@@ -88,8 +88,14 @@ class Posterior:
     of: int | None = field(default=None, repr=False)
     in_file: bool = field(default=False, repr=False)
 
-    def beyond(self, confidence: float = CONFIDENCE) -> float:
+    def beyond(self, confidence: float = CONFIDENCE, *, among: int = 1) -> float:
         """Return which share of the posterior at most lies above the largest of the draws, with a given confidence.
+
+        Parameters
+        ----------
+        confidence : float
+        among : int
+            From how many numbers the one in question may have been chosen after looking at the draws.
 
         Raises
         ------
@@ -106,7 +112,7 @@ class Posterior:
                 found="draws that depend on each other",
                 remedy="Draw from a conjugate posterior.",
             )
-        share = -math.log1p(-confidence) / self.draws
+        share = (math.log(among) - math.log1p(-confidence)) / self.draws
         return min(1.0, math.nextafter(share * (1 + 2.0**-50), math.inf))
 
     @property
@@ -116,9 +122,28 @@ class Posterior:
             return f"the posterior, known by {self.draws:,} draws (public data: {self.source})"
         return f"any of the {self.draws:,} models drawn from a posterior (public data: {self.source})"
 
+    def fitted_sentence(self, what: str) -> str:
+        """Return that nothing is known beyond the draws of what was fitted to them, given in words."""
+        if self.belief or not self.independent:
+            return self.sentence
+        return f"{what} fitted to the {self.draws:,} draws: nothing is known about models that were not drawn."
+
     @property
     def sentence(self) -> str:
-        """Return what may lie beyond the draws."""
+        """Return what may lie beyond the draws, of any one number that depends on the model alone."""
+        return self._said(1, "in any one number that was chosen beforehand")
+
+    def sentence_among(self, among: int) -> str:
+        """Return what may lie beyond the draws, of a scale of noise that may have been chosen among several.
+
+        Parameters
+        ----------
+        among : int
+            How many there were to choose from.
+        """
+        return self._said(among, "if query, epsilon and delta were chosen beforehand")
+
+    def _said(self, among: int, condition: str) -> str:
         if self.belief:
             how = "independent draws" if self.independent else "draws of Markov chains, which depend on each other"
             return (
@@ -131,9 +156,10 @@ class Posterior:
                 f"The {self.draws:,} draws of the posterior depend on each other: nothing is known about models that "
                 "were not drawn."
             )
+        share = _percent(self.beyond(among=among))
         return (
-            f"With confidence {100 * CONFIDENCE:g} % at most {_percent(self.beyond())} of the posterior lies above "
-            f"what is worst among the {self.draws:,} draws."
+            f"With confidence {100 * CONFIDENCE:g} % at most {share} of the posterior lies "
+            f"above what is worst among the {self.draws:,} draws, {condition}."
         )
 
 

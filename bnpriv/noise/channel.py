@@ -187,6 +187,11 @@ class Channel:
         """Return the mean square of the error under the prior, shape (1, 1)."""
         return np.array([[float(self.prior @ self._averaged(self._errors**2))]])
 
+    @property
+    def free_numbers(self) -> int:
+        """Return how many probabilities make the rows."""
+        return self.numerators.size
+
     def accounted_noise(self) -> None:
         """Return None: no accountant can charge for a channel, which is private for its own laws only."""
         return

@@ -77,6 +77,11 @@ class Noise(Protocol):
         """Return the covariance of the noise, shape (d, d)."""
         ...
 
+    @property
+    def free_numbers(self) -> int:
+        """Return how many numbers beside public weights make it: 1 for a scale, of which more is always enough."""
+        ...
+
     def accounted_noise(self) -> Laplace | Gaussian | None:
         """Return what an accountant has to charge for, None if there is no noise."""
         ...
@@ -226,6 +231,11 @@ class Laplace:
         """Return the noise with each scale divided by a power of two."""
         return Laplace(self.scale, self.dimension, products(self.weights, weights))
 
+    @property
+    def free_numbers(self) -> int:
+        """Return 1: the scale."""
+        return 1
+
     def accounted_noise(self) -> Laplace:
         """Return the noise itself: it costs privacy."""
         return self
@@ -369,6 +379,11 @@ class Gaussian:
         """Return the noise with each scale divided by a power of two."""
         return Gaussian(self.scale, self.dimension, products(self.weights, weights))
 
+    @property
+    def free_numbers(self) -> int:
+        """Return 1: the scale."""
+        return 1
+
     def accounted_noise(self) -> Gaussian:
         """Return the noise itself: it costs privacy."""
         return self
@@ -444,6 +459,11 @@ class NoNoise:
     def divided(self, weights: Sequence[float]) -> NoNoise:
         """Return the same: there is nothing to divide."""
         return self
+
+    @property
+    def free_numbers(self) -> int:
+        """Return 1: the scale, which is 0."""
+        return 1
 
     def accounted_noise(self) -> None:
         """Return None: there is no noise to account for."""

@@ -216,6 +216,11 @@ class CorrelatedGaussian:
         needed = np.array(self.needed) / units / units[:, None]
         return CorrelatedGaussian(needed, (np.array(self.dithers) / units).tolist())
 
+    @property
+    def free_numbers(self) -> int:
+        """Return the number of entries of a covariance."""
+        return self.dimension * (self.dimension + 1) // 2
+
     def accounted_noise(self) -> Gaussian:
         """Return independent noise on each number that gets some, smaller in every direction: that of the last step."""
         return Gaussian(min(dither for dither in self.dithers if dither > 0), self.dimension)

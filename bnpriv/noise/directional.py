@@ -195,6 +195,11 @@ class DirectionalLaplace:
         reach = np.abs(self._rows).sum(axis=0)
         return tuple(up(float(r) * along + t * far, 64) for r, t in zip(reach, self.dithers, strict=True))
 
+    @property
+    def free_numbers(self) -> int:
+        """Return how many numbers make the directions and the scale along them."""
+        return len(self.directions) * self.dimension + 1
+
     def accounted_noise(self) -> Laplace:
         """Return independent noise on each number that gets some, smaller in every direction: that of the last step."""
         return Laplace(min(dither for dither in self.dithers if dither > 0), self.dimension)

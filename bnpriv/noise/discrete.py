@@ -134,6 +134,11 @@ class DiscreteLaplace:
         """Return the noise with each scale divided by a power of two; it is of whole numbers still."""
         return DiscreteLaplace(self.scale, self.dimension, products(self.weights, weights))
 
+    @property
+    def free_numbers(self) -> int:
+        """Return 1: the scale."""
+        return 1
+
     def accounted_noise(self) -> Laplace:
         """Return what an accountant charges for: as for continuous noise of the same scale."""
         return Laplace(self.scale, self.dimension, self.weights)

@@ -98,8 +98,9 @@ class Chooser:
         return costs
 
 
-def _rank(calibration: Calibration) -> tuple[float, bool]:
-    return float(f"{calibration.ranked_error:.6g}"), isinstance(calibration.mechanism, ColumnMechanism)
+def _rank(calibration: Calibration) -> tuple[bool, float, bool]:
+    last, error = calibration.rank
+    return last, float(f"{error:.6g}"), isinstance(calibration.mechanism, ColumnMechanism)
 
 
 def _first_counted(costs: list[ReleaseCost]) -> ReleaseCost:
