@@ -38,7 +38,7 @@ def _refute(claim: Claim, moves: Moves) -> None:
     """Compare the laws of the answer for every attribute, model and pair."""
     answers, comparison, declared = AnswerLaws(claim), NoisyPair(claim), claim.model.get("laws", {})
     free = [name for name in claim.form.reads if name not in declared]
-    told = f" where {', '.join(free)} show their parameters"[:200] if free else ""
+    told = f" where every record of {', '.join(free)} shows its parameter"[:200] if free else ""
     _, *records = moves.changes.shown()
     for (name, pairs), theta in product(claim.model["protect"].items(), range(claim.network.models)):
         for pair in pairs:

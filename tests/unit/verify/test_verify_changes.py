@@ -145,7 +145,7 @@ def test_columns_that_show_their_parameters_show_that_a_quilt_bears_too_little()
     calibration = bp.MarkovQuiltMechanism().calibrate(framework_of(18, 90, 1000), "count(v == 1)", epsilon=1.0)
     verdict = bp.verify(lowered(calibration, 0.99))
     assert verdict.status == "fails"
-    assert verdict.text.endswith("where v show their parameters shows it")
+    assert verdict.text.endswith("where every record of v shows its parameter shows it")
 
 
 def test_a_bound_that_does_not_suffice_shows_nothing() -> None:
@@ -165,4 +165,4 @@ def test_declared_laws_refute_a_claim_and_do_not_bear_it() -> None:
     assert bp.verify(lowered(calibration, 0.9)).status == "cannot be shown"
     verdict = bp.verify(lowered(calibration, 0.05))
     assert verdict.status == "fails"
-    assert "show their parameters" not in verdict.text
+    assert "shows its parameter" not in verdict.text

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.verify import one_record
 from bnpriv.verify.answers import AnswerLaws
 from bnpriv.verify.bif import bif_nodes
 from bnpriv.verify.changes import Changes
@@ -423,3 +424,39 @@ def test_every_column_is_compared_with_the_file(tmp_path: Any) -> None:
 def test_work_is_bounded() -> None:
     """Numbers by the hundreds that one column of hundreds of values moves are within it."""
     assert SIZE * SIZE * SIZE // 2 // 16 < MOST_WORK
+
+
+@pytest.mark.parametrize("place", [0, 99, 100, 149])
+def test_the_law_of_one_record_is_compared_in_every_case(place: int, monkeypatch) -> None:
+    """One of 150 cases, of a pair or of an attribute in a model, passes the claim."""
+    even, steep = {(0,): Decimal("0.5"), (1,): Decimal("0.5")}, {(0,): Decimal("0.05"), (1,): Decimal("0.95")}
+    claim = value_claim(2, 1, (0, 0))
+    claim.note = lambda told: setattr(claim, "worst", max(claim.worst, told))
+    claim.noise = "NoNoise"
+    for cases, borne in (([(even, even, 1)] * 150, True), ([(even, even, 1)] * place + [(even, steep, 1)], False)):
+        claim.worst = ZERO
+        monkeypatch.setattr(one_record, "_cases", lambda *args, cases=cases: [*cases, (even, even, 1)])
+        with localcontext(ARITHMETIC):
+            assert one_record.borne_by_records(claim, AnswerLaws(claim), NoisyPair(claim)) is borne
+
+
+@pytest.mark.parametrize("telling", [0, 3, 7])
+def test_laws_that_refute_a_quilt_are_tried_in_every_model(telling: int) -> None:
+    """Of eight models one says that the column that is read tells the secret."""
+    tables = np.full((8, 2, 2), 0.5)
+    tables[telling] = [[0.99, 0.01], [0.01, 0.99]]
+    network = bp.DiscreteNetwork.from_tables(
+        {"v": np.full((8, 2), 0.5), "t": tables},
+        states={"v": ["few", "many"], "t": ["early", "late"]},
+        parents={"t": ["v"]},
+        level="parameters",
+    )
+    schema = bp.Schema(records=50, columns={"t": bp.Integer(1900, 2020), "v": bp.Integer(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(network, schema, "v", source="a test")
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, "mean(t)", epsilon=1.0)
+    record = json.loads(calibration.to_json())
+    record["noise"].update(scale=20.0, exact_scale=text_of(20))
+    assert bp.verify(calibration).status == "holds"
+    verdict = bp.verify(json.dumps(record))
+    assert verdict.status == "fails"
+    assert f"in model {telling} where every record of t shows its parameter shows it" in verdict.text
