@@ -230,7 +230,7 @@ def verify(
     framework: Annotated[Path | None, typer.Option("--framework", metavar="FILE", help="The framework file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Replay a calibration by other code; exit 0 it holds, 1 it fails, 2 too large or not covered."""
+    """Replay a calibration by other code; exit 0 it holds, 1 it fails, 2 neither is shown."""
     with working("replaying"):
         verdict = replay(read_text(calibration, MOST_BYTES), framework)
     _print(verdict.to_json() if json else lines_text(str(verdict).split("\n")))

@@ -1,14 +1,17 @@
 """Replay random calibrations with hostile numbers by the independent checker: ``python -m tests.replay 5000``.
 
-Bounds with a large offset, decimal weights, masses down to 1e-300 and their products, secrets of probability zero,
-chosen pairs in one order, two protected attributes, several models, delta with every kind of noise, numbers of records
-by which a division rounds.
+Bounds with a large offset, years, dates, timestamps, decimal weights, masses down to 1e-300 and their products, secrets
+of probability zero, chosen pairs in one order, two protected attributes, several models, delta with every kind of
+noise, numbers of records by which a division rounds, stacks, moments, crosstabs, and columns of a hundred values.
+
+With ``--share .97`` each is replayed once more with that share of its noise: how often that is told.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import json
 import multiprocessing
 import sys
 import time
@@ -24,9 +27,18 @@ from bnpriv.laws import Atoms
 
 MOST_SHOWN = 10
 RECORDS = (1, 2, 3, 5, 6, 7, 9)
+MANY_RECORDS = (1000, 10_000)
+RANGES = (
+    (1900, 2020),
+    (18, 90),
+    (20200101, 20201231),
+    (1_700_000_000, 1_700_086_400),
+    (2**33, 2**33 + 2),
+    (2**52 - 9, 2**52),
+)
 TINY = (1e-150, 4.5e-168, 1e-200, 1e-214, 1e-300)
 WEIGHTS = (0.1, 0.2, 0.3, -0.1, 0.7, 1.0, 3.0)
-STATUSES = ("holds", "fails", "too large", "not covered", "crashes")
+STATUSES = ("holds", "fails", "cannot be shown", "too large", "not covered", "crashes")
 SHAPES = {"random": 0.8, "copies": 0.1, "tiny": 0.1}
 NOTIONS = ("parameters", "dataset", "value", "distribution")
 
@@ -44,7 +56,11 @@ class Case:
 
 def column(rng: np.random.Generator, size: int) -> tuple[bp.Real | bp.Integer | bp.Categorical, list[str]]:
     """Draw a column that can take `size` values, and these as states."""
-    kind = rng.integers(5)
+    kind = rng.integers(6)
+    if kind == 5:
+        low, high = wide(rng)
+        inner = rng.choice(np.arange(1, high - low), size=min(size, high - low + 1) - 2, replace=False)
+        return bp.Integer(low, high), [str(low + k) for k in (0, *sorted(inner.tolist()), high - low)]
     if kind == 0:
         names = [f"c{k}" for k in range(size)]
         return bp.Categorical(names), names
@@ -58,6 +74,12 @@ def column(rng: np.random.Generator, size: int) -> tuple[bp.Real | bp.Integer | 
         width = low * 2.0**-52 * float(rng.choice([2, 6, 510]))
     values = [low + width * k / (size - 1) for k in range(size)]
     return bp.Real(low, max(values), steps=int(rng.choice([size - 1, 2 * size, 7]))), [repr(value) for value in values]
+
+
+def wide(rng: np.random.Generator) -> tuple[int, int]:
+    """Draw the bounds of whole numbers far from 0."""
+    low, high = RANGES[int(rng.integers(len(RANGES)))]
+    return low, high
 
 
 def row(rng: np.random.Generator, size: int) -> np.ndarray:
@@ -102,8 +124,11 @@ def query(rng: np.random.Generator, columns: dict[str, bp.Real | bp.Integer | bp
     """Draw a query of some columns: a sum with decimal weights, a count, a histogram, or two of these."""
     chosen = [str(name) for name in rng.permutation(names)[: int(rng.choice([1, 2, 3, 3]))]]
     numeric = [name for name in chosen if not isinstance(columns[name], bp.Categorical)]
-    if rng.random() < 0.1:
+    chance = rng.random()
+    if chance < 0.1:
         return bp.stack(query(rng, columns, chosen[:1]), query(rng, columns, chosen[:1]))
+    if chance < 0.3:
+        return several(rng, columns, chosen, numeric)
     if numeric and rng.random() < 0.6:
         if len(numeric) == 1 and rng.random() < 0.6:
             return (bp.mean if rng.random() < 0.6 else bp.total)(numeric[0])
@@ -113,6 +138,28 @@ def query(rng: np.random.Generator, columns: dict[str, bp.Real | bp.Integer | bp
     conditions = [condition(rng, name, columns[name]) for name in chosen]
     both = conditions[0] if len(conditions) == 1 else conditions[0] & conditions[1]
     return (bp.count if rng.random() < 0.7 else bp.proportion)(~both if rng.random() < 0.2 else both)
+
+
+def several(
+    rng: np.random.Generator,
+    columns: dict[str, bp.Real | bp.Integer | bp.Categorical],
+    chosen: list[str],
+    numeric: list[str],
+):
+    """Draw a query of several numbers: sums beside counts, moments, a spread, a histogram, a crosstab."""
+    counted = bp.count(condition(rng, chosen[-1], columns[chosen[-1]]))
+    grouped = [name for name in chosen if isinstance(columns[name], bp.Categorical)]
+    options = [bp.crosstab(*grouped[:2])] if len(grouped) > 1 else [bp.histogram(grouped[0])] if grouped else []
+    if numeric:
+        first, last = numeric[0], numeric[-1]
+        options += [bp.stack(bp.mean(first), counted), bp.stack(bp.total(first), counted, bp.mean(last))]
+        options += [
+            bp.moments([first]),
+            bp.variance(first),
+            bp.stack(bp.linear({first: 0.3, last: 0.1}), bp.mean(last)),
+        ]
+        options += [bp.stack(bp.mean(first), bp.histogram(grouped[0]))] if grouped else []
+    return options[int(rng.integers(len(options)))]
 
 
 def condition(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer | bp.Categorical):
@@ -137,11 +184,14 @@ def laws_of(rng: np.random.Generator, declared: bp.Real | bp.Integer | bp.Catego
     """Draw a law of a yes-or-no column, or of categories, for every state of its parameter."""
     if rng.random() < 0.3:  # the parameter shows in every record
         shown = rng.permutation([0.0, 1.0])
-        if not isinstance(declared, bp.Categorical):
+        if declared == bp.Integer(0, 1):
             return {s: float(shown[k % 2]) for k, s in enumerate(states)}
     if isinstance(declared, bp.Categorical):
         categories = list(declared.categories)
         return {s: dict(zip(categories, map(float, row(rng, len(categories))), strict=True)) for s in states}
+    if (declared.lower, declared.upper) != (0, 1):
+        ends = declared.lower, declared.upper
+        return {s: dict(zip(ends, map(float, row(rng, 2)), strict=True)) for s in states}
     return {s: float(row(rng, 2)[0]) for s in states}
 
 
@@ -156,9 +206,14 @@ def case(rng: np.random.Generator) -> Case:
         if shape == "copies":
             columns[name], states[name] = bp.Integer(0, 1), ["0", "1"]
         if notion == "parameters":
-            columns[name] = bp.Integer(0, 1) if rng.random() < 0.7 else bp.Categorical(["a", "b", "c"])
+            chance, size = rng.random(), 3 if rng.random() < 0.9 else 100
+            columns[name] = bp.Integer(0, 1) if chance < 0.5 else bp.Categorical([f"c{k}" for k in range(size)])
+            columns[name] = bp.Integer(*wide(rng)) if chance < 0.2 else columns[name]
             states[name] = [f"s{k}" for k in range(len(states[name]))]
     records = 9 if shape == "copies" and rng.random() < 0.5 else int(rng.choice(RECORDS))
+    records = int(rng.choice(MANY_RECORDS)) if notion == "parameters" and rng.random() < 0.2 else records
+    if notion == "value" and shape == "random" and rng.random() < 0.1:
+        columns["u"], states["u"] = column(rng, int(rng.integers(100, 140)))
     schema = bp.Schema(records=records, columns=columns)
     models = int(rng.choice([1, 1, 2])) if notion != "distribution" else 1
     level = "parameters" if notion == "parameters" else "records"
@@ -231,12 +286,23 @@ def calibrated(*seed: int, instead: bp.types.Mechanism | None = None) -> bp.type
         return None
 
 
+def lowered(text: str, share: float) -> str:
+    """Return the JSON of a calibration with a share of its noise."""
+    record = json.loads(text)
+    scale = share * float.fromhex(record["noise"]["exact_scale"])
+    record["noise"].update(scale=scale, exact_scale=scale.hex())
+    return json.dumps(record)
+
+
 def replay(
-    seed: int, number: int, instead: bp.types.Mechanism | None = None
+    seed: int, number: int, instead: bp.types.Mechanism | None = None, share: float | None = None
 ) -> tuple[collections.Counter[str], list[str], float]:
-    """Replay calibrations; return how many of each verdict, what does not hold in words, and the checker's seconds."""
+    """Replay calibrations; return how many of each verdict, what does not hold in words, and the checker's seconds.
+
+    With a share, what comes out of a calibration that holds with that share of its noise is counted by its mechanism.
+    """
     found, told, spent, k = collections.Counter[str](), [], 0.0, 0
-    while found.total() < number:
+    while sum(found[status] for status in STATUSES) < number:
         k += 1
         try:
             calibration = calibrated(seed, k, instead=instead)
@@ -250,6 +316,8 @@ def replay(
         verdict = bp.verify(text)
         spent += time.perf_counter() - started
         found[verdict.status] += 1
+        if share is not None and verdict.status == "holds" and calibration.scale > 0 and '"channel"' not in text:
+            found[f"{type(calibration.mechanism).__name__}: {bp.verify(lowered(text, share)).status}"] += 1
         if verdict.status != "holds":
             told.append(f"calibrated({seed}, {k}): {calibration!r}: {verdict.status}: {verdict.text}")
     return found, told, spent
@@ -278,7 +346,7 @@ def shipped() -> tuple[collections.Counter[str], list[str]]:
                     calibration = each.calibrate(framework, asked, epsilon=1.0)
                     verdict = bp.verify(calibration.to_json(), path)
                     found[verdict.status] += 1
-                    told += [f"{name}: {calibration!r}: {verdict.text}"] if verdict.status == "fails" else []
+                    told += [f"{name}: {calibration!r}: {verdict.text}"] if verdict.status in STATUSES[1:3] else []
     return found, told
 
 
@@ -288,27 +356,28 @@ def main() -> int:
     parser.add_argument("number", type=int, nargs="?", default=5000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=20261122)
+    parser.add_argument("--share", type=float, help="of the noise, with which each is replayed once more")
     parser.add_argument("--mechanism", help="the only one, by its name in bp.mechanisms, such as OptimalMechanism")
     options = parser.parse_args()
     started, each = time.perf_counter(), 50
     instead = getattr(bp.mechanisms, options.mechanism)() if options.mechanism else None
-    jobs = [(options.seed + k, each, instead) for k in range(-(-options.number // each))]
+    jobs = [(options.seed + k, each, instead, options.share) for k in range(-(-options.number // each))]
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         results = pool.starmap(replay, jobs)
     total = sum((found for found, _, _ in results), collections.Counter[str]())
     for status in STATUSES[1:]:
         for line in [line for _, lines, _ in results for line in lines if f": {status}: " in line][:MOST_SHOWN]:
             print(line, file=sys.stderr)
-    shares = ", ".join(
-        f"{100 * total[k] / total.total():.2f} % {k}" for k in ("holds", "fails", "too large", "not covered")
-    )
+    number = sum(total[status] for status in STATUSES)
+    shares = ", ".join(f"{100 * total[k] / number:.2f} % {k}" for k in STATUSES[:-1])
     seconds, checking = time.perf_counter() - started, sum(spent for _, _, spent in results)
-    print(
-        f"{total.total():,} calibrations replayed in {seconds:.0f} s ({checking:.0f} s of them the checker's): {shares}"
-    )
+    print(f"{number:,} calibrations replayed in {seconds:.0f} s ({checking:.0f} s of them the checker's): {shares}")
+    for what in sorted(total.keys() - set(STATUSES)):
+        print(f"with {options.share:g} of the noise, {what}: {total[what]:,}")
     examples, told = shipped()
     print(f"shipped examples, against their files: {dict(examples)}", *told, sep="\n")
-    return int(total["fails"] + total["crashes"] + examples["fails"] > 0)
+    wrong = ("fails", "cannot be shown", "crashes")
+    return int(sum(total[status] + examples[status] for status in wrong) > 0)
 
 
 if __name__ == "__main__":

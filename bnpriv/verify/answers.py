@@ -30,14 +30,18 @@ class AnswerLaws:
         for k, (first, second) in enumerate(zip(sides[::2], sides[1::2], strict=True)):
             yield f"pair {k}", self.side(first), self.side(second)
         for (name, secret), theta in product(self.model.get("protect", {}).items(), range(self.network.models)):
-            parts = self.given(name, secret, theta)
-            pairs: Any = pairs_of(secret, sorted(parts)) if isinstance(secret, dict) else secret
-            unordered: dict[Any, Any] = {frozenset(tuple(side) for side in pair): pair for pair in pairs}
-            for first, second in unordered.values():
-                a, b = (merged([parts[each] for each in side if each in parts]) for side in (first, second))
-                if a and b:
-                    label = f"{name}, {shown((first, second))} in model {theta}"
-                    yield label, self.released(a), self.released(b)
+            yield from self.told_apart(name, secret, theta)
+
+    def told_apart(self, name: str, secret: Any, theta: int) -> Iterator[tuple[str, Law, Law]]:
+        """Yield the laws that are to be alike for one attribute in one model, for every pair of its secrets."""
+        parts = self.given(name, secret, theta)
+        pairs: Any = pairs_of(secret, sorted(parts)) if isinstance(secret, dict) else secret
+        unordered: dict[Any, Any] = {frozenset(tuple(side) for side in pair): pair for pair in pairs}
+        for first, second in unordered.values():
+            a, b = (merged([parts[each] for each in side if each in parts]) for side in (first, second))
+            if a and b:
+                label = f"{name}, {shown((first, second))} in model {theta}"
+                yield label, self.released(a), self.released(b)
 
     def given(self, name: str, secret: Any, theta: int) -> dict[Any, Law]:
         """Return for every value of a secret the law of the exact sums, times its probability."""

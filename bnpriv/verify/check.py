@@ -20,9 +20,10 @@ from bnpriv.verify.declared import declared
 from bnpriv.verify.moves import Moves
 from bnpriv.verify.noise import StoredRows
 from bnpriv.verify.one_record import borne_by_records
+from bnpriv.verify.showing import by_quilts_unless_refuted
 from bnpriv.verify.values import VALUE, ZERO, StopError, refuse, require
 
-Status = Literal["holds", "fails", "too large", "not covered"]
+Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
 
 ARITHMETIC = Context(prec=60, Emin=-(10**17), Emax=10**17)
 CHANNELS = ("OptimalMechanism", "QuantizationMechanism")
@@ -35,9 +36,11 @@ class Verdict:
 
     Parameters
     ----------
-    status : {"holds", "fails", "too large", "not covered"}
+    status : {"holds", "fails", "cannot be shown", "too large", "not covered"}
+        A claim that fails is false: an output, two tables, or a file shows it. One that cannot be shown is borne by no
+        bound that is known here, and refuted by nothing that was tried.
     text : str
-        What was found: the enclosed epsilon or delta, the output that shows a failure, or what is in the way.
+        What was found: the enclosed epsilon or delta, what shows a failure, or what is in the way.
     trusted : tuple of str
         What was not checked and is left to trust.
     """
@@ -120,7 +123,7 @@ def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
 def _replayed(claim: Claim) -> str:
     """Return in words what holds, by the laws of the answer where they are small enough, or by a bound."""
     if claim.mechanism == "ColumnMechanism":
-        return claim.held("whatever the model is", Moves(claim).cost(set(claim.form.reads), claim.n))
+        return Moves(claim).by_columns()
     if "left_out" in claim.model:
         refuse(claim.model["left_out"])
     if claim.channel:
@@ -129,12 +132,12 @@ def _replayed(claim: Claim) -> str:
     known = quilts or claim.mechanism in ("TightMechanism", "WassersteinMechanism", *CHANNELS)
     require(known, f"{claim.mechanism!r:.40}")
     if quilts and claim.model["notion"] != VALUE:
-        return Moves(claim).by_quilts()
+        return by_quilts_unless_refuted(claim)
     answers, comparison = AnswerLaws(claim), NoisyPair(claim)
     try:
         for label, first, second in answers.families():
             comparison.compare(label, first, second)
-        return claim.held("by the laws of the released doubles")
+        return claim.borne("by the laws of the released doubles")
     except (StopError, *MALFORMED) as stop:
         if stop.args[0] == "fails":
             raise
@@ -142,7 +145,7 @@ def _replayed(claim: Claim) -> str:
     if quilts:
         return Moves(claim).by_quilts()
     if refused.args[0] == "too large" and borne_by_records(claim, answers, comparison):
-        return claim.held("by the law of one record, for every record that may change")
+        return claim.borne("by the law of one record, for every record that may change")
     raise refused
 
 
@@ -153,4 +156,4 @@ def _by_channel(claim: Claim, channel: StoredRows) -> str:
     for label, first, second in AnswerLaws(claim).families():
         claim.spend(2 * channel.size)
         comparison.compare(label, channel.released(first), channel.released(second))
-    return claim.held("by the rows of the channel and the laws of the exact doubles")
+    return claim.borne("by the rows of the channel and the laws of the exact doubles")

@@ -10,7 +10,7 @@ from typing import Any
 from bnpriv.verify.forms import Form
 from bnpriv.verify.nodes import Nodes
 from bnpriv.verify.noise import StoredRows, weights_of
-from bnpriv.verify.values import SLACK, ZERO, Law, StopError, number, require
+from bnpriv.verify.values import SLACK, UNSHOWN, ZERO, Law, StopError, number, require
 
 MOST_WORK = 1_000_000
 """Products of masses in one check: a few seconds."""
@@ -62,12 +62,21 @@ class Claim:
         """Note an epsilon that is reached or bounded."""
         self.seen, self.worst = self.seen + 1, max(self.worst, told)
 
-    def held(self, how: str, told: Decimal | None = None) -> str:
-        """Take note of an epsilon that is reached or bounded; stop where it passes the claim; say what holds."""
-        if told is not None:
-            self.note(told)
+    def held(self, how: str, told: Decimal) -> str:
+        """Take note of an epsilon that is reached, to within what is lost in digits; say what holds."""
+        if told - 2 * SLACK > self.epsilon:
+            raise StopError("fails", f"epsilon is {told:.9g} where {self.epsilon:.9g} is claimed, {how}")
+        return self.bounded(how, told)
+
+    def bounded(self, how: str, told: Decimal = ZERO) -> str:
+        """Take note of an epsilon that is not exceeded; stop where it passes the claim; say what holds."""
+        self.note(told)
+        return self.borne(how)
+
+    def borne(self, how: str) -> str:
+        """Say what holds, by all that was noted."""
         if self.worst > self.epsilon:
-            raise StopError("fails", f"epsilon is {self.worst:.9g} where {self.epsilon:.9g} is claimed, {how}")
+            raise StopError(UNSHOWN, f"epsilon may be {self.worst:.9g} where {self.epsilon:.9g} is claimed, {how}")
         require(self.seen, "secrets of which no two are possible")
         low, high = float(max(ZERO, self.worst - 2 * SLACK)), float(self.worst)
         excess = f" but for delta {self.delta:.6g}" if self.delta else ""

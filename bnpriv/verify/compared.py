@@ -10,7 +10,7 @@ from typing import Any
 
 from bnpriv.verify.claim import Claim
 from bnpriv.verify.noise import laplace_excess, recursions, smoothed
-from bnpriv.verify.values import INFINITE, SLACK, ZERO, Law, StopError, decimal, require
+from bnpriv.verify.values import INFINITE, SLACK, UNSHOWN, ZERO, Law, StopError, decimal, require
 
 
 class NoisyPair:
@@ -25,9 +25,10 @@ class NoisyPair:
         told, shown = ratio.ln() + SLACK, f"the answer {', '.join(map(repr, output))} of {label} shows it"
         if told > claim.epsilon and claim.delta:
             excess = max(self.excess(first, second), self.excess(second, first))
-            excess += SLACK * (1 + claim.epsilon.exp() / 10**14)
-            if excess > claim.delta:
-                raise StopError("fails", f"delta is {excess:.9g} where {claim.delta:.9g} is claimed, {shown}")
+            slack = SLACK * (1 + claim.epsilon.exp() / 10**14)
+            if excess + slack > claim.delta:
+                status = "fails" if excess - slack > claim.delta else UNSHOWN
+                raise StopError(status, f"delta is {excess:.9g} where {claim.delta:.9g} is claimed, {shown}")
             told = claim.epsilon
         claim.held(shown, told)
 

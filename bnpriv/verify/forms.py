@@ -12,6 +12,9 @@ from typing import Any
 
 from bnpriv.verify.values import fraction, refuse, require
 
+MOST_PARABOLAS = 12
+"""Numbers of an answer that sum a column or its squares, all of whose signed sums are looked at."""
+
 NAMES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 
 
@@ -59,8 +62,17 @@ class Form:
         found = {end for ends in self.ranges(name, self.cuts[name]) for end in ends}
         grid = (Fraction(column["upper"]) - Fraction(column["lower"])) / column["steps"]
         for k in self.vertices(name, weights):
-            found |= {type(column["upper"])(column["lower"] + k * grid)} if 0 <= k <= column["steps"] else set()
+            found |= self.around(column, column["lower"] + k * grid) if 0 <= k <= column["steps"] else set()
         return sorted(found)
+
+    @staticmethod
+    def around(column: Any, exact: Fraction) -> set[Any]:
+        """Return the values of a column nearest to a grid step: doubles may be farther apart than steps."""
+        if column["type"] == "integer":
+            return {int(exact)}
+        near = float(exact)
+        values = (near, math.nextafter(near, -math.inf), math.nextafter(near, math.inf))
+        return {value for value in values if column["lower"] <= value <= column["upper"]}
 
     def vertices(self, name: str, weights: Sequence[Fraction]) -> set[int]:
         """Return the grid steps beside the vertices of the parabolas that signed sums of weighted numbers are."""
@@ -72,8 +84,9 @@ class Form:
         found = set[int]()
         bent = 2 in places and any(term[0] == "product" and name in powers(term) for term in self.terms)
         require(not bent, "squares of a column beside its product with another")
-        rows = [row for row in rows if any(row)]
-        for signs in product((1, -1), repeat=len(rows)) if 2 in places else ():
+        rows = sorted({row for row in rows if any(row)}) if 2 in places else []
+        require(len(rows) <= MOST_PARABOLAS, "squares of a column in very many numbers")
+        for signs in product((1, -1), repeat=len(rows)) if rows else ():
             one, two = (sum(map(operator.mul, signs, each), Fraction(0)) for each in zip(*rows, strict=True))
             found |= {math.floor(-one / (2 * two)), math.ceil(-one / (2 * two))} if two else set[int]()
         return found
@@ -97,13 +110,14 @@ class Form:
 
     def key(self, record: Mapping[str, Any]) -> tuple[int, ...]:
         """Return what a record adds, in units of one over the denominators."""
-        found = [
-            int(self.holds(term[1], record))
-            if term[0] == "indicator"
-            else math.prod(self.step(name, record[name]) ** power for name, power in powers(term).items())
-            for term in self.terms
-        ]
+        found = [self.value(term, record) for term in self.terms]
         return tuple(sum(weight * found[k] for k, weight in row.items()) for row in self.rows)
+
+    def value(self, term: Any, record: Mapping[str, Any]) -> int:
+        """Return what a record adds to a term."""
+        if term[0] == "indicator":
+            return int(self.holds(term[1], record))
+        return math.prod(self.step(name, record[name]) ** power for name, power in powers(term).items())
 
     def exact(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
         """Return the exact answer from the sums of what records add."""
@@ -113,6 +127,11 @@ class Form:
 def powers(term: Any) -> dict[str, int]:
     """Return the powers of grid steps whose product a term sums."""
     return {term[1]: 1, term[2]: 1} if term[0] == "product" else {term[1]: term[2]}
+
+
+def columns_of(term: Any) -> set[str]:
+    """Return the columns that a term reads."""
+    return {leaf[1] for leaf in _leaves(term[1])} if term[0] == "indicator" else {*powers(term)}
 
 
 def _leaves(predicate: Any) -> list[Any]:

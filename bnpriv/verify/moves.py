@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import operator
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
+from bnpriv.verify.changes import Changes
 from bnpriv.verify.claim import Claim
 from bnpriv.verify.secrets import shown
 from bnpriv.verify.values import INFINITE, ONE, SLACK, VALUE, ZERO, Law, decimal, merged, require, summed
@@ -20,55 +17,35 @@ Costs = Sequence[tuple[Decimal, set[str]]]
 
 
 class Moves:
-    """How far changes of columns move the answer of a claim."""
+    """How far changes of columns move the answer of a claim, in scales of its noise."""
 
     def __init__(self, claim: Claim) -> None:
-        self.claim, self.form, self.weights = claim, claim.form, claim.weights
+        self.claim, self.form = claim, claim.form
+        self.changes = Changes(claim.form, claim.weights, claim.n, claim.spend)
 
-    @cached_property
-    def added(self) -> dict[tuple[Any, ...], tuple[Fraction, ...]]:
-        """Return what one record adds for every choice of extreme values of the columns that are read."""
-        choices = [self.form.extremes(name, self.weights) for name in self.form.reads]
-        self.claim.spend(math.prod(map(len, choices)))
-        records = (dict(zip(self.form.reads, cell, strict=True)) for cell in product(*choices))
-        return {tuple(r.values()): tuple(map(Fraction, self.form.key(r), self.form.under)) for r in records}
-
-    @cached_property
-    def limits(self) -> list[tuple[Fraction, Fraction]]:
-        """Return for every number, weighted, how wide the doubles range, and how far rounding can move two apart."""
-        found, n = list[tuple[Fraction, Fraction]](), self.claim.n
-        columns: list[tuple[Fraction, ...]] = list(zip(*self.added.values(), strict=True))
-        for shift, under, each in zip(self.form.offset, self.form.under, columns, strict=True):
-            low, high = shift + n * min(each), shift + n * max(each)
-            largest, whole = max(abs(low), abs(high)), math.lcm(under, shift.denominator)
-            doubles = whole & (whole - 1) == 0 and largest * whole <= 2**53
-            unit = Fraction(0 if doubles else math.ulp(float(largest)))
-            found.append((Fraction(float(high)) - Fraction(float(low)), unit))
-        return [(weight * wide, weight * unit) for weight, (wide, unit) in zip(self.weights, found, strict=True)]
+    def scales(self, far: Fraction) -> Decimal:
+        """Return a distance in scales of the noise; without noise any distance is infinite."""
+        if not far:
+            return ZERO
+        return decimal(far) / self.claim.scale if self.claim.scale else INFINITE
 
     @property
     def rounding(self) -> Decimal:
-        """How far rounding can move two answers apart, in scales of the noise; 0 without noise."""
-        moved = decimal(sum((unit for _, unit in self.limits), Fraction(0)))
-        return moved / self.claim.scale if self.claim.scale else ZERO
+        """How far rounding can move two answers apart; 0 without noise."""
+        units = (self.changes.limits(k)[1] for k in self.changes.all)
+        return self.scales(sum(units, Fraction(0))) if self.claim.scale else ZERO
 
     def cost(self, moving: set[str], records: int) -> Decimal:
-        """Return in scales of the noise how far, in the 1-norm, changes of so many records move the weighted answer."""
-        groups, size, most, moved = defaultdict[Any, set[Any]](set), len(self.form.rows), Fraction(0), set[int]()
-        self.claim.spend(len(self.added) << size)
-        for cell, point in self.added.items():
-            groups[tuple(x for x, n in zip(cell, self.form.reads, strict=True) if n not in moving)].add(point)
-        for points in groups.values():
-            moved |= {k for k, numbers in enumerate(zip(*points, strict=True)) if len(set(numbers)) > 1}
-            for signs in product((1, -1), repeat=size - 1):
-                signed = list(map(operator.mul, (1, *signs), self.weights))
-                sums = [sum(map(operator.mul, signed, point), Fraction(0)) for point in points]
-                most = max(most, max(sums) - min(sums))
-        far = records * most + sum((self.limits[k][1] for k in moved), Fraction(0))
-        far = min(far, self.limits[0][0]) if size == 1 else far  # rounding keeps the order
-        if not most:
-            return ZERO
-        return decimal(far) / self.claim.scale if self.claim.scale else INFINITE
+        """Return what changes of columns in so many records do not exceed, in the 1-norm of the weighted answer."""
+        return self.scales(self.changes.bound(moving, records))
+
+    def by_columns(self) -> str:
+        """Compare two tables that are as far apart as they can be, and then what no two tables exceed."""
+        far, first, second = self.changes.shown()
+        records = (", ".join(f"{name} {value!r:.40}" for name, value in each.items()) for each in (first, second))
+        if not self.claim.delta:
+            self.claim.held(f"shown by {self.claim.n:,} records of {' against those of '.join(records)}", self.scales(far))
+        return self.claim.bounded("whatever the model is", self.cost(set(self.form.reads), self.claim.n))
 
     def by_quilts(self) -> str:
         """Look for every attribute, model and ordered pair for columns whose change the noise hides: the near ones."""
@@ -81,8 +58,8 @@ class Moves:
             for theta, (first, second) in product(range(network.models), ways):
                 told = min(self.quilt(name, theta, first, second, costs))
                 if told >= 0:  # a secret of probability zero is no constraint
-                    claim.held(f"by the best quilt for {name}, {shown((first, second))} in model {theta}", told)
-        return claim.held("by the best quilt for every model and pair of secrets")
+                    claim.bounded(f"by the best quilt for {name}, {shown((first, second))} in model {theta}", told)
+        return claim.borne("by the best quilt for every model and pair of secrets")
 
     def near_sets(self, name: str) -> Costs:
         """Return all sets of near columns of an attribute, with what it costs to hide them, least first."""

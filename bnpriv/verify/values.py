@@ -21,6 +21,9 @@ SLACK = Decimal("1e-40")
 ROUNDING = Decimal("1e-9")
 """Relative difference of masses that come from one number."""
 
+UNSHOWN = "cannot be shown"
+"""The status of a claim that no bound bears and no output refutes."""
+
 FRACTION = re.compile(r"-?[0-9]{1,2000}(?:/[0-9]{1,2000})?")
 DISTRIBUTIONAL, DATASET, VALUE = (
     f"{name} privacy" for name in ("distributional attribute", "dataset attribute", "value")

@@ -1,0 +1,186 @@
+"""How far a change of columns moves the released doubles: bounds that are never too small, and tables that show them.
+
+Numbers of an answer that no change ties to each other move apart, and each of them within the range of its doubles.
+Docs: column_sensitivity.md, by which the noise is found; here it is done in whole numbers, without a rounding.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+from bnpriv.verify.forms import Form, columns_of
+
+MOST_SIGNED = 12
+"""Numbers whose signs are all tried where several parts move them together."""
+
+INTEGERS_PER_PRODUCT = 16
+"""Differences of whole numbers that take as long as one product of masses."""
+
+Record = dict[str, Any]
+Points = dict[tuple[int, ...], Record]
+"""What records add to some numbers, in whole numbers, each with a record that adds it."""
+
+Reach = tuple[Fraction, Record, Record]
+"""How far numbers move together for one record, and two records that are as far apart."""
+
+
+class Changes:
+    """How far changes of columns move the weighted answer to a query about n records, in the 1-norm."""
+
+    def __init__(self, form: Form, weights: Sequence[Fraction], n: int, spend: Callable[[int], None]) -> None:
+        self.form, self.weights, self.n, self.spend = form, weights, n, spend
+        self.all = tuple(range(len(form.rows)))
+        self.ranges, self.feeds = dict[int, tuple[Fraction, Fraction]](), dict[Any, set[int]]()
+        self.reaches = dict[Any, Reach]()
+        self.read = [{name for term in row for name in columns_of(form.terms[term])} for row in form.rows]
+
+    def bound(self, moving: Collection[str], records: int) -> Fraction:
+        """Return what no change of some columns in so many records exceeds: of the doubles, by all numbers together."""
+        return sum((self.together(numbers, moving, records) for numbers in self.tied(moving)), Fraction(0))
+
+    def together(self, numbers: tuple[int, ...], moving: Collection[str], records: int) -> Fraction:
+        """Return a bound for numbers that may be tied to each other: jointly, or each within its range."""
+        apart = sum((min(self.exceeded_by((k,), moving, records), self.limits(k)[0]) for k in numbers), Fraction(0))
+        return apart if len(numbers) == 1 else min(apart, self.exceeded_by(numbers, moving, records))
+
+    def exceeded_by(self, numbers: tuple[int, ...], moving: Collection[str], records: int) -> Fraction:
+        """Return how far numbers move together, and what their rounding adds."""
+        far = self.widest(numbers, moving)[0]
+        return records * far + sum((self.limits(k)[1] for k in numbers), Fraction(0)) if far else far
+
+    def shown(self) -> tuple[Fraction, Record, Record]:
+        """Return how far apart the doubles of two tables are, and of what record either has n copies."""
+        records: list[Record] = [{name: self.form.extremes(name, self.weights)[0] for name in self.form.reads}] * 2
+        for numbers in self.tied(self.form.reads):
+            _, *found = self.widest(numbers, self.form.reads)
+            records = [{**old, **new} for old, new in zip(records, found, strict=True)]
+        sums = [[self.n * k for k in self.form.key(record)] for record in records]
+        doubles = [[Fraction(float(each)) for each in self.form.exact(each)] for each in sums]
+        gaps = (abs(a - b) for a, b in zip(*doubles, strict=True))
+        return sum(map(operator.mul, self.weights, gaps), Fraction(0)), records[0], records[1]
+
+    def limits(self, number: int) -> tuple[Fraction, Fraction]:
+        """Return for a number, weighted, how wide its doubles range, and how far rounding can move two apart."""
+        if number not in self.ranges:
+            shift, under, low, high = self.form.offset[number], self.form.under[number], 0, 0
+            for part in self.parts((number,), self.form.reads):
+                (points,) = self.points(part, (number,), self.form.reads)
+                low, high = low + min(points)[0], high + max(points)[0]
+            unit = self.scaled((number,)) * self.weights[number]
+            ends = [shift + self.n * each / unit for each in (low, high)]
+            largest, whole = max(map(abs, ends)), math.lcm(under, shift.denominator)
+            doubles = whole & (whole - 1) == 0 and largest * whole <= 2**53
+            ulp = Fraction(0 if doubles else math.ulp(float(largest)))
+            wide = Fraction(float(ends[1])) - Fraction(float(ends[0]))
+            self.ranges[number] = self.weights[number] * wide, self.weights[number] * ulp
+        return self.ranges[number]
+
+    def widest(self, numbers: tuple[int, ...], moving: Collection[str]) -> Reach:
+        """Return how far one record moves some numbers together, weighted, and two records that show it."""
+        key = numbers, frozenset(moving) & set().union(*(self.read[k] for k in numbers))
+        if key not in self.reaches:
+            parts = [self.points(part, numbers, moving) for part in self.parts(numbers, moving)]
+            size, points = len(numbers), sum(len(group) for groups in parts for group in groups)
+            pairs = sum(len(group) ** 2 for groups in parts for group in groups) // 2
+            signed = points << min(size - 1, 64)
+            if signed <= pairs or (len(parts) > 1 and size <= MOST_SIGNED):
+                self.spend(signed * size // INTEGERS_PER_PRODUCT)
+                signs = product((1, -1), repeat=size - 1)
+                found = max((added(by_sign(each, (1, *sign)) for each in parts) for sign in signs), key=far_of)
+            else:  # exact for one part, a bound for several
+                self.spend(pairs * size // INTEGERS_PER_PRODUCT)
+                found = added(map(by_pair, parts))
+            self.reaches[key] = Fraction(found[0], self.scaled(numbers)), found[1], found[2]
+        return self.reaches[key]
+
+    def scaled(self, numbers: Iterable[int]) -> int:
+        """Return in what unit, one over it, some weighted numbers are whole."""
+        return math.lcm(*((self.weights[k] / self.form.under[k]).denominator for k in numbers))
+
+    def parts(self, numbers: Iterable[int], moving: Collection[str]) -> list[set[str]]:
+        """Return the columns of terms that some columns move, in sets none of which shares a term with another."""
+        terms = {term for k in numbers for term in self.form.rows[k]}
+        return united(each for t in terms if (each := columns_of(self.form.terms[t])) & set(moving))
+
+    def tied(self, moving: Collection[str]) -> list[tuple[int, ...]]:
+        """Return the numbers that some columns move, those together that move through one part."""
+        found = united(fed for part in self.parts(self.all, moving) if (fed := self.fed(part, moving)))
+        return [tuple(sorted(numbers)) for numbers in found]
+
+    def fed(self, part: set[str], moving: Collection[str]) -> set[int]:
+        """Return the numbers that a part moves, each seen by itself."""
+        key = frozenset(part), frozenset(part & set(moving))
+        if key not in self.feeds:
+            touched = (k for k in self.all if part & self.read[k])
+            self.feeds[key] = {k for k in touched if any(len(each) > 1 for each in self.points(part, (k,), moving))}
+        return self.feeds[key]
+
+    def points(self, part: set[str], numbers: tuple[int, ...], moving: Collection[str]) -> list[Points]:
+        """Return what records add to some numbers through a part, for every choice of what its other columns hold."""
+        names, unit = sorted(part), self.scaled(numbers)
+        kept = [self.weights[k] if k in numbers else Fraction(0) for k in self.all]
+        choices = [self.form.extremes(name, kept) for name in names]
+        terms = sorted(t for t in {t for k in numbers for t in self.form.rows[k]} if self.moved(t, part, moving))
+        rows = [[(j, self.form.rows[k][t]) for j, t in enumerate(terms) if t in self.form.rows[k]] for k in numbers]
+        factors = [int(unit * self.weights[k] / self.form.under[k]) for k in numbers]
+        self.spend(math.prod(map(len, choices)) * len(terms))
+        groups = defaultdict[Any, Points](dict)
+        for cell in product(*choices):
+            record = dict(zip(names, cell, strict=True))
+            values = [self.form.value(self.form.terms[t], record) for t in terms]
+            sums = [sum(weight * values[j] for j, weight in row) for row in rows]
+            resting = tuple(value for name, value in record.items() if name not in moving)
+            groups[resting].setdefault(tuple(map(operator.mul, sums, factors)), record)
+        return list(groups.values())
+
+    def moved(self, term: int, part: set[str], moving: Collection[str]) -> bool:
+        """Return whether a term reads columns of a part, one of which moves."""
+        return columns_of(self.form.terms[term]) <= part and not columns_of(self.form.terms[term]).isdisjoint(moving)
+
+
+def united(sets: Iterable[set[Any]]) -> list[set[Any]]:
+    """Return unions of sets that share something, so that no two unions do."""
+    found = list[set[Any]]()
+    for each in sets:
+        met = [old for old in found if old & each]
+        found = [*(old for old in found if not old & each), each.union(*met)]
+    return found
+
+
+def far_of(reach: Any) -> Any:
+    """Return how far two records are apart."""
+    return reach[0]
+
+
+def added(reaches: Iterable[Any]) -> Any:
+    """Return the reach of parts that share no column."""
+    far, first, second = 0, Record(), Record()
+    for each, a, b in reaches:
+        far, first, second = far + each, first | a, second | b
+    return far, first, second
+
+
+def by_sign(groups: list[Points], signs: Sequence[int]) -> Any:
+    """Return how far records are apart by a signed sum of their numbers, where their resting columns agree."""
+    found = list[Any]()
+    for group in groups:
+        sums = {sum(map(operator.mul, signs, point)): record for point, record in group.items()}
+        low, high = min(sums), max(sums)
+        found.append((high - low, sums[high], sums[low]))
+    return max(found, key=far_of)
+
+
+def by_pair(groups: list[Points]) -> Any:
+    """Return how far records are apart in the 1-norm, where their resting columns agree."""
+    best = 0, *[next(iter(groups[0].values()))] * 2
+    for group in groups:
+        for (p, first), (q, second) in combinations(group.items(), 2):
+            far = sum(map(abs, map(operator.sub, p, q)))
+            best = max(best, (far, first, second), key=far_of)
+    return best
