@@ -1,4 +1,4 @@
-"""What pytest leaves out where an optional library is missing, and how warnings come back from its workers."""
+"""What pytest leaves out where an optional library is missing, and what it does with workers."""
 
 import warnings
 from importlib.util import find_spec
@@ -20,3 +20,13 @@ def pytest_warning_recorded(warning_message: warnings.WarningMessage) -> None:
         return
     warning_message.message = UserWarning(f"{kind.__name__}: {warning_message.message}")
     warning_message.category = UserWarning
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """With -n, keep neighbours together as far as possible: they share what a module computes once.
+
+    Here and not among the options of pyproject.toml, which pytest does not know without pytest-xdist.
+    """
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"

@@ -144,6 +144,10 @@ class MissingExtraError(BnprivError, ImportError):
     """An optional dependency is not installed; the message names the extra."""
 
 
+class InstallationError(BnprivError, ImportError):
+    """Installed libraries do not fit each other, or one is missing that a table needs; the message names them."""
+
+
 @final
 @dataclass(frozen=True)
 class Refusal:

@@ -59,6 +59,14 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     assert "-m pytest -n 2 -m 'mutants or slow'" in text
 
 
+def test_ci_runs_both_ends_of_what_pyproject_allows() -> None:
+    """Row 51."""
+    _, _, loop = CI.read_text(encoding="utf-8").partition("for each in lowest-direct highest; do\n")
+    body = loop.partition("\ndone\n")[0]
+    assert '--resolution "$each" --upgrade --editable ".[test,pymc]"' in body
+    assert "-m pytest -q -n 2 tests/test_readme.py tests/golden" in body
+
+
 def test_every_extra_is_told() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     rows = [line.split("|")[1] for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]

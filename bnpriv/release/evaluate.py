@@ -175,13 +175,16 @@ def _check_categories(name: str, column: Column) -> None:
 
 def guarded(work: Callable[[], T]) -> T:
     """Do what may fail in an engine, whose own errors quote the data."""
+    from bnpriv.tables.installed import require_readers, with_imports_named
+
     try:
-        return work()
+        return with_imports_named(work)
     except (BnprivError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException:  # a panic of Polars is no Exception
         pass
     # raised here, not in the handler: an error that is handled stays reachable as __context__
+    require_readers()
     raise DataError(
         "the engine must be able to evaluate the query on the data",
         found="an error, whose text is withheld because it may quote the data",

@@ -30,14 +30,15 @@ def working(what: str) -> Generator[None]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with (
-        warnings.catch_warnings(),
-        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
-    ):
+    with warnings.catch_warnings():
         warnings.showwarning = _noted(warnings.showwarning)
-        progress.add_task(what, total=None)
-        yield
+        if not console.is_interactive:  # where a bar that is off prints an empty line with rich below 15
+            yield
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as progress:
+            progress.add_task(what, total=None)
+            yield
 
 
 def _noted(others: WarningDisplay) -> WarningDisplay:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast, final
 
 from bnpriv.checks import listing, type_text
-from bnpriv.errors import DataError, FileError
+from bnpriv.errors import DataError, FileError, InstallationError
 from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.separators import OTHER_SEPARATORS, refuse_other_encoding, refuse_other_separators
 
@@ -220,11 +220,13 @@ def shares_names(fields: Sequence[str], known: Collection[str]) -> bool:
 def _columns_of(data: object) -> Sequence[str]:
     import narwhals as nw
 
+    from bnpriv.tables.installed import with_imports_named
+
     try:
-        frame = nw.from_native(cast(Any, data))
+        frame = with_imports_named(lambda: nw.from_native(cast(Any, data)))
         # for types narwhals would look at the values of a pandas table
         names = frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, InstallationError):
         raise
     except BaseException:  # what an engine says may quote the data; a panic of Polars is no Exception
         names = None

@@ -20,6 +20,7 @@ import narwhals as nw
 from bnpriv.errors import FileError
 from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.expressions import Frame
+from bnpriv.tables.installed import require_readers, with_imports_named
 from bnpriv.tables.separators import refuse_other_encoding, refuse_other_separators
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
     ------
     FileError
         If the file is missing, unreadable or of another kind.
+    InstallationError
+        If no file could be read with the libraries that are installed.
     """
     import duckdb
 
@@ -74,7 +77,7 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
         names = _csv_header(file)
         with _decodable(file) as readable:
             relation = connection.sql(_csv_query(readable, len(names)))
-            yield cast(Frame, nw.from_native(cast(Any, relation))), names
+            yield with_imports_named(lambda: cast(Frame, nw.from_native(cast(Any, relation)))), names
 
 
 def _parquet(connection: DuckDBPyConnection, path: Path) -> Frame:
@@ -91,6 +94,7 @@ def _parquet(connection: DuckDBPyConnection, path: Path) -> Frame:
         return cast(Frame, nw.from_native(cast(Any, relation)))
     except Exception:  # the text of the error may quote the file
         pass
+    require_readers()
     raise FileError(
         "a Parquet file must be readable, and those of a directory must have the same columns",
         found=f"{_shown(path)}, which is not",

@@ -15,11 +15,12 @@ import narwhals as nw
 import numpy as np
 
 from bnpriv.checks import type_text
-from bnpriv.errors import DataError
+from bnpriv.errors import DataError, InstallationError
 from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.databases import database_frame
 from bnpriv.tables.expressions import Frame, reading
 from bnpriv.tables.files import file_frame, identifier
+from bnpriv.tables.installed import with_imports_named
 from bnpriv.tables.partitions import in_memory
 from bnpriv.tables.readings import categories, number
 from bnpriv.tables.schema import Categorical, Column
@@ -95,7 +96,9 @@ def _is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
 def _table(data: object) -> Frame | nw.DataFrame[Any]:
     frame: object = None
     try:
-        frame = nw.from_native(cast(Any, data))
+        frame = with_imports_named(lambda: cast(object, nw.from_native(cast(Any, data))))
+    except InstallationError:
+        raise
     except Exception:  # its message may show the data
         frame = None
     if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
@@ -126,9 +129,15 @@ def chosen(
             )
     places = [names.index(name) for name in columns]
     native: Any = frame.to_native()
+    # Spark reads dots and backquotes in names, and not their case; Polars before 2 takes a name that starts with ^ and
+    # ends in $ for a pattern, which finds other columns
+    numbered: Any = None
     if _is_spark(frame):
-        # Spark reads dots and backquotes in names, and not their case
-        renamed: Any = nw.from_native(native.toDF(*(f"p{place}" for place in range(len(names)))))
+        numbered = native.toDF(*(f"p{place}" for place in range(len(names))))
+    elif frame.implementation.is_polars():
+        numbered = native.rename({name: f"p{place}" for place, name in enumerate(names)})
+    if numbered is not None:
+        renamed = cast("Frame | nw.DataFrame[Any]", nw.from_native(numbered))
         return renamed.select(*(nw.col(f"p{place}").alias(f"c{k}") for k, place in enumerate(places)))
     if frame.implementation.is_duckdb():
         fields = [f"{identifier(native.columns[place])} AS c{k}" for k, place in enumerate(places)]

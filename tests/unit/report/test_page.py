@@ -67,7 +67,7 @@ def test_notebooks_show_everything(student) -> None:
     }
     for kind, thing in shown.items():
         text = thing._repr_html_()
-        assert text.startswith('<div class="bnpriv fragment">'), kind
+        assert text.startswith('<div class="bnpriv fragment tex2jax_ignore mathjax_ignore">'), kind
         assert "<script" not in text, kind
         assert "income" in text or kind == "network", kind
 
