@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bnpriv.errors import FileError
+from bnpriv.paths import user_path
 from bnpriv.starter.public import PUBLIC_GAPS
 from bnpriv.tables.database_urls import database_file, is_database
 from bnpriv.tables.readings import BLANKS, number, truth
@@ -46,8 +47,8 @@ def refuse_the_same(private: object, public: object) -> None:
 def _same_file(private: object, public: object) -> bool:
     if not (isinstance(private, (str, os.PathLike)) and isinstance(public, (str, os.PathLike))):
         return False
-    one, other = Path(cast("str | os.PathLike[str]", private)), Path(cast("str | os.PathLike[str]", public))
-    both = one.is_file() and other.is_file()
+    one, other = (user_path(cast("str | os.PathLike[str]", each)) for each in (private, public))
+    both = os.path.isfile(one) and os.path.isfile(other)
     return both and (os.path.samefile(one, other) or _digest(one) == _digest(other))
 
 
@@ -81,7 +82,7 @@ def _is_here(data: object) -> bool:
     if is_database(data):
         return database_file(cast(str, data)) is not None
     if isinstance(data, (str, os.PathLike)):
-        return is_data(Path(cast("str | os.PathLike[str]", data)))
+        return is_data(user_path(cast("str | os.PathLike[str]", data)))
     frame = nw.from_native(cast(Any, data), pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         return frame.implementation.is_polars() or frame.implementation.is_duckdb()

@@ -6,6 +6,7 @@ values (`bnpriv.tables.readings`): no database decides what a text or a decimal 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -90,7 +91,7 @@ def _read(place: DatabaseTable, columns: Collection[str] | None) -> Read:
 
 def _sqlite(place: DatabaseTable, columns: Collection[str] | None) -> Read:
     path = sqlite_file(place.address)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise place.refusal("a database must be a regular file", "none", "Write four slashes before a full path.")
     refused = ""
     try:
