@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from typer.core import TyperGroup
 
 from bnpriv.accounting import Ledger
 from bnpriv.accounting.ledger_store import ledger_file
@@ -26,6 +27,7 @@ from bnpriv.paths import with_journals
 from bnpriv.private_checks import check_data
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
+from bnpriv.release.release import NOTHING_CHARGED
 from bnpriv.render.outputs import Outputs, outputs
 from bnpriv.render.progress import working
 from bnpriv.render.text import lines_text, visible
@@ -35,6 +37,7 @@ from bnpriv.starter.ask import DEFAULT_NOTION, asked_notion
 from bnpriv.starter.files import files_to_start, next_steps
 from bnpriv.studies.simulate import simulate as make_up
 from bnpriv.tables.database_urls import data_files
+from bnpriv.tables.interrupts import noting
 from bnpriv.verify import verify as replay
 from bnpriv.verify.declared import MOST_BYTES
 
@@ -43,11 +46,29 @@ if TYPE_CHECKING:
 
 REFUSED = 2
 
+STOPPED = 130
+"""Exit code of what Ctrl-C ended, as shells have it."""
+
 ROOM = 2**12
 """Bytes of a page or of JSON that one number of an answer may take, and more than it does."""
 
+
+class Commands(TyperGroup):
+    """The commands of the shell, which say on Ctrl-C what they leave behind."""
+
+    def invoke(self, ctx: typer.Context) -> object:
+        """Run a command; on Ctrl-C end with the exit code of the shell for it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stopped:
+            lines = " ".join(getattr(stopped, "__notes__", ()))
+            print(visible(f"stopped by Ctrl-C. {lines}".rstrip()), file=sys.stderr)
+            raise typer.Exit(STOPPED) from None
+
+
 app = typer.Typer(
     name="bnpriv",
+    cls=Commands,
     help="Publish statistics of a table without giving away a global property of its protected columns.",
     epilog="Start with: bnpriv init TABLE.csv -o framework.toml",
     no_args_is_help=True,
@@ -141,7 +162,8 @@ def release(
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
     reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
-    with outputs(html, _file(json), reading=reading) as out:
+    left = [NOTHING_CHARGED]
+    with noting(lambda: left[-1]), outputs(html, _file(json), reading=reading) as out:
         with working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
@@ -158,6 +180,7 @@ def release(
         out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
         with working("reading the table"):
             released = make_release(best, data) if session is None else session.release(best, key=key)
+        left.append("The answer was drawn; " + ("no ledger keeps it." if ledger is None else "the ledger keeps it."))
         if html is not None:
             out.put(html, released.to_html())
         _show(str(released), released.to_json(), json, out)

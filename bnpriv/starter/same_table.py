@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +20,7 @@ from bnpriv.errors import FileError
 from bnpriv.paths import user_path
 from bnpriv.starter.public import PUBLIC_GAPS
 from bnpriv.tables.database_urls import database_file, is_database
+from bnpriv.tables.interrupts import interruptible
 from bnpriv.tables.readings import BLANKS, number, truth
 
 if TYPE_CHECKING:
@@ -35,13 +37,17 @@ def refuse_the_same(private: object, public: object) -> None:
         the columns of the private one.
     """
     same = public is private or (isinstance(public, str) and isinstance(private, str) and public == private)
-    if not (same or _same_file(private, public) or _same_records(private, public)):
+    if not (same or interruptible(private, partial(_are_same, private, public))):
         return
     raise FileError(
         "the public table must be another than the private one",
         found="the same table",
         remedy="Learn from a table that anybody may see; what is learned from the private one gives it away.",
     )
+
+
+def _are_same(private: object, public: object) -> bool:
+    return _same_file(private, public) or _same_records(private, public)
 
 
 def _same_file(private: object, public: object) -> bool:

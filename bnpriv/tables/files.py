@@ -21,6 +21,7 @@ from bnpriv.errors import FileError
 from bnpriv.paths import user_path
 from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.expressions import Frame
+from bnpriv.tables.interrupts import stoppable
 from bnpriv.tables.separators import refuse_other_encoding, refuse_other_separators
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
         "autoload_known_extensions": "false",
         "disabled_optimizers": "statistics_propagation",
     }
-    with duckdb.connect(config=cast(Any, config)) as connection:
+    with duckdb.connect(config=cast(Any, config)) as connection, stoppable(connection.interrupt):
         if not is_csv(file):
             yield _parquet(connection, file), _parquet_names(connection, file)
             return
