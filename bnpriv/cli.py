@@ -12,18 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from typer.core import TyperGroup
 
 from bnpriv.accounting import Ledger
+from bnpriv.accounting.ledger_store import ledger_file
 from bnpriv.adapters.files import read_text
-from bnpriv.adapters.framework_file import read_framework, read_queries
+from bnpriv.adapters.framework_file import framework_files, read_framework, read_queries
 from bnpriv.checks import closest, spelling
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.plan import plan as make_plan
+from bnpriv.paths import with_journals
 from bnpriv.private_checks import check_data
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
+from bnpriv.release.release import NOTHING_CHARGED
 from bnpriv.render.outputs import Outputs, outputs
 from bnpriv.render.progress import working
 from bnpriv.render.text import lines_text, visible
@@ -32,7 +36,8 @@ from bnpriv.session import LedgerPage, Session
 from bnpriv.starter.ask import DEFAULT_NOTION, asked_notion
 from bnpriv.starter.files import files_to_start, next_steps
 from bnpriv.studies.simulate import simulate as make_up
-from bnpriv.tables.database_urls import database_file
+from bnpriv.tables.database_urls import data_files
+from bnpriv.tables.interrupts import noting
 from bnpriv.verify import verify as replay
 from bnpriv.verify.declared import MOST_BYTES
 
@@ -41,11 +46,29 @@ if TYPE_CHECKING:
 
 REFUSED = 2
 
+STOPPED = 130
+"""Exit code of what Ctrl-C ended, as shells have it."""
+
 ROOM = 2**12
 """Bytes of a page or of JSON that one number of an answer may take, and more than it does."""
 
+
+class Commands(TyperGroup):
+    """The commands of the shell, which say on Ctrl-C what they leave behind."""
+
+    def invoke(self, ctx: typer.Context) -> object:
+        """Run a command; on Ctrl-C end with the exit code of the shell for it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stopped:
+            lines = " ".join(getattr(stopped, "__notes__", ()))
+            print(visible(f"stopped by Ctrl-C. {lines}".rstrip()), file=sys.stderr)
+            raise typer.Exit(STOPPED) from None
+
+
 app = typer.Typer(
     name="bnpriv",
+    cls=Commands,
     help="Publish statistics of a table without giving away a global property of its protected columns.",
     epilog="Start with: bnpriv init TABLE.csv -o framework.toml",
     no_args_is_help=True,
@@ -79,7 +102,7 @@ def report(
     json: JsonFile = None,
 ) -> None:
     """Show what the columns, and a query, tell about the protected attributes."""
-    with outputs(html, markdown, _file(json), reading=[framework]) as out:
+    with outputs(html, markdown, _file(json), reading=framework_files(framework)) as out:
         with working("computing influences"):
             declared = read_framework(framework)
             asked = None if query is None else _query(framework, query)
@@ -102,7 +125,7 @@ def plan(
     json: JsonFile = None,
 ) -> None:
     """Compare every mechanism for a query, least expected error first."""
-    with outputs(html, _file(json), reading=[framework]) as out:
+    with outputs(html, _file(json), reading=framework_files(framework)) as out:
         with working("calibrating every mechanism"):
             made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
             _ = made.best  # refused here if no mechanism supports it
@@ -138,7 +161,9 @@ def release(
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
-    with outputs(html, _file(json), reading=[framework, *_data_file(data), *_ledger_file(ledger)]) as out:
+    reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
+    left = [NOTHING_CHARGED]
+    with noting(lambda: left[-1]), outputs(html, _file(json), reading=reading) as out:
         with working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
@@ -155,6 +180,7 @@ def release(
         out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
         with working("reading the table"):
             released = make_release(best, data) if session is None else session.release(best, key=key)
+        left.append("The answer was drawn; " + ("no ledger keeps it." if ledger is None else "the ledger keeps it."))
         if html is not None:
             out.put(html, released.to_html())
         _show(str(released), released.to_json(), json, out)
@@ -168,7 +194,7 @@ def show(
     json: JsonFile = None,
 ) -> None:
     """Show the accounts of a ledger: what was asked, what it cost, what is left."""
-    with outputs(html, _file(json), reading=_ledger_file(ledger)) as out:
+    with outputs(html, _file(json), reading=_ledger_files(ledger)) as out:
         page = LedgerPage.of(Ledger.open(ledger), account)
         if html is not None:
             out.put(html, page.to_html())
@@ -196,7 +222,7 @@ def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Print all rows of a ledger as JSON lines: the charges, and the answers that were released."""
-    with outputs(output, reading=_ledger_file(ledger)) as out:
+    with outputs(output, reading=_ledger_files(ledger)) as out:
         rows = Ledger.open(ledger).export()
         if output is None:
             _print(rows.removesuffix("\n"))
@@ -215,7 +241,7 @@ def simulate(
     """Make up a table from the laws in a framework file, to try things on; it holds no real data."""
     if output.suffix not in (".parquet", ".csv"):
         raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
-    with outputs(output, reading=[framework]) as out:
+    with outputs(output, reading=framework_files(framework)) as out:
         with working("drawing records"):
             table = make_up(read_framework(framework), records, seed=seed)
             out.fill(output, lambda path: _save(table, path, output.suffix))
@@ -245,7 +271,8 @@ def check(
     json: JsonFile = None,
 ) -> None:
     """Compare a table with what is declared of it: NOT FOR PUBLICATION. Exit 0 all is well, 1 something was found."""
-    with outputs(html, _file(json), reading=[framework, *_data_file(data)]) as out:
+    reading = [*framework_files(framework), *data_files(data, html, _file(json))]
+    with outputs(html, _file(json), reading=reading) as out:
         with working("reading the table"):
             found = check_data(read_framework(framework), data)
         if html is not None:
@@ -326,7 +353,7 @@ def _put_started(
     if output is None:
         _print(text.removesuffix("\n"))
         return
-    reading = [place for each in (data, *read) if each is not None for place in _data_file(str(each))]
+    reading = [place for each in (data, *read) if each is not None for place in data_files(str(each))]
     with outputs(output, *files, reading=reading) as out:
         for path, content in {**files, output: text}.items():
             out.put(path, content)
@@ -386,17 +413,10 @@ def _file(target: str | None) -> Path | None:
     return None if target is None or target == "-" else Path(target)
 
 
-def _data_file(data: str) -> list[Path]:
-    """Return the file of a table, which no output may replace; none for a server."""
-    file = database_file(data)
-    return [] if file is None else [file]
-
-
-def _ledger_file(ledger: str | None) -> list[Path]:
-    """Return the file of a ledger, which no output may replace; none for a server."""
-    if ledger is None or ("://" in ledger and not ledger.startswith("sqlite:///")):
-        return []
-    return [Path(ledger.removeprefix("sqlite:///"))]
+def _ledger_files(ledger: str | None) -> list[Path]:
+    """Return the file of a ledger and what belongs to it, which no output may replace; none for a server."""
+    file = None if ledger is None else ledger_file(ledger)
+    return [] if file is None else with_journals(file)
 
 
 def _show(text: str, json: str, target: str | None, out: Outputs) -> None:

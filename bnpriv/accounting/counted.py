@@ -183,6 +183,19 @@ class CountedAccount:
             delta=float(self.budget.delta),
         )
 
+    def charged_text(self, receipt: Receipt) -> str:
+        """Return what was charged for a release that was stopped, to be told beside that.
+
+        Parameters
+        ----------
+        receipt : Receipt
+        """
+        total = f"epsilon {rounded_up(receipt.charge.total):g} of {budget_text(self.budget)}"
+        return (
+            f"Release {receipt.charge.number} of account {self.account.name!r} was charged, for good: the total is "
+            f"{total}. Its answer was not shown, and asking again is another release."
+        )
+
     def _counted(self, entries: Sequence[Mapping[str, object]]) -> Accountant:
         """Return the accountant of these first entries of the account, and of no others.
 

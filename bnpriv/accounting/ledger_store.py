@@ -16,6 +16,7 @@ from bnpriv import checks
 from bnpriv.accounting.ledger_chain import changed
 from bnpriv.accounting.ledger_schema import OPENING_LOCK, found_tables, make_tables, migrate
 from bnpriv.errors import LedgerError, MissingExtraError
+from bnpriv.paths import JOURNALS, user_path
 
 if TYPE_CHECKING:
     import sqlite3
@@ -137,7 +138,7 @@ def store_at(where: object, *, create: bool, upgrade: bool, patience: float) -> 
         If there is none, or it cannot be trusted; if it is on a server, and psycopg is not installed.
     """
     text = _place_text(where)
-    if text.partition("://")[0] in SERVERS and "://" in text:
+    if _is_server(text):
         store = LedgerStore(path=None, engine=_server_engine(text), patience=patience)
         _begin_on(store, create=create)
     else:
@@ -151,6 +152,18 @@ def store_at(where: object, *, create: bool, upgrade: bool, patience: float) -> 
             migrate(connection)
     store.check_pages()
     return store
+
+
+def ledger_file(where: object) -> Path | None:
+    """Return the file that a ledger is or will be kept in; None for a server.
+
+    Raises
+    ------
+    LedgerError
+        If it is no place for a ledger.
+    """
+    text = _place_text(where)
+    return None if _is_server(text) else _file_path(text)
 
 
 def check_file(path: Path) -> None:
@@ -244,6 +257,10 @@ def _place_text(where: object) -> str:
     return text
 
 
+def _is_server(text: str) -> bool:
+    return "://" in text and text.partition("://")[0] in SERVERS
+
+
 def _file_path(text: str) -> Path:
     if text.startswith("sqlite://"):
         text = text.removeprefix("sqlite://").removeprefix("/")
@@ -252,9 +269,7 @@ def _file_path(text: str) -> Path:
         raise LedgerError("a ledger is an SQLite file or on a PostgreSQL server", found=found, remedy=_ELSEWHERE)
     if text in {"", ":memory:"} or text.startswith("file:"):
         raise LedgerError("a ledger must outlive the process", found="no file", remedy=_ELSEWHERE)
-    with suppress(RuntimeError):
-        return Path(text).expanduser().absolute()
-    return Path(text).absolute()
+    return user_path(text).absolute()
 
 
 def _file_store(path: Path, patience: float) -> LedgerStore:
@@ -284,6 +299,12 @@ def _make_file(store: LedgerStore) -> None:
     """Make a ledger beside its place and link it there, whole: nobody sees half of one, and none is overwritten."""
     path = store.path
     assert path is not None
+    if path.name.lower().endswith(JOURNALS):
+        raise LedgerError(
+            "a ledger must not be called like what SQLite keeps beside a database",
+            found=f"a name that ends in {checks.listing(JOURNALS)}",
+            remedy="Choose another name, such as ledger.db.",
+        )
     left = [name for name in (f"{path.name}-journal", f"{path.name}-wal") if os.path.lexists(path.with_name(name))]
     if left:
         raise LedgerError(

@@ -17,6 +17,7 @@ from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.file_rules import MOST_NETWORK_BYTES
 from bnpriv.networks.foreign import foreign_remedy
 from bnpriv.networks.missing_rows import MissingRows
+from bnpriv.paths import user_path
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".dill", ".pt", ".pth")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz")
@@ -113,7 +114,7 @@ def read_text(path: str | os.PathLike[str], most_bytes: int) -> str:
         If the path is missing, a link, no regular file, or unreadable; if the file is too large, packed, or no text.
     """
     label = path_text(path)
-    raw = _read_bytes(Path(path), label, most_bytes)
+    raw = _read_bytes(user_path(path), label, most_bytes)
     kind = next((kind for magic, kind in _MAGIC.items() if raw.startswith(magic)), None)
     if kind is not None:
         raise FileError(f"{label}: the file must be text", found=kind, remedy="Export it as text first.")

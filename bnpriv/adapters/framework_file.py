@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from bnpriv.adapters.column_section import binned, coarsened, grid_steps, value_law
 from bnpriv.adapters.files import path_text, read_text
 from bnpriv.adapters.framework_fit import named_queries, note_queries, note_strange_states, note_unfit_properties
-from bnpriv.adapters.framework_network import NOTION_LEVELS, declared_network, note_other_level, only_its_own
+from bnpriv.adapters.framework_network import (
+    NOTION_LEVELS,
+    declared_network,
+    network_paths,
+    note_other_level,
+    only_its_own,
+)
 from bnpriv.adapters.framework_parts import assembled
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
 from bnpriv.adapters.gaussian_section import secret_of_continuous
 from bnpriv.adapters.toml_file import TomlTable, listed_or_none, load_toml
 from bnpriv.adapters.toml_words import kind_of
 from bnpriv.checks import listing, spelling
-from bnpriv.errors import FileError
+from bnpriv.errors import BnprivError, FileError
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
 from bnpriv.frameworks.to_file import MOST_FRAMEWORK_BYTES
 from bnpriv.networks import MarkovChain, Network, require_discrete
+from bnpriv.paths import user_path
 from bnpriv.queries.base import Query
 from bnpriv.tables.column_laws import DeclaredLaw, DeclaredLaws
 from bnpriv.tables.distributions import NormalDistribution
@@ -130,6 +138,17 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
     return named
 
 
+def framework_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Return a framework file and the network files that it names, which no output may replace.
+
+    What is wrong with the file is not told here; then it is listed alone.
+    """
+    found = [user_path(path)]
+    with suppress(BnprivError):
+        found += network_paths(_load(path).section("network"))
+    return found
+
+
 def names_pymc(path: str | os.PathLike[str]) -> bool:
     """Whether the network of a framework file is a PyMC module, which is to be passed to `read_framework`."""
     return "pymc" in _inside(_load(path), "network")
@@ -139,9 +158,9 @@ def _load(path: str | os.PathLike[str]) -> TomlTable:
     label = path_text(path)
     if Path(path).suffix.lower() != ".toml":
         remedy = "Rename it."
-        if Path(path).is_dir():
+        if os.path.isdir(user_path(path)):
             remedy = "Give the file in this folder."
-        elif not Path(path).exists():
+        elif not os.path.exists(user_path(path)):
             remedy = "Give the path of a framework file; the examples are read with bnpriv.example(name)."
         raise FileError(f"{label}: a framework file must end in .toml", found="another ending", remedy=remedy)
     content = read_text(path, MOST_FRAMEWORK_BYTES)

@@ -16,6 +16,7 @@ from bnpriv.networks.discrete import Level
 from bnpriv.networks.missing_rows import MissingRows
 from bnpriv.networks.model_class import model_class
 from bnpriv.networks.posterior import Posterior
+from bnpriv.paths import user_path
 
 NOTION_LEVELS: dict[str, Level] = {"distributional": "parameters", "dataset": "records", "value": "records"}
 """What a file may declare, and the level of the network that it needs."""
@@ -80,9 +81,9 @@ def _files_network(part: TomlTable, usual: Level | None) -> Network:
     """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
     part = part.only(("file", "level", "normalize", "within", "missing_rows", "posterior"))
     files = _files(part)
+    paths = network_paths(part)
     level = cast(Level, part.string("level")) if "level" in part.values else usual
     normalize = part.boolean("normalize")
-    paths = [_beside(part, name) for name in files]
     absent = [name for name, path in zip(files, paths, strict=True) if not os.path.lexists(path)]
     if absent:
         raise part.refusal(
@@ -142,15 +143,27 @@ def _files(part: TomlTable) -> list[str]:
     return files
 
 
+def network_paths(part: TomlTable) -> list[Path]:
+    """Return the paths of the network files that a section names.
+
+    Raises
+    ------
+    FileError
+        If it names none, or one that does not lie in the folder of the framework file.
+    """
+    return [_beside(part, name) for name in _files(part)]
+
+
 def _beside(part: TomlTable, name: str) -> Path:
     """Return the path of a file that is named relative to the framework file and stays in its folder."""
-    folder = Path(part.label).resolve().parent
+    folder = user_path(part.label).parent
     plain = PurePosixPath(name)
-    outside = plain.is_absolute() or ".." in plain.parts or "\\" in name or bool(PureWindowsPath(name).drive)
-    if outside or not (folder / plain).resolve().is_relative_to(folder):
+    no_name = "\0" in name or "\\" in name or bool(PureWindowsPath(name).drive)
+    outside = no_name or plain.is_absolute() or ".." in plain.parts
+    if outside or not Path(os.path.realpath(folder / plain)).is_relative_to(os.path.realpath(folder)):
         raise part.refusal(
             "the network file must lie in the folder of the framework file, or below",
             found=repr(name[:80]),
             remedy="Put it there, and name it by a relative path with forward slashes.",
         )
-    return Path(part.label).parent / plain
+    return folder / plain

@@ -14,6 +14,7 @@ from bnpriv.errors import FileError, ParameterError, SizeError
 from bnpriv.frameworks.file_network import network_part
 from bnpriv.frameworks.file_parts import column_sections, query_text
 from bnpriv.networks import Network
+from bnpriv.paths import user_path
 from bnpriv.queries import Query, as_query
 from bnpriv.render.new_files import write_new
 from bnpriv.render.toml import toml_section
@@ -138,7 +139,7 @@ class WrittenAsFile:
         >>> [file.name for file in files], same
         (['mine.bif', 'mine.toml'], True)
         """
-        file = Path(path)
+        file = user_path(path)
         if file.suffix.lower() != ".toml" or "\\" in file.stem or PureWindowsPath(file.stem).drive:
             raise FileError(
                 "a framework file must end in .toml, with a plain name before it",

@@ -17,6 +17,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import FileError, NetworkError
 from bnpriv.networks.density import DensityNetwork, Simulator
 from bnpriv.networks.gaussian import GaussianNetwork
+from bnpriv.paths import user_path
 
 ForwardNetwork = TypeVar("ForwardNetwork", DensityNetwork, GaussianNetwork)
 Drawn = Mapping[str, FloatArray]
@@ -106,7 +107,7 @@ class DrawCache:
                 listed.append({"key": key, "name": name, "place": place, "digest": _digest(values)})
                 arrays[place] = values
         text = json.dumps({"format": CACHE_FORMAT, "entries": listed})
-        with Path(path).open("wb") as file:
+        with user_path(path).open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, index=np.array(text), **arrays)
 
     @classmethod
@@ -127,7 +128,7 @@ class DrawCache:
         """
         found = cls(limit)
         try:
-            with np.load(Path(path), allow_pickle=False) as file:
+            with np.load(user_path(path), allow_pickle=False) as file:
                 index = json.loads(str(file["index"]))
                 if index["format"] != CACHE_FORMAT:
                     raise ValueError("format")

@@ -14,6 +14,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import FileError
 from bnpriv.networks.base import Level, Network, NetworkMethods, level_of
 from bnpriv.networks.file_texts import WrittenTable, network_text
+from bnpriv.paths import user_path
 from bnpriv.render.new_files import numbered, write_new
 
 DeclaredNumbers = Mapping[str, FloatArray]
@@ -95,7 +96,7 @@ class FiniteMethods(NetworkMethods):
         ['coin.bif']
         """
         models = written_models(self)
-        files = numbered(Path(path), len(models))
+        files = numbered(user_path(path), len(models))
         texts = [network_text(tables, files[0].suffix.lower()) for tables in models]
         write_new(dict(zip(files, texts, strict=True)), overwrite=overwrite)
         return files

@@ -196,7 +196,7 @@ def check_data(declared: object, data: object) -> DataCheck:
         cast(Any, declared).schema if hasattr(declared, "schema") and not isinstance(declared, Schema) else declared
     )
     require_schema(schema)
-    return guarded(lambda: _checked(cast(Schema, schema), data))
+    return guarded(data, lambda: _checked(cast(Schema, schema), data))
 
 
 def _checked(schema: Schema, data: object) -> DataCheck:

@@ -21,6 +21,7 @@ from bnpriv.errors import BnprivError, DataError, QueryError
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, normal_form
+from bnpriv.tables.interrupts import interruptible
 from bnpriv.tables.schema import Categorical, Column, NumberColumn, Schema, is_whole
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _form_answers(
     # a sum that several queries ask for is taken once
     places = {term: k for k, term in enumerate(dict.fromkeys(term for form in forms.values() for term in form.terms))}
     columns = _columns((name for place in forms for name in queries[place].columns), schema)
-    rows, sums = guarded(lambda: _totals(tuple(places), columns, schema, data))
+    rows, sums = guarded(data, lambda: _totals(tuple(places), columns, schema, data))
     require_rows(rows, schema)
     return {
         place: Answer(values=form.answer([sums[places[term]] for term in form.terms]), labels=form.labels)
@@ -173,12 +174,12 @@ def _check_categories(name: str, column: Column) -> None:
         )
 
 
-def guarded(work: Callable[[], T]) -> T:
-    """Do what may fail in an engine, whose own errors quote the data."""
+def guarded(data: object, work: Callable[[], T]) -> T:
+    """Do what may fail in an engine, whose own errors quote the data, and which Ctrl-C must be able to end."""
     from bnpriv.tables.installed import require_readers, with_imports_named
 
     try:
-        return with_imports_named(work)
+        return interruptible(data, lambda: with_imports_named(work))
     except (BnprivError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException:  # a panic of Polars is no Exception
@@ -269,7 +270,7 @@ def canonical_table(columns: Mapping[str, Column], data: object) -> pd.DataFrame
     DataError, FileError
         If the data cannot be read; never with a value of them.
     """
-    return guarded(lambda: _canonical(columns, data))
+    return guarded(data, lambda: _canonical(columns, data))
 
 
 def _canonical(columns: Mapping[str, Column], data: object) -> pd.DataFrame:

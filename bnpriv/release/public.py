@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from bnpriv.errors import DataError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.posterior_draws import posteriors_of
 from bnpriv.networks.learning.fingerprint import fingerprint_of
 from bnpriv.networks.posterior import Posterior, TableFingerprint
+from bnpriv.tables.interrupts import interruptible
 from bnpriv.tables.readings import ColumnValues
 from bnpriv.tables.schema import Schema
 
@@ -28,13 +30,17 @@ def refuse_learned(framework: Framework, schema: Schema, data: object) -> None:
     Hashes are computed in the same way whether they agree or not.
     """
     for learned in _watched(posteriors_of(framework), schema):
-        columns = _read([name for name in learned.columns if name in schema.columns], schema, data)
-        if columns and _same(learned, fingerprint_of(columns)):
+        if interruptible(data, partial(_is_same, learned, schema, data)):
             raise DataError(
                 "the table to be released must not be the one that the models were learned from",
                 found="the same values in the columns that both have",
                 remedy="Learn from other data, or declare same_table_is_public=True if all of this table is public.",
             )
+
+
+def _is_same(learned: TableFingerprint, schema: Schema, data: object) -> bool:
+    columns = _read([name for name in learned.columns if name in schema.columns], schema, data)
+    return bool(columns) and _same(learned, fingerprint_of(columns))
 
 
 def _watched(posteriors: Iterable[Posterior], schema: Schema) -> Iterator[TableFingerprint]:

@@ -28,7 +28,11 @@ from bnpriv.release.public import refuse_learned
 from bnpriv.release.result import Release
 from bnpriv.release.rows import check_rows
 from bnpriv.release.wording import missing_rule
+from bnpriv.tables.interrupts import noting
 from bnpriv.tables.schema import Schema
+
+NOTHING_CHARGED = "Nothing was charged."
+"""What Ctrl-C says in a release before its charge."""
 
 
 def release(
@@ -95,7 +99,22 @@ def release(
     _check_order(calibration, data)
     if ledger is None:
         _check_no_ledger(budget, key)
-        return _released((calibration,), data, sampler)[0]
+        with noting(lambda: f"{NOTHING_CHARGED} There is no ledger, and no answer was returned."):
+            return _released((calibration,), data, sampler)[0]
+    with noting(lambda: NOTHING_CHARGED):
+        account = _opened(calibration, data, sampler, ledger, budget, name)
+    return _charged(calibration, data, sampler, account, key)
+
+
+def _opened(
+    calibration: Calibration,
+    data: object,
+    sampler: Sampler | None,
+    ledger: str | Path | CountedAccount,
+    budget: float | Budget | None,
+    name: str,
+) -> CountedAccount:
+    """Check all that can be checked before a charge, then open the account."""
     _check_sampler(sampler, calibration.noise)
     _check(calibration)
     framework = calibration.framework
@@ -103,22 +122,23 @@ def release(
     _check_storable(calibration)
     check_rows(columns, framework.schema, data)
     refuse_learned(framework, framework.schema, data)
-    account = ledger
-    if not isinstance(account, CountedAccount):
-        account = CountedAccount.opened(framework, account, budget, name)
-    return _charged(calibration, data, sampler, account, key)
+    if isinstance(ledger, CountedAccount):
+        return ledger
+    return CountedAccount.opened(framework, ledger, budget, name)
 
 
 def _charged(
     calibration: Calibration, data: object, sampler: Sampler | None, account: CountedAccount, key: str | None
 ) -> Release:
     """Charge, compute, store, show: what happens after the charge takes nothing of it back."""
-    receipt = account.charge(calibration, key)
+    with noting(lambda: "Whether this release was charged was not seen: bnpriv ledger show tells."):
+        receipt = account.charge(calibration, key)
     if receipt.answer is not None:
         return Release.from_stored(receipt.answer.content, calibration, account.mark(receipt, receipt.answer))
-    (drawn,) = _drawn((calibration,), data, sampler)
-    answer = account.ledger.store(receipt, drawn.stored)
-    return replace(drawn, mark=account.mark(receipt, answer))
+    with noting(lambda: account.charged_text(receipt)):
+        (drawn,) = _drawn((calibration,), data, sampler)
+        answer = account.ledger.store(receipt, drawn.stored)
+        return replace(drawn, mark=account.mark(receipt, answer))
 
 
 def _released(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:

@@ -24,7 +24,7 @@ def check_rows(columns: Collection[str], schema: Schema, data: object) -> None:
     DataError, FileError
         Says nothing about the values; not even how many rows there are.
     """
-    require_rows(guarded(lambda: row_count(columns, data)), schema)
+    require_rows(guarded(data, lambda: row_count(columns, data)), schema)
 
 
 def row_count(columns: Collection[str], data: object) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import final
 
 from bnpriv.errors import FileError
+from bnpriv.paths import is_of_database, may_be_one, user_path
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def outputs(*paths: Path | None, reading: Iterable[Path] = ()) -> Generator[Outp
     *paths : Path or None
         Where the files are to be; None is passed over.
     reading : iterable of Path
-        Files that are read meanwhile, and must not be among them.
+        Files that are read or made meanwhile, and must not be among them, whether they are there already or not.
 
     Yields
     ------
@@ -81,12 +82,12 @@ class Outputs:
         self._open: dict[Path, _Output] = {}
 
     def add(self, path: Path, reading: Iterable[Path] = ()) -> None:
-        """Open one more file, which must be no folder, device or pipe, and neither read nor another output."""
+        """Open one more file: no folder, device, pipe or database, and neither read meanwhile nor another output."""
         with _refusing(path):
-            place = Path(os.path.realpath(path))
+            place = Path(os.path.realpath(user_path(path)))
             before = _status(place)
-            _check_free(path, place, before, [*reading, *(output.beside for output in self._open.values())])
-            if place in {output.place for output in self._open.values()}:
+            _check_free(path, place, before, reading)
+            if any(may_be_one(place, output.place) for output in self._open.values()):
                 raise _unwritable(path, "the place of another output")
             output = _Output(path, place, place.parent / f".bnpriv-{secrets.token_hex(8)}")
             self._open[path] = output
@@ -114,6 +115,7 @@ class Outputs:
         try:
             for output in self._open.values():
                 with _refusing(output.path):
+                    _check_no_database(output.path, output.place)  # it may have been made meanwhile
                     if len(self._open) > 1 and output.place.exists():
                         _keep(output.place, output.before)
                     output.beside.replace(output.place)
@@ -142,7 +144,7 @@ def _refusing(path: Path) -> Generator[None]:
     except FileError:
         raise
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not path.parent.exists():
+        if isinstance(error, FileNotFoundError) and not os.path.exists(user_path(path).parent):
             raise FileError(
                 f"{path}: the file must be writable",
                 found="no such folder",
@@ -164,17 +166,24 @@ def _check_free(path: Path, place: Path, before: os.stat_result | None, taken: I
     if not place.name or (before is not None and not stat.S_ISREG(before.st_mode)):
         folder = before is None or stat.S_ISDIR(before.st_mode)
         raise _unwritable(path, "a folder" if folder else "a device or a pipe")
+    if any(may_be_one(place, other) for other in taken):
+        raise _unwritable(path, "a file that is read for it, or the ledger")
+    _check_no_database(path, place)
     if before is None:
         return
     if not os.access(place, os.W_OK):
         raise _unwritable(path, "a file that is read-only")
-    if any(os.path.samestat(before, other.stat()) for other in taken if other.exists()):
-        raise _unwritable(path, "a file that is read for it")
     for stream in (sys.stdout, sys.stderr):
         # streams of notebooks and tests have no number
         with suppress(OSError, ValueError, AttributeError):
             if os.path.samestat(before, os.fstat(stream.fileno())):
                 raise _unwritable(path, "the file that standard output goes to")
+
+
+def _check_no_database(path: Path, place: Path) -> None:
+    """Refuse to replace a database, of which none is ever an output: a ledger that nobody named here is one."""
+    if is_of_database(place):
+        raise _unwritable(path, "a database, which may be a ledger, or what belongs to one")
 
 
 def _overwrite(path: Path, content: bytes) -> None:

@@ -18,6 +18,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.noise.sampling import Sampler
+from bnpriv.paths import user_path
 from bnpriv.queries import Query, as_query
 from bnpriv.release import Release, release
 from bnpriv.release.evaluate import require_answerable
@@ -323,7 +324,7 @@ class Session(Shown):
     def __repr__(self) -> str:
         budget = self._account.budget
         # a path from the working folder on is another file elsewhere, and its budget another one
-        here = not is_database(self.ledger) and not Path(self.ledger).is_absolute()
+        here = not is_database(self.ledger) and not user_path(self.ledger).is_absolute()
         place = f", ledger {str(self.ledger)!r} in the working folder" if here else ""
         spent = f"budget={float(budget.epsilon):g}, remaining={self.history.remaining}"
         return visible(f"Session({self.name!r}, {spent}{place})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from bnpriv.errors import FileError, ParameterError
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.file_texts import network_text
 from bnpriv.networks.finite import written_models
+from bnpriv.paths import user_path
 from bnpriv.starter.learn import check_protected
 from bnpriv.starter.started import StartedNotion, level_of, started
 from bnpriv.starter.text import NO_NAMES, framework_text
@@ -40,6 +42,7 @@ def files_to_start(
     FileError, DataError
         If a file is not what it should be; or the framework file is there already.
     """
+    output, network = (None if each is None else user_path(each) for each in (output, network))
     _check_places(output, learn, network)
     asked_for = _notion(notion)
     given = None if network is None else read_network(network, level_of(asked_for))
@@ -86,7 +89,9 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
     # a URL may hold a password
     shown = "URL" if is_database(data) else data
     named = "" if NO_NAMES not in text else f", with the line of names in front that {output} shows under [records]"
-    if named or not (is_database(data) or Path(data).is_dir() or Path(data).suffix.lower() in (".csv", ".parquet")):
+    if named or not (
+        is_database(data) or os.path.isdir(user_path(data)) or Path(data).suffix.lower() in (".csv", ".parquet")
+    ):
         steps.append(f"Copy {data} to a file that ends in .csv{named}: a release reads that.")
         shown = "COPY.csv"
     check = f"Then, for your eyes alone: bnpriv check {output} {shown}"
@@ -114,14 +119,14 @@ def _check_places(output: Path | None, learn: object, network: Path | None) -> N
         )
     if output is not None and output.suffix != ".toml":
         raise FileError("a framework file ends in .toml", found=output.name[:80], remedy="Rename the output.")
-    if output is not None and output.exists():
+    if output is not None and os.path.exists(output):
         raise FileError(
             f"{output}: a framework file is started once",
             found="a file of that name",
             remedy="Remove it, or name another.",
         )
     beside = Path() if output is None else output.parent
-    if network is not None and network.resolve().parent != beside.resolve():
+    if network is not None and os.path.realpath(network.parent) != os.path.realpath(beside):
         raise FileError(
             "the network file must lie in the folder of the framework file",
             found=str(network)[:80],

@@ -19,6 +19,7 @@ from typing import Any, cast, final
 
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import DataError, FileError, InstallationError
+from bnpriv.paths import user_path
 from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.separators import OTHER_SEPARATORS, refuse_other_encoding, refuse_other_separators
 
@@ -74,7 +75,7 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
         from bnpriv.tables.databases import database_columns
 
         return Header(names=distinct(database_columns(cast(str, data))))
-    path = Path(cast("str | os.PathLike[str]", data))
+    path = user_path(cast("str | os.PathLike[str]", data))
     if path.suffix.lower() == ".parquet":
         from bnpriv.tables.files import file_frame
 
@@ -161,10 +162,10 @@ def first_line(path: Path, *, comments: bool = True) -> list[str]:
         If there is none.
     """
     try:
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise FileError(
                 f"{path}: a Parquet or CSV file is needed",
-                found="a folder" if path.is_dir() else "none there",
+                found="a folder" if os.path.isdir(path) else "none there",
                 remedy="Give the path of the table.",
             )
         refuse_other_encoding(path)

@@ -8,13 +8,13 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import dropwhile
-from pathlib import Path
 from typing import cast
 
 import numpy as np
 
 from bnpriv.checks import listing
 from bnpriv.errors import DataError
+from bnpriv.paths import user_path
 from bnpriv.starter.header import first_line, header_of, is_comment, is_text_file, shares_names
 from bnpriv.tables.readings import BLANKS, number
 
@@ -82,7 +82,7 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
         if not given and not shares_names(names, header_of(data).names):
             raise _shares_no_name()
         return public_columns(data, names)
-    path = Path(cast(str, data))
+    path = user_path(cast(str, data))
     fields = first_line(path, comments=False)
     named = bool(set(fields) & set(names))
     if not named and len(fields) != len(names):

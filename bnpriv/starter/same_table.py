@@ -10,14 +10,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from bnpriv.errors import FileError
+from bnpriv.paths import user_path
 from bnpriv.starter.public import PUBLIC_GAPS
 from bnpriv.tables.database_urls import database_file, is_database
+from bnpriv.tables.interrupts import interruptible
 from bnpriv.tables.readings import BLANKS, number, truth
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ def refuse_the_same(private: object, public: object) -> None:
         the columns of the private one.
     """
     same = public is private or (isinstance(public, str) and isinstance(private, str) and public == private)
-    if not (same or _same_file(private, public) or _same_records(private, public)):
+    if not (same or interruptible(private, partial(_are_same, private, public))):
         return
     raise FileError(
         "the public table must be another than the private one",
@@ -43,11 +46,15 @@ def refuse_the_same(private: object, public: object) -> None:
     )
 
 
+def _are_same(private: object, public: object) -> bool:
+    return _same_file(private, public) or _same_records(private, public)
+
+
 def _same_file(private: object, public: object) -> bool:
     if not (isinstance(private, (str, os.PathLike)) and isinstance(public, (str, os.PathLike))):
         return False
-    one, other = Path(cast("str | os.PathLike[str]", private)), Path(cast("str | os.PathLike[str]", public))
-    both = one.is_file() and other.is_file()
+    one, other = (user_path(cast("str | os.PathLike[str]", each)) for each in (private, public))
+    both = os.path.isfile(one) and os.path.isfile(other)
     return both and (os.path.samefile(one, other) or _digest(one) == _digest(other))
 
 
@@ -81,7 +88,7 @@ def _is_here(data: object) -> bool:
     if is_database(data):
         return database_file(cast(str, data)) is not None
     if isinstance(data, (str, os.PathLike)):
-        return is_data(Path(cast("str | os.PathLike[str]", data)))
+        return is_data(user_path(cast("str | os.PathLike[str]", data)))
     frame = nw.from_native(cast(Any, data), pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         return frame.implementation.is_polars() or frame.implementation.is_duckdb()

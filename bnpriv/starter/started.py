@@ -12,6 +12,7 @@ from bnpriv.checks import member
 from bnpriv.errors import FileError, FrameworkError, ParameterError
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.base import Level
+from bnpriv.paths import user_path
 from bnpriv.starter.choice import KnownColumn, choice, node_states
 from bnpriv.starter.codebook import Described, read_codebook
 from bnpriv.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
@@ -168,7 +169,7 @@ def _listed_names(data: object, described: Mapping[str, Described]) -> list[str]
     FileError
         If the file has one column more, which the codebook does not name.
     """
-    listed, path = list(described), Path(cast(str, data))
+    listed, path = list(described), user_path(cast(str, data))
     fields = first_line(path)
     if described[listed[-1]].nameless and len(fields) == len(listed) - 1:
         return listed[:-1]
@@ -265,7 +266,7 @@ def _names_itself(data: object, described: Mapping[str, Described]) -> bool:
     """Whether the first line of a file holds names of the codebook, in whatever order, or there is no codebook."""
     if not is_text_file(data) or not described:
         return True
-    return shares_names(first_line(Path(cast(str, data))), described)
+    return shares_names(first_line(user_path(cast(str, data))), described)
 
 
 def _told(table: object, records: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from bnpriv.errors import FileError
+from bnpriv.paths import user_path, with_journals
 
 SQLITE, POSTGRES = "sqlite", ("postgresql", "postgres")
 WEB = ("https", "http", "ftp", "s3", "gs")
@@ -45,13 +47,34 @@ def is_sqlite(data: object) -> bool:
 def database_file(data: str) -> Path | None:
     """Return the file that data are in: that of an SQLite database, or a path itself; None for a server."""
     if not is_database(data):
-        return Path(data)
+        return user_path(data)
     return sqlite_file(data) if is_sqlite(data) else None
+
+
+def data_files(data: str, *outputs: Path | None) -> list[Path]:
+    """Return the files of a table, which no output may replace; none for a server.
+
+    Parameters
+    ----------
+    data : str
+        A path, of a file or a folder, or a URL.
+    *outputs : Path or None
+        What is to be written: where a folder is a table, a file that would become a part of it is returned too.
+    """
+    file = database_file(data)
+    if file is None:
+        return []
+    if is_database(data):
+        return with_journals(file)
+    if not os.path.isdir(file):
+        return [file]
+    written = (file / path.name for path in outputs if path is not None)
+    return [*file.glob("*.parquet"), *(path for path in written if path.suffix == ".parquet")]
 
 
 def sqlite_file(address: str) -> Path:
     """Return the file of an SQLite database."""
-    return Path(unquote(urlsplit(address).path.removeprefix("/")) or ".").absolute()
+    return user_path(unquote(urlsplit(address).path.removeprefix("/")) or ".").absolute()
 
 
 @final

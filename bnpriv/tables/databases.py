@@ -6,6 +6,7 @@ values (`bnpriv.tables.readings`): no database decides what a text or a decimal 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -17,6 +18,7 @@ import narwhals as nw
 from bnpriv.errors import FileError, MissingExtraError
 from bnpriv.tables.database_urls import SQLITE, DatabaseTable, database_table, sqlite_file
 from bnpriv.tables.files import identifier
+from bnpriv.tables.interrupts import stoppable
 
 if TYPE_CHECKING:
     import psycopg
@@ -90,11 +92,14 @@ def _read(place: DatabaseTable, columns: Collection[str] | None) -> Read:
 
 def _sqlite(place: DatabaseTable, columns: Collection[str] | None) -> Read:
     path = sqlite_file(place.address)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise place.refusal("a database must be a regular file", "none", "Write four slashes before a full path.")
     refused = ""
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
+        with (
+            closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection,
+            stoppable(connection.interrupt),
+        ):
             connection.text_factory = _decoded
             connection.execute("BEGIN")
             known = "SELECT count(*) FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?"
@@ -139,7 +144,8 @@ def _postgres(place: DatabaseTable, columns: Collection[str] | None) -> Read:
             connection.read_only = True
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             required, found, remedy = "the table must be readable", "an error of the server", "Check the table."
-            return _rows(connection, place, columns)
+            with stoppable(connection.cancel):
+                return _rows(connection, place, columns)
     except psycopg.errors.UndefinedTable:
         required, found, remedy = "the table must be in the database", "none of that name", "Check it behind the #."
     except psycopg.errors.InsufficientPrivilege:

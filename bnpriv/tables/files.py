@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, cast
 import narwhals as nw
 
 from bnpriv.errors import FileError
+from bnpriv.paths import user_path
 from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.expressions import Frame
 from bnpriv.tables.installed import require_readers, with_imports_named
+from bnpriv.tables.interrupts import stoppable
 from bnpriv.tables.separators import refuse_other_encoding, refuse_other_separators
 
 if TYPE_CHECKING:
@@ -55,8 +57,8 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
     """
     import duckdb
 
-    # a full path, in which no ~ stands for the user's folder
-    file = Path(path).absolute()
+    # a full path, which DuckDB takes as it is
+    file = user_path(path).absolute()
     if not is_data(file):
         raise FileError(
             "a data file must exist, be a regular file, and end in .parquet or .csv",
@@ -70,7 +72,7 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
         "autoload_known_extensions": "false",
         "disabled_optimizers": "statistics_propagation",
     }
-    with duckdb.connect(config=cast(Any, config)) as connection:
+    with duckdb.connect(config=cast(Any, config)) as connection, stoppable(connection.interrupt):
         if not is_csv(file):
             yield _parquet(connection, file), _parquet_names(connection, file)
             return
@@ -121,8 +123,8 @@ def is_csv(data: object) -> bool:
     """Return whether data are the path of a CSV file, whose fields are texts."""
     if is_database(data) or not isinstance(data, (str, os.PathLike)):
         return False
-    path = Path(cast("str | os.PathLike[str]", data))
-    return path.suffix.lower() == ".csv" and not path.is_dir()
+    path = user_path(cast("str | os.PathLike[str]", data))
+    return path.suffix.lower() == ".csv" and not os.path.isdir(path)
 
 
 def is_data(path: Path) -> bool:

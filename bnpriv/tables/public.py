@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, cast
 
 import narwhals as nw
@@ -15,6 +16,7 @@ import numpy as np
 from bnpriv.errors import DataError
 from bnpriv.tables.expressions import Frame, numeric
 from bnpriv.tables.files import is_csv
+from bnpriv.tables.interrupts import interruptible
 from bnpriv.tables.reader import chosen, collected, source
 from bnpriv.tables.readings import NUMBER, ColumnValues, number
 
@@ -48,7 +50,10 @@ def public_table(data: object, names: Iterable[str]) -> nw.DataFrame[Any]:
     FileError
         If a file is missing, unreadable or of another kind.
     """
-    wanted = dict.fromkeys(names)
+    return interruptible(data, partial(_table, data, list(dict.fromkeys(names))))
+
+
+def _table(data: object, wanted: Sequence[str]) -> nw.DataFrame[Any]:
     with source(data, wanted) as (frame, held):
         there = [name for name in wanted if name in held]
         selected = chosen(frame, held, there)

@@ -8,6 +8,7 @@ few are right, and a mass is 0 only where it is.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from decimal import Context, localcontext
 from pathlib import Path
@@ -92,7 +93,9 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
         )
         with localcontext(ARITHMETIC):
             text: Any = calibration if isinstance(calibration, str) else getattr(calibration, "to_json")()  # noqa: B009
-            found = _checked(json.loads(text), None if framework is None else Path(framework), trusted)
+            found = _checked(
+                json.loads(text), None if framework is None else Path(os.path.expanduser(framework)), trusted
+            )
         return Verdict(status="holds", text=found, trusted=tuple(trusted))
     except StopError as stop:
         return Verdict(status=stop.args[0], text=stop.args[1], trusted=tuple(trusted))

@@ -5,6 +5,7 @@ Nothing of the rest of bnpriv is imported.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from itertools import combinations, product
@@ -55,7 +56,7 @@ def _toml(path: Path) -> Any:
 
 
 def _read(path: Path) -> str:
-    require(path.is_file(), f"{path.name!r:.80}, which is no regular file")  # a pipe might never end
+    require(os.path.isfile(path), f"{path.name!r:.80}, which is no regular file")  # a pipe might never end
     with open(path, "rb") as file:
         return file.read(MOST_BYTES).decode("utf-8-sig")
 

@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
 ROOMS: tuple[str, ...] = (
     "errors",
     "checks",
+    "paths",
     "bound",
     "render",
     "laws",

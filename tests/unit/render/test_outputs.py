@@ -52,7 +52,17 @@ def places(tmp_path: Path) -> Path:
     return tmp_path
 
 
-UNWRITABLE = ("none/x.json", "folder", "pipe", "device", "loop", "~/x.json", "x" * 300, "good.html/x.json", "good.html")
+UNWRITABLE = (
+    "none/x.json",
+    "folder",
+    "pipe",
+    "device",
+    "loop",
+    "~nobody-there/x.json",
+    "x" * 300,
+    "good.html/x.json",
+    "good.html",
+)
 
 
 @pytest.mark.parametrize("place", UNWRITABLE)

@@ -1,0 +1,137 @@
+"""Ctrl-C while an engine reads a table: heard at once, and nothing goes on or stays open behind it.
+
+Python hears Ctrl-C in the main thread between two steps of its own. An engine that reads for a minute is one step; some
+of them look for Ctrl-C themselves, and make an error of it that is told apart from no other. So the engine works in a
+thread of its own, while the main thread waits and listens.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Generic, TypeVar, cast
+
+T = TypeVar("T")
+
+STEP = 0.05
+"""Seconds between two looks at whether Ctrl-C was pressed, where a wait is not ended by it."""
+
+PATIENCE = 1.0
+"""Seconds that work which was told to stop has to close what it opened."""
+
+_IN_ANY_THREAD = frozenset({"pandas", "polars", "pyarrow", "duckdb", "narwhals"})
+"""Modules whose tables may be read in another thread. Others wait in Python, which hears Ctrl-C, or keep a connection
+that is tied to the thread that made it."""
+
+
+@dataclass(eq=False)
+class _Work(Generic[T]):
+    """What a thread does: its result or its error when it is done, and how to stop what it is waiting for."""
+
+    do: Callable[[], T]
+    result: list[T] = field(default_factory=list[T])
+    error: BaseException | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+    stops: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+
+    def run(self) -> None:
+        try:
+            self.result.append(self.do())
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+    def stop(self, thread: threading.Thread) -> None:
+        """Let the thread end: its engine at once, its Python at the next step; it closes what it opened."""
+        stopped = ctypes.py_object(SystemExit)  # the one error that ends a thread without a word
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), stopped)
+        end = monotonic() + PATIENCE
+        # once more each time: what it waits for may have begun just now
+        while not self.done.wait(STEP) and monotonic() < end:
+            for stop in tuple(self.stops):
+                with suppress(Exception):  # closed meanwhile
+                    stop()
+
+
+_current: ContextVar[_Work[Any] | None] = ContextVar("_current", default=None)
+
+
+def interruptible(data: object, work: Callable[[], T]) -> T:
+    """Do what reads a table such that Ctrl-C, or whatever else a signal raises, ends it at once.
+
+    Parameters
+    ----------
+    data : table, str or path
+        What is read.
+    work : callable
+        Without arguments; it runs in another thread where the table allows it.
+
+    Returns
+    -------
+    object
+        What `work` returns; what it raises is raised here.
+
+    Examples
+    --------
+    >>> interruptible("table.csv", lambda: 3)
+    3
+    """
+    if threading.current_thread() is not threading.main_thread() or not _in_any_thread(data):
+        return work()  # another thread never hears of Ctrl-C
+    doing = _Work(work)
+    context = copy_context()
+    context.run(_current.set, doing)
+    thread = threading.Thread(target=context.run, args=(doing.run,), daemon=True, name="bnpriv-table")
+    thread.start()
+    try:
+        while not doing.done.wait(STEP):
+            pass
+    except BaseException:
+        doing.stop(thread)
+        raise
+    thread.join()
+    if doing.error is not None:
+        try:
+            raise doing.error
+        finally:
+            doing.error = None  # it holds this frame, which holds it
+    return doing.result[0]
+
+
+@contextmanager
+def stoppable(stop: Callable[[], object]) -> Generator[None]:
+    """Let `stop`, which ends what an engine does from another thread, be called on Ctrl-C during the block."""
+    doing = _current.get()
+    if doing is None:
+        yield
+        return
+    doing.stops.append(stop)
+    try:
+        yield
+    finally:
+        doing.stops.remove(stop)
+
+
+@contextmanager
+def noting(note: Callable[[], str]) -> Generator[None]:
+    """Let Ctrl-C in the block say at its end, below the traceback, what it left behind; the innermost note counts."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        if not getattr(stopped, "__notes__", None):
+            stopped.add_note(note())
+        raise
+
+
+def _in_any_thread(data: object) -> bool:
+    if isinstance(data, (str, os.PathLike)):
+        return True
+    held = cast(Any, data).to_native() if type(data).__module__.startswith("narwhals.") else data
+    return type(held).__module__.partition(".")[0].lstrip("_") in _IN_ANY_THREAD
