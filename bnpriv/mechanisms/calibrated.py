@@ -8,6 +8,7 @@ from bnpriv.frameworks import Framework, Guarantee
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.shape import Shape
 from bnpriv.mechanisms.usefulness import Usefulness
+from bnpriv.noise.channel import Averaged
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query
 
@@ -84,6 +85,11 @@ class Calibrated(Protocol):
     @property
     def expected_error(self) -> float:
         """Return the mean 2-norm of the error."""
+        ...
+
+    @property
+    def averaged_over(self) -> Averaged | None:
+        """Return the exact answers over which it is averaged; None where it is the same for all."""
         ...
 
     @property

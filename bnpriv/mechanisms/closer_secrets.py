@@ -13,6 +13,7 @@ from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.usefulness import LEVEL, POOR_ANSWERS
 from bnpriv.mechanisms.verdict import errors_text
+from bnpriv.noise.channel import comparable
 from bnpriv.queries.builtin import Count
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Json
@@ -114,7 +115,8 @@ def closer_secrets(calibrations: Sequence[Calibration]) -> CloserSecrets | None:
             closer = best.mechanism.calibrate(framework, best.query, epsilon=best.epsilon, delta=best.delta)
         except BnprivError:
             break
-        if closer.ranked_error < LESS * best.ranked_error:
+        alike = comparable(closer.averaged_over, best.averaged_over)  # a channel's error is averaged over its own pairs
+        if alike and closer.ranked_error < LESS * best.ranked_error:
             found.append(CloserStep(distances=distances, calibration=closer))
         if closer.useful.verdict not in POOR_ANSWERS:
             break
