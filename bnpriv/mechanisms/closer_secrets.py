@@ -13,7 +13,6 @@ from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.usefulness import LEVEL, POOR_ANSWERS
 from bnpriv.mechanisms.verdict import errors_text
-from bnpriv.noise.channel import comparable
 from bnpriv.queries.builtin import Count
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render import Json
@@ -99,14 +98,16 @@ class CloserSecrets:
 
 
 def closer_secrets(calibrations: Sequence[Calibration]) -> CloserSecrets | None:
-    """Return what closer secrets would gain for the best mechanism that looks at secrets at all; None if nothing.
+    """Return what closer secrets would gain for the best noise that looks at secrets at all; None if nothing.
 
     Parameters
     ----------
     calibrations : sequence of Calibration
         Those of a plan, least expected error first.
     """
-    best = next((each for each in calibrations if not isinstance(each.mechanism, ColumnMechanism)), None)
+    # errors of channels are averaged over the laws of the pairs, which are others where secrets are closer
+    added = (each for each in calibrations if each.averaged_over is None)
+    best = next((each for each in added if not isinstance(each.mechanism, ColumnMechanism)), None)
     if best is None or best.guarantee.kind == "estimate" or best.certificate.confidence is not None:
         return None
     found = list[CloserStep]()
@@ -115,8 +116,7 @@ def closer_secrets(calibrations: Sequence[Calibration]) -> CloserSecrets | None:
             closer = best.mechanism.calibrate(framework, best.query, epsilon=best.epsilon, delta=best.delta)
         except BnprivError:
             break
-        alike = comparable(closer.averaged_over, best.averaged_over)  # a channel's error is averaged over its own pairs
-        if alike and closer.ranked_error < LESS * best.ranked_error:
+        if closer.ranked_error < LESS * best.ranked_error:
             found.append(CloserStep(distances=distances, calibration=closer))
         if closer.useful.verdict not in POOR_ANSWERS:
             break
