@@ -67,7 +67,7 @@ def of_examples() -> None:
                     print(f"{name:<13}{key:<20}{epsilon:>8g}  not shown: {limit.reason[:70]}")
                     continue
                 noise = next(c for c in plan.calibrations if type(c.noise).__name__ != "Channel")
-                times = [limit.over(each.expected_error) for each in (noise, plan.best)]
+                times = [limit.over(each) for each in (noise, plan.best)]
                 shown = ["-" if each is None else f"{each:.4g}" for each in times]
                 row = f"{name:<13}{key:<20}{epsilon:>8g}{limit.least:>11.4g}{limit.kind:>10}{shown[0]:>8}{shown[1]:>8}"
                 print(f"{row}  {plan.best.mechanism}", flush=True)

@@ -15,6 +15,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, Kind, weakest
 from bnpriv.divergences import views
 from bnpriv.divergences.arguments import level_of, number_of, share_of
 from bnpriv.divergences.cells import LossCells
+from bnpriv.divergences.gaussian_moments import log_moment_bounds
 from bnpriv.divergences.information import information, largest_information
 from bnpriv.divergences.orders import least_deviation, least_rho
 from bnpriv.divergences.shown_views import loss_document, plot_steps, steps_of
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 ORDER_PRECISION, GRID_PRECISION = 1e-6, 1e-3
 """Relative gap of the two ends of a largest value over orders: for single outputs, and for sets of them."""
-
-TAIL_POWERS = np.array([0.01, 0.1, 1.0])
-"""Powers z for which the mean of the loss on a tail is at most the mean of exp(z loss) / z."""
 
 PARTS_SET_ASIDE = (1.0, 0.5, 0.25)
 """Parts of what may be set aside that are tried: with less of it, what is left is less likely to be told apart."""
@@ -186,11 +184,10 @@ class PrivacyLoss(Shown):
     @property
     def kullback_leibler(self) -> Bound:
         """Return the mean loss."""
+        if isinstance(self.noise, Gaussian):
+            return self._integrated(self.noise, 0.0)
         cells = self.cells
-        low, high = (float(views.kullback_leibler(*pair)) for pair in (cells.inner, cells.parted))
-        for tail in cells.tails:
-            high += float(np.min(np.exp(tail.log_moment(TAIL_POWERS, up=True)) / TAIL_POWERS))
-        high += cells.beyond[1]
+        low, high = (float(views.kullback_leibler(*pair)) for pair in (cells.inner, cells.outer))
         slack = self._slack(high)
         return self._bound(max(0.0, low - slack), high + slack)
 
@@ -201,10 +198,19 @@ class PrivacyLoss(Shown):
             return self.kullback_leibler
         if math.isinf(order):
             return self.epsilon
+        if isinstance(self.noise, Gaussian):
+            return self._integrated(self.noise, order - 1)
         powers = np.array([order - 1])
         low, high = (float(with_error(self.cells, powers, up=up)[0]) / (order - 1) for up in (False, True))
         low, high = (low, high) if order > 1 else (high, low)
         return self._bound(max(0.0, low), max(0.0, high))
+
+    def _integrated(self, noise: Gaussian, power: float) -> Bound:
+        """Return the Renyi divergence of the order 1 + power by a quadrature of its own, which no cells bound."""
+        line_pair(self.first, self.second)
+        ends = log_moment_bounds(self.first, self.second, noise.scales[0], power)
+        low, high = sorted(end / (power or 1.0) for end in ends)
+        return Bound(max(0.0, low), max(0.0, high), weakest(("certified", self.kind)))
 
     @property
     def total_variation(self) -> Bound:

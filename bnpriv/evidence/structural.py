@@ -21,7 +21,7 @@ from bnpriv.frameworks.digest import first_digest
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.kinds import Work, assumptions_of, frontier_of, road_refusal, work_of
 from bnpriv.influence.maximum import impossible_secrets
-from bnpriv.networks import Network, drivers
+from bnpriv.networks import Network, driven_by, drivers, modelled
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity, record_sensitivity
 from bnpriv.secrets.pair import Pair
@@ -88,9 +88,13 @@ class Influences:
         on_the_road = drivers(self.network, columns).union(self.secrets)
         return self.outside(columns) or road_refusal(self.network, sorted(on_the_road))
 
+    def modelled(self, columns: frozenset[str]) -> frozenset[str]:
+        """Return those of `columns` that tell something: all but independent ones, which noise never has to hide."""
+        return modelled(self.network, columns)
+
     def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
         """Return those of `columns` that the protected `attribute` drives itself, or is: they must be near."""
-        return self.network.reading.driven(columns, attribute)
+        return driven_by(self.network, columns, {attribute})
 
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
         """Return the influence of `columns` on the protected `attribute`, per model and pair.

@@ -21,7 +21,7 @@ from bnpriv.frameworks import (
 )
 from bnpriv.frameworks.protected import pairs_secret
 from bnpriv.influence.base import Influence, influence_of
-from bnpriv.networks import DiscreteNetwork, Network, drivers
+from bnpriv.networks import DiscreteNetwork, Network, driven_by, drivers, modelled
 from bnpriv.networks.joined import joined
 from bnpriv.queries.base import Query
 from bnpriv.render.text import name_text
@@ -76,7 +76,7 @@ class Subject:
                 return evidence.covers(columns)
         if self.network is None:
             return None
-        missing = sorted(columns.difference(self.network.attributes, self.network.reading.columns))
+        missing = sorted(columns - modelled(self.network, columns))
         if not missing:
             return None
         known = (*self.network.attributes, *self.network.reading.columns)
@@ -109,7 +109,7 @@ class Subject:
         """Return whether the query reads what a protected attribute drives itself."""
         if self.query is None or self.network is None:
             return False
-        return bool(self.network.reading.driven(self.query.columns, protected))
+        return bool(driven_by(self.network, self.query.columns, {protected}))
 
 
 def subject_of_network(network: Network, protect: Protect) -> Subject:

@@ -32,7 +32,7 @@ from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
 from bnpriv.mechanisms.steps import STEPS_NOTE, with_steps_covered
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record, stored_mechanism
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
-from bnpriv.noise.channel import Channel
+from bnpriv.noise.channel import Averaged, Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.sampling import Sampler
 from bnpriv.queries import as_query
@@ -434,6 +434,15 @@ class Calibration(Shown):
     def rank(self) -> tuple[bool, float]:
         """Return what calibrations are ranked by: those that hold for drawn models only come last; then errors."""
         return self.holds_for_draws_only, self.ranked_error
+
+    @property
+    def averaged_over(self) -> Averaged | None:
+        """Return the exact answers over which the error of a channel is averaged.
+
+        None for noise that is added: its error is the same whatever the answer is. Errors compare only where they are
+        averaged over the same.
+        """
+        return self.noise.averaged_over if isinstance(self.noise, Channel) else None
 
     @property
     def ranked_error(self) -> float:

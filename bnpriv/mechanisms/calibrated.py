@@ -8,6 +8,7 @@ from bnpriv.frameworks import Framework, Guarantee
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.shape import Shape
 from bnpriv.mechanisms.usefulness import Usefulness
+from bnpriv.noise.channel import Averaged
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query
 
@@ -89,6 +90,11 @@ class Calibrated(Protocol):
     @property
     def holds_for_draws_only(self) -> bool:
         """Return whether nothing is known about models that were not drawn, though others are known by draws."""
+        ...
+
+    @property
+    def averaged_over(self) -> Averaged | None:
+        """Return the exact answers over which it is averaged; None where it is the same for all."""
         ...
 
     @property

@@ -26,7 +26,7 @@ LEANS_ON = (
 )
 """What is said of every channel, whatever it was made for."""
 
-OVER_ALL = "averaged over the laws of all secrets"
+OVER_ALL = "averaged over the laws under both secrets of every pair"
 """Over what errors are averaged where nothing else was asked for."""
 
 ALONE = "The guarantee is for this one release: it cannot be added up with those of other releases."

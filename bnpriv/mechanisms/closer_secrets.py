@@ -98,14 +98,16 @@ class CloserSecrets:
 
 
 def closer_secrets(calibrations: Sequence[Calibration]) -> CloserSecrets | None:
-    """Return what closer secrets would gain for the best mechanism that looks at secrets at all; None if nothing.
+    """Return what closer secrets would gain for the best noise that looks at secrets at all; None if nothing.
 
     Parameters
     ----------
     calibrations : sequence of Calibration
         Those of a plan, least expected error first.
     """
-    best = next((each for each in calibrations if not isinstance(each.mechanism, ColumnMechanism)), None)
+    # errors of channels are averaged over the laws of the pairs, which are others where secrets are closer
+    added = (each for each in calibrations if each.averaged_over is None)
+    best = next((each for each in added if not isinstance(each.mechanism, ColumnMechanism)), None)
     if best is None or best.guarantee.kind == "estimate" or best.certificate.confidence is not None:
         return None
     found = list[CloserStep]()

@@ -16,8 +16,8 @@ from bnpriv.mechanisms.optimal_supports import Question, optimum
 def least_error(evidence: Laws, epsilon: float, delta: float = 0.0, error: Loss = "absolute") -> Bound | Refusal:
     """Return the least expected error of mechanisms that see the data only through an answer of one number.
 
-    The error is averaged over the laws of all secrets; outputs are values of the answer, which for the absolute and the
-    0-1 error is no restriction.
+    The error is averaged over the laws under both secrets of every pair; outputs are values of the answer, which for
+    the absolute and the 0-1 error is no restriction.
 
     Parameters
     ----------

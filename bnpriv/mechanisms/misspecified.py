@@ -291,8 +291,8 @@ def _cells(network: Network) -> int:
 
 def _near_sets(evidence: Influences, columns: frozenset[str], decision: Decision) -> Iterator[frozenset[str]]:
     """Yield near sets; any of them gives an upper bound."""
-    start, network = evidence.driven(columns, decision.protected), evidence.network
-    free = sorted(columns.intersection((*network.attributes, *network.reading.columns)) - start)
+    start = evidence.driven(columns, decision.protected)
+    free = sorted(evidence.modelled(columns) - start)
     if 2 ** len(free) > MOST_NEAR_SETS:
         yield from dict.fromkeys((decision.queried_near, columns))
         return

@@ -167,7 +167,7 @@ class Plan(Shown):
                 "noise": [type(c.noise).__name__ for c in rows],
                 "scale": [c.scale for c in rows],
                 "expected_error": [c.expected_error for c in rows],
-                "times_the_least": [self.limit.over(c.expected_error) for c in rows],
+                "times_the_least": [self.limit.over(c) for c in rows],
                 "verdict": [c.useful.verdict for c in rows],
             }
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast, final
 
 import numpy as np
@@ -24,6 +24,7 @@ from bnpriv.mechanisms.few_pairs import few_pairs
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.optimal_repair import Constraints
+from bnpriv.noise.channel import Averaged
 from bnpriv.noise.intervals import is_none
 from bnpriv.queries.base import Query
 from bnpriv.render import Json, number_text
@@ -49,6 +50,9 @@ ANSWERS_AT_ONCE = 2**14
 
 SEES = "that sees the data only through this answer"
 
+BOTH_OF_ALL = "both secrets of every pair"
+"""Under which secrets errors are averaged, where no pairs were left out: one that is in many pairs counts as often."""
+
 MAY_BE_LARGER = "That is a lower bound: the least error itself may be larger."
 
 REACHED = 1e-6
@@ -70,9 +74,13 @@ class Limit:
     reason : str
         Why no bound is shown; empty where one is.
     secrets : str
-        The secrets under which errors are averaged, in words, if they are not all; privacy for others costs no less.
+        The secrets under which errors are averaged, in words, if they are not those of all pairs; privacy for others
+        costs no less.
     unchanged : bool
         Whether the answer may be released as it is.
+    averaged_over : Averaged or None
+        The exact answers over which the least error is averaged; None where it is 0, whatever the answer is, or not
+        known.
     """
 
     least: float | None = None
@@ -80,14 +88,21 @@ class Limit:
     reason: str = ""
     secrets: str = ""
     unchanged: bool = False
+    averaged_over: Averaged | None = field(default=None, compare=False)
 
-    def over(self, error: float) -> float | None:
-        """Return how many times the least error an expected error is at most; None where that is not known."""
-        if error == 0:
+    def over(self, calibration: Calibrated) -> float | None:
+        """Return how many times the least error that of a calibration is at most.
+
+        None where that is not known, or the two are averaged over different answers.
+        """
+        own = calibration.averaged_over
+        if own is not None and (self.averaged_over is None or not own.alike(self.averaged_over)):
+            return None
+        if calibration.expected_error == 0:
             return 1.0
         if not self.least:
             return None
-        over = up(error / self.least)
+        over = up(calibration.expected_error / self.least)
         return over if over > 1 + (AT_THE_LIMIT if self.kind == "exact" else 0.0) else 1.0
 
     @property
@@ -100,7 +115,7 @@ class Limit:
             return f"The answer may be released as it is{certain}."
         if self.least == 0:
             return "The least error of any mechanism is not shown: nothing above 0 is proved."
-        averaged = f"averaged over the laws of the answer{f' under {self.secrets}' if self.secrets else ''}"
+        averaged = f"averaged over the laws of the answer under {self.secrets or BOTH_OF_ALL}"
         if self.kind == "exact":
             return f"The best mechanism {SEES} errs by {number_text(self.least)}, {averaged}."
         if self.kind == "estimate":
@@ -112,10 +127,7 @@ class Limit:
 
     def to_json(self, calibrations: Sequence[Calibrated]) -> Json:
         """Return the limit, and how many times it the error of each calibration is at most, as plain values."""
-        over = [
-            {"mechanism": str(each.mechanism), "times_the_least": self.over(each.expected_error)}
-            for each in calibrations
-        ]
+        over = [{"mechanism": str(each.mechanism), "times_the_least": self.over(each)} for each in calibrations]
         return {
             "least_error": self.least,
             "kind": self.kind,
@@ -132,13 +144,16 @@ def reached_limit(calibration: Calibrated) -> Limit | None:
     if facts is None or facts.loss != "absolute" or options.get("prior") is not None or options.get("worst_case"):
         return None
     kind = weakest(("exact", calibration.certificate.kind))
-    return Limit(least=facts.bound, kind=kind) if facts.gap <= AT_THE_LIMIT else None
+    if facts.gap > AT_THE_LIMIT:
+        return None
+    return Limit(least=facts.bound, kind=kind, averaged_over=calibration.averaged_over)
 
 
 def zero_limit(calibration: Calibrated) -> Limit:
     """Return the limit where a calibration has no error: it releases the answer as it is, or changes what never is."""
     kind = weakest(("exact", calibration.certificate.kind))
-    return Limit(least=0.0, kind=kind, unchanged=is_none(calibration.noise))
+    unchanged = is_none(calibration.noise)
+    return Limit(least=0.0, kind=kind, unchanged=unchanged, averaged_over=calibration.averaged_over)
 
 
 def limit_of(framework: Framework, query: Query, epsilon: float, delta: float) -> Limit:
@@ -180,13 +195,16 @@ def proved_limit(table: LawTable, epsilon: float, delta: float = 0.0, groups: in
     if solved is None:
         return Limit(reason="the linear program took too long")
     reached, multipliers = solved
+    averaged = Averaged(tuple(table.points.tolist()), table.mean)
     least = max(0.0, down(program.bound(multipliers) - table.rounding))
     if least == 0:
         # that a solver finds no error is no proof that there may be none: it overlooks what is rare
         unchanged = program.whole and Constraints(table, epsilon, delta).hold_unchanged()
-        return Limit(least=0.0, kind=weakest((table.kind, "exact" if unchanged else "certified")), unchanged=unchanged)
+        kind = weakest((table.kind, "exact" if unchanged else "certified"))
+        return Limit(least=0.0, kind=kind, unchanged=unchanged, averaged_over=averaged)
     exact = program.whole and reached - least <= REACHED * reached
-    return Limit(least=least, kind=weakest((table.kind, "exact" if exact else "certified")))
+    kind = weakest((table.kind, "exact" if exact else "certified"))
+    return Limit(least=least, kind=kind, averaged_over=averaged)
 
 
 @final

@@ -85,11 +85,13 @@ class MarkovQuiltMechanism(Mechanism):
             raise evidence.quilts.error()
         laplace = self.noise == "laplace"
         norm = 1 if laplace else 2
+        queried = evidence.modelled(query.columns)
+        apart = separate_columns(query, framework.schema, norm)
         search = QuiltSearch(
             evidence=evidence,
-            queried=query.columns,
+            queried=queried,
             sensitivity=lambda near: evidence.sensitivity(query, near, norm),
-            blocks=separate_columns(query, framework.schema, norm),
+            blocks=tuple(block & queried for block in apart if block & queried),
             epsilon=epsilon,
             delta=delta,
             noise=self.noise,

@@ -10,7 +10,7 @@ from typing import final
 
 from bnpriv.influence.losses import LEAST_MARGIN
 from bnpriv.influence.ratios import independent_parts
-from bnpriv.networks import Network, drivers
+from bnpriv.networks import Network, driven_by, drivers
 
 IMPROVEMENT_TOLERANCE = 1e-11
 """Of the scale times epsilon: what an improvement must exceed, so that sets that are equal but for rounding end."""
@@ -90,7 +90,7 @@ class Branches:
     def _open(self, node: Node) -> frozenset[str]:
         border = self.network.graph.frontier(self.attribute, drivers(self.network, self.queried - node.near))
         covered = drivers(self.network, node.far)
-        return self.network.reading.driving(self.queried - node.near - node.far, frozenset(border) - covered)
+        return driven_by(self.network, self.queried - node.near - node.far, frozenset(border) - covered)
 
     def split(self, node: Node, column: str, scale: float) -> list[Node]:
         """Return the two branches, the more promising one last."""
@@ -107,7 +107,7 @@ class Branches:
 
     @cached_property
     def _groups(self) -> tuple[frozenset[str], ...]:
-        free = self.queried - self.network.reading.driven(self.queried, self.attribute)
+        free = self.queried - driven_by(self.network, self.queried, {self.attribute})
         return independent_groups(self.network, self.attribute, free) if self.adds else (free,)
 
     @cached_property
@@ -155,7 +155,7 @@ def independent_groups(network: Network, attribute: str, columns: frozenset[str]
     named = sorted(drivers(network, columns))
     groups: list[frozenset[str]] = []
     for part in independent_parts(network.graph, attribute, named) if named else []:
-        driven = network.reading.driving(columns, part)
+        driven = driven_by(network, columns, part)
         joined = [group for group in groups if group & driven]
         groups = [group for group in groups if not group & driven] + [driven.union(*joined)]
     return tuple(groups)

@@ -19,7 +19,7 @@ from bnpriv.influence.witness import AtLeast, at_least
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
 from bnpriv.mechanisms.quilt_scales import Best, approximate_scales, pure_shifts, scales
-from bnpriv.networks import drivers
+from bnpriv.networks import driven_by, drivers
 from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.secrets.states import SecretPair
 
@@ -61,6 +61,7 @@ class QuiltSearch:
     ----------
     evidence : Influences
     queried : frozenset of str
+        The queried columns that the network models; independent ones stay far, and tell nothing.
     sensitivity : callable
         From near columns to how far they can move the answer.
     blocks : sequence of frozenset of str
@@ -120,7 +121,7 @@ class QuiltSearch:
         """Return near columns, no more than needed, without which the others tell nothing."""
         near, network = self.evidence.driven(self.queried, attribute), self.evidence.network
         while border := network.graph.frontier(attribute, drivers(network, self.queried - near)):
-            near |= network.reading.driving(self.queried, border)
+            near |= driven_by(network, self.queried, border)
         return near
 
     def _grow(self, best: Best, attribute: str) -> None:
@@ -131,7 +132,7 @@ class QuiltSearch:
             if not self._try(best, near, attribute):
                 return
             border = network.graph.frontier(attribute, drivers(network, self.queried - near))
-            open_ = network.reading.driving(self.queried - near, border)
+            open_ = driven_by(network, self.queried - near, border)
             worth |= {name: self._worth(frozenset({name}), attribute) for name in sorted(open_ - worth.keys())}
             if not open_:
                 return
@@ -204,7 +205,7 @@ class QuiltSearch:
         """Lower one scale as far as it goes, or to `enough`, where columns form a tree; False if that is not shown."""
         network, near = self.evidence.network, self.evidence.driven(self.queried, attribute)
         free = self.queried - near
-        plain = all(network.reading.drivers({name}) == frozenset({name}) for name in free)
+        plain = all(drivers(network, {name}) == frozenset({name}) for name in free)
         if self.delta > 0 or not plain or any(len(block) > 1 for block in self.blocks):
             return False
         pair, moved = self.evidence.secrets[attribute][k], self._sensitivity(near).upper

@@ -28,12 +28,14 @@ from bnpriv.mechanisms.shape import RULES
 from bnpriv.mechanisms.verdict import (
     TONES,
     arithmetic_text,
+    averaged_text,
     errors_text,
     noise_text,
     reason_text,
     share_text,
 )
 from bnpriv.noise.channel import Channel
+from bnpriv.noise.intervals import is_none
 from bnpriv.noise.words import noise_name
 from bnpriv.render.bars import noise_bar
 from bnpriv.render.document import (
@@ -238,17 +240,18 @@ def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | Cell, ...]:
     if calibration.holds_for_draws_only:
         note = "for the models drawn only"
     error: Cell | str = errors_text(calibration, MOST_IN_CELL)
-    over = limit.over(calibration.expected_error)
+    over = limit.over(calibration)
+    unlike = averaged_text(calibration).removeprefix(", ") if limit.least and over is None else ""
     if reach and found is not None:
         length = found[1] - found[0]
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
         error = Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
         Cell((Code(str(calibration.mechanism)),), note=note),
-        noise_name(calibration.noise) if calibration.scale else "none",
+        "none" if is_none(calibration.noise) else noise_name(calibration.noise),
         "-" if isinstance(calibration.noise, Channel) else scales_text(calibration, MOST_IN_CELL),
-        _mean_error(calibration),
-        *(() if over is None or not limit.least else (upper_text(over),)),
+        Cell(_mean_error(calibration), note=unlike),
+        *(("-" if over is None else upper_text(over),) if limit.least else ()),
         (verdict_badge(calibration),),
         error,
     )

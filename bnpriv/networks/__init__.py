@@ -13,7 +13,7 @@ from bnpriv.networks.learning.groups import parameters_by_group
 from bnpriv.networks.model_class import model_class
 from bnpriv.networks.parameter_draws import ParameterDraws
 from bnpriv.networks.posterior import Posterior
-from bnpriv.networks.reading import NodeReading, Reading, drivers
+from bnpriv.networks.reading import NodeReading, Reading, driven_by, drivers, modelled
 from bnpriv.tables.schema import State
 
 __all__ = [
@@ -33,10 +33,12 @@ __all__ = [
     "Reading",
     "Sampling",
     "State",
+    "driven_by",
     "drivers",
     "forward_of",
     "from_weights",
     "model_class",
+    "modelled",
     "parameters_by_group",
     "require_discrete",
     "unfixed_of",

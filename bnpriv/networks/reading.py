@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, final
 
@@ -61,11 +61,6 @@ class Reading:
         the network.
     level_assumed : bool
         Whether nobody said what a node means, so that it is taken for the parameter of the column of that name.
-
-    Examples
-    --------
-    >>> sorted(Reading(columns={"height": ("mean", "deviation")}).drivers({"height", "income"}))
-    ['deviation', 'income', 'mean']
     """
 
     nodes: tuple[NodeReading, ...] = ()
@@ -74,18 +69,6 @@ class Reading:
     identity: str = ""
     functions: frozenset[str] = frozenset()
     level_assumed: bool = False
-
-    def drivers(self, columns: frozenset[str] | set[str]) -> frozenset[str]:
-        """Return the attributes that drive `columns`; a column that is an attribute, or unknown, stands for itself."""
-        return frozenset(name for column in columns for name in self.columns.get(column, (column,)))
-
-    def driven(self, columns: frozenset[str] | set[str], attribute: str) -> frozenset[str]:
-        """Return those of `columns` that an attribute drives itself."""
-        return frozenset(column for column in columns if attribute in self.columns.get(column, (column,)))
-
-    def driving(self, columns: frozenset[str], attributes: Collection[str]) -> frozenset[str]:
-        """Return those of `columns` that one of `attributes` drives."""
-        return frozenset(name for name in columns if not self.drivers({name}).isdisjoint(attributes))
 
 
 class HasReading(Protocol):
@@ -102,9 +85,34 @@ class HasReading(Protocol):
         ...
 
 
-def drivers(network: HasReading, columns: frozenset[str]) -> frozenset[str]:
-    """Return the attributes that stand for `columns`: what drives them; independent columns have none."""
-    return network.reading.drivers(columns).intersection(network.attributes)
+def modelled(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
+    """Return those of `columns` of which the network says something: its attributes, and what these drive.
+
+    The others are declared independent, or unknown. Nothing is asked of the graph about them: they tell nothing of any
+    attribute, so that no noise need hide them.
+    """
+    return frozenset(columns).intersection((*network.attributes, *network.reading.columns))
+
+
+def drivers(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
+    """Return the attributes that stand for `columns`: themselves, or what drives them; independent columns have none.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> reading = Reading(columns={"height": ("mean", "deviation")})
+    >>> network = SimpleNamespace(attributes=("income", "mean", "deviation"), reading=reading)
+    >>> sorted(drivers(network, {"height", "income", "weather"}))
+    ['deviation', 'income', 'mean']
+    """
+    return frozenset(
+        name for column in modelled(network, columns) for name in network.reading.columns.get(column, (column,))
+    )
+
+
+def driven_by(network: HasReading, columns: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
+    """Return those of `columns` that are one of `attributes`, or that one of them drives."""
+    return frozenset(name for name in columns if not drivers(network, {name}).isdisjoint(attributes))
 
 
 NOTHING_READ = Reading()

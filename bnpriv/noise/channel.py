@@ -26,7 +26,38 @@ if TYPE_CHECKING:
 LARGEST_DENOMINATOR = 2**62
 """Rows are kept as 64-bit integers, and add up without a carry."""
 
+SAME_CHANCES = 1e-9
+"""By how much all probabilities together may differ of what is the same but for rounding."""
+
 TAKE_IT_WHOLE = "Take the channel that OptimalMechanism calibrated."
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """What a mean error is averaged over: exact answers with their probabilities.
+
+    Parameters
+    ----------
+    answers : tuple of float
+    chances : array of the same length
+        At least 0, with a sum of 1.
+    """
+
+    answers: tuple[float, ...]
+    chances: FloatArray
+
+    def alike(self, other: Averaged) -> bool:
+        """Return whether both say how probable each answer is alike, but for rounding."""
+        chances = dict(zip(self.answers, self.chances.tolist(), strict=True))
+        for answer, chance in zip(other.answers, other.chances.tolist(), strict=True):
+            chances[answer] = chances.get(answer, 0.0) - chance
+        return math.fsum(map(abs, chances.values())) <= SAME_CHANCES
+
+
+def comparable(one: Averaged | None, other: Averaged | None) -> bool:
+    """Return whether mean errors may be compared: of added noise, told by None, they are the same over any answers."""
+    return one is None or other is None or one.alike(other)
 
 
 @final
@@ -130,6 +161,11 @@ class Channel:
         drawn = sampler.below(self.denominator)
         ends = self._ends[self.place(exact)]
         return (self.outputs[int(np.searchsorted(ends, drawn, side="right"))],)
+
+    @property
+    def averaged_over(self) -> Averaged:
+        """Return what errors and quantiles are averaged over: the prior."""
+        return Averaged(self.inputs, self.prior)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean absolute error under the prior; of one number every norm is its size."""

@@ -21,6 +21,7 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import LIMITS, POOR_ANSWERS
 from bnpriv.mechanisms.verdict import errors_text, is_weighted
+from bnpriv.noise.channel import comparable
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Stack
 from bnpriv.render.document import Code, Names, Text
@@ -182,7 +183,8 @@ def _takes_long(calibration: Calibration) -> bool:
 def _gain(made: Plan, framework: Framework, query: Query, what: str, *, delta: float) -> Iterator[str]:
     """Yield how large the error would be under other conditions, where that is a gain."""
     found = least_noise(made, framework, query, made.best.epsilon, delta)
-    if found is not None and found.ranked_error < GAIN * made.best.ranked_error:
+    alike = found is not None and comparable(found.averaged_over, made.best.averaged_over)
+    if found is not None and alike and found.ranked_error < GAIN * made.best.ranked_error:
         yield f"{what} 19 of 20 releases would {_error_text(found)}."
 
 

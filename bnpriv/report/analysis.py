@@ -23,7 +23,7 @@ from bnpriv.laws import Atoms
 from bnpriv.mechanisms import Calibration, Decision
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.quilt_scales import approximate_scales, scales
-from bnpriv.networks import Network, drivers
+from bnpriv.networks import Network, driven_by, drivers
 from bnpriv.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.report.edges import edge_effects, leak_path
@@ -298,7 +298,7 @@ def _with_noise(row: RankedQuilt, subject: Subject, calibration: Calibration, de
 def _near(subject: Subject, quilt: MarkovQuilt) -> frozenset[str]:
     assert subject.network is not None
     assert subject.query is not None
-    return subject.network.reading.driving(subject.query.columns, quilt.near)
+    return driven_by(subject.network, subject.query.columns, quilt.near)
 
 
 def _norm(calibration: Calibration) -> Literal[1, 2]:

@@ -98,7 +98,7 @@ def noise_curves(framework: Framework, query: Query) -> tuple[ScaleCurve, ...] |
     evidence = influences(framework)
     if isinstance(evidence, Refusal) or evidence.quilts is not None or evidence.covers(query.columns) is not None:
         return None
-    inside = _inside(evidence, query)
+    inside = evidence.modelled(query.columns)
     sets = {name: 2 ** len(inside - evidence.driven(inside, name)) for name in evidence.secrets}
     candidates = evidence.network.models * sum(sets[name] * len(pairs) for name, pairs in evidence.secrets.items())
     if sum(sets.values()) > MOST_CURVE_SETS or candidates > MOST_CANDIDATES:
@@ -120,7 +120,7 @@ def noise_curves(framework: Framework, query: Query) -> tuple[ScaleCurve, ...] |
 def _of(evidence: Influences, query: Query, name: str, known: dict[frozenset[str], float]) -> list[ScaleCurve] | None:
     """Return the curves of a protected attribute; None where influences are estimates, which take too long."""
     told: list[tuple[frozenset[str], float, Sequence[Sequence[float]]]] = []
-    inside = _inside(evidence, query)
+    inside = evidence.modelled(query.columns)
     for near in _near_sets(inside, evidence.driven(inside, name)):
         if near not in known:
             known[near] = evidence.sensitivity(query, near, 1).upper
@@ -140,12 +140,6 @@ def _of(evidence: Influences, query: Query, name: str, known: dict[frozenset[str
             if found:  # otherwise a secret has probability zero, and the pair is no constraint
                 made.append(ScaleCurve(protected=name, pair=pair, model=model, candidates=tuple(_envelope(found))))
     return made
-
-
-def _inside(evidence: Influences, query: Query) -> frozenset[str]:
-    """Return the queried columns that tell something: all but the independent ones."""
-    network = evidence.network
-    return query.columns.intersection((*network.attributes, *network.reading.columns))
 
 
 def _near_sets(queried: frozenset[str], start: frozenset[str]) -> Iterator[frozenset[str]]:

@@ -101,7 +101,7 @@ def rows_of(evidence: Influences, earlier: Sequence[Entry], asked: Sequence[Entr
 
 
 def _near_sets(evidence: Influences, name: str, queried: Near, driven: Near, asked: Sequence[Entry]) -> Iterable[Near]:
-    free = sorted(queried - driven)
+    free = sorted(evidence.modelled(queried) - driven)
     if 2 ** len(free) <= MOST_SUBSETS:
         for size in range(len(free) + 1):
             for chosen in itertools.combinations(free, size):

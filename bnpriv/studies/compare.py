@@ -19,6 +19,7 @@ from bnpriv.frameworks.question import own_query
 from bnpriv.influence.base import Influence
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.networks import DiscreteNetwork, Network, drivers
+from bnpriv.noise.channel import comparable
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Shown
 from bnpriv.render.document import Code, Items, Paragraph, Table
@@ -172,6 +173,8 @@ class FrameworkComparison(Shown):
 
     def _verdict(self) -> str:
         errors = [chosen.best.expected_error if chosen.calibrations else math.inf for chosen in self.plans]
+        if all(map(math.isfinite, errors)) and not comparable(*(chosen.best.averaged_over for chosen in self.plans)):
+            return "Each error is averaged over answers of its own, so that the two are not compared."
         if errors[0] == errors[1]:
             return (
                 "Both give the same error." if math.isfinite(errors[0]) else "Under neither can the query be answered."

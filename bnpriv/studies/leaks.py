@@ -14,7 +14,7 @@ from bnpriv.evidence.subject import Subject, subject_of
 from bnpriv.frameworks import DistributionPrivacy, Framework, odds
 from bnpriv.frameworks.protected import pairs_secret
 from bnpriv.influence.base import Influence, influence_of
-from bnpriv.networks import Level, Network, drivers
+from bnpriv.networks import Level, Network, drivers, modelled
 from bnpriv.networks.foreign import require_network
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, Json, Shown
@@ -338,7 +338,7 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
         refusal = impossibility(subject.framework)
     if refusal is not None and subject.framework is None:
         assert network is not None
-        strange = min(query.columns.difference(network.attributes, network.reading.columns))
+        strange = min(query.columns - modelled(network, query.columns))
         raise NetworkError(refusal.required, found=refusal.found, remedy=_remedy(strange, network))
     if network is None or refusal is not None:
         assert refusal is not None

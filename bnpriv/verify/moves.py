@@ -65,7 +65,7 @@ class Moves:
         """Return all sets of near columns of an attribute, with what it costs to hide them, least first."""
         reads, records = self.form.reads, 1 if self.claim.model["notion"] == VALUE else self.claim.n
         near = {column for column in reads if name in self.claim.network.drivers([column])}
-        free = [column for column in reads if column not in near]
+        free = [column for column in reads if column not in near and self.claim.network.drivers([column])]
         self.claim.spend(2 ** len(free))
         sets = [near | set(more) for size in range(len(free) + 1) for more in combinations(free, size)]
         return sorted(((self.cost(moving, records), moving) for moving in sets), key=lambda each: each[0])

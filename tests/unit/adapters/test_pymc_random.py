@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 import bnpriv as bp
+from bnpriv.networks import drivers
 from tests.later import Later, optional
 
 stats = Later("scipy.stats")
@@ -258,7 +259,7 @@ def test_what_columns_tell_is_within_the_bound_by_drivers(models) -> None:
         whole = given * joint.reshape(joint.shape + (1,) * len(axes))
         columns = list(network.reading.columns)
         for held in [*([column] for column in columns), columns]:
-            above = network.reading.drivers(set(held))
+            above = drivers(network, held)
             for k, name in enumerate(network.attributes):
                 if name in above:
                     continue

@@ -55,7 +55,7 @@ def test_a_channel_says_what_it_leans_on_and_that_it_is_for_one_release(mechanis
     for text in (calibration.text, calibration.to_markdown(), calibration.to_html()):
         assert LEANS_ON in text
         assert text.count(ALONE) == 1
-    assert "averaged over the laws of all secrets" in calibration.document.lead
+    assert "averaged over the laws under both secrets of every pair" in calibration.document.lead
     assert "Calibration(" in repr(calibration)
     assert "error=" in repr(calibration)
     assert "scale=" in repr(bp.TightMechanism().calibrate(counts(20), epsilon=1.0))

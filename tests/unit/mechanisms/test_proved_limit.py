@@ -16,6 +16,7 @@ from bnpriv.mechanisms.few_pairs import few_pairs
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.proved_limit import Limit, _Program, limit_of, proved_limit, reached_limit
+from bnpriv.noise.channel import Averaged, Channel
 from bnpriv.types import Plan
 
 
@@ -146,7 +147,7 @@ def test_a_count_over_a_hundred_records(epsilon: float, least: float) -> None:
     found = limit_of(framework, tight.query, epsilon, 0.0)
     assert found.least == pytest.approx(least, abs=5e-4)
     assert found.kind == "exact"
-    over = found.over(tight.expected_error)
+    over = found.over(tight)
     assert over is not None
     assert over > 4
 
@@ -257,7 +258,7 @@ def test_what_is_not_shown_says_why() -> None:
     found = limit_of(framework, bp.mean("bmi"), 1.0, 0.0)
     assert found.least is None
     assert found.text.startswith("The least error of any mechanism is not shown: ")
-    assert found.over(3.0) is None
+    assert found.over(bp.ColumnMechanism().calibrate(framework, bp.mean("bmi"), epsilon=1.0)) is None
     pair = (Atoms([[0, 1], [1, 0]], [0.5, 0.5]), Atoms([[0, 1], [1, 0]], [0.4, 0.6]))
     framework = bp.DistributionPrivacy([pair], source="a test")
     query = bp.WassersteinMechanism().calibrate(framework, epsilon=1.0).query
@@ -338,7 +339,7 @@ def test_an_answer_without_noise_is_at_the_limit() -> None:
     assert plan.best.scale == 0
     assert plan.limit == Limit(least=0.0, kind="exact", unchanged=True)
     assert "times the least" not in str(plan)
-    assert plan.limit.over(0.0) == 1.0
+    assert plan.limit.over(plan.best) == 1.0
 
 
 def test_a_channel_that_reaches_the_limit_is_asked_first() -> None:
@@ -351,10 +352,71 @@ def test_a_channel_that_reaches_the_limit_is_asked_first() -> None:
             limit = Plan(calibrations=(optimal,), refusals=()).limit
             assert limit == found
             assert found.least == pytest.approx(2.5494, abs=1e-4)
-            over = limit.over(optimal.expected_error)
+            over = limit.over(optimal)
             assert over is not None
             assert over == pytest.approx(1.0, abs=1e-4)
     assert reached_limit(bp.TightMechanism().calibrate(framework, epsilon=0.5)) is None
+
+
+PAIR = (Atoms([0, 1, 2], [0.2, 0.5, 0.3]), Atoms([0, 1, 2], [0.5, 0.5, 0.0]))
+MEAN = {0: 0.35, 1: 0.5, 2: 0.15}
+ELSEWHERE = [{"prior": {0: 1.0}}, {"prior": {0: 0.36, 1: 0.49, 2: 0.15}}, {"worst_case": True}]
+SAME = [{}, {"prior": MEAN}, {"error": "squared"}, {"error": "zero-one"}]
+
+
+def mean_error(channel: Channel, prior: dict[float, float]) -> float:
+    """Return the mean error of a channel over given answers, term by term."""
+    return sum(
+        chance * channel.numerators[x, w] / channel.denominator * abs(channel.inputs[x] - channel.outputs[w])
+        for x, chance in enumerate(prior.values())
+        for w in range(len(channel.outputs))
+    )
+
+
+@pytest.mark.parametrize("options", ELSEWHERE, ids=str)
+def test_errors_over_other_answers_are_not_compared_with_the_least(options) -> None:
+    framework = bp.DistributionPrivacy([PAIR], source="a test")
+    other = bp.mechanisms.OptimalMechanism(**options)
+    plan = bp.plan(framework, None, 0.5, baselines=[other])
+    (found,) = plan.baselines
+    assert plan.limit.over(found) is None
+    assert math.isnan(plan.to_pandas()["times_the_least"].tolist()[-1])
+    (row,) = [line for line in plan.to_markdown().splitlines() if line.startswith(f"| `{other}`")]
+    _, _, noise, _, error, times, *_ = row.split("|")
+    assert times.strip(" \\") == "-"
+    assert noise.strip() == "table of outputs"
+    assert any(told in error for told in ("(averaged over the given prior)", "(under the secret where it is largest)"))
+
+
+@pytest.mark.parametrize("options", SAME, ids=str)
+def test_errors_over_the_mean_of_the_pairs_are_compared(options) -> None:
+    framework = bp.DistributionPrivacy([PAIR], source="a test")
+    plan = bp.plan(framework, None, 0.5, baselines=[bp.mechanisms.OptimalMechanism(**options)])
+    (found,) = plan.baselines
+    assert isinstance(found.noise, Channel)
+    assert found.expected_error == pytest.approx(mean_error(found.noise, MEAN), rel=1e-12)
+    over, least = plan.limit.over(found), plan.limit.least
+    assert over is not None
+    assert least is not None
+    assert over == pytest.approx(found.expected_error / least, rel=1e-4)
+
+
+def test_the_limit_is_of_the_mean_in_which_a_secret_counts_as_often_as_it_is_in_a_pair() -> None:
+    one, two, three = (Atoms([0, 1, 2], masses) for masses in ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4]))
+    limit = bp.plan(bp.DistributionPrivacy([(one, two), (one, three)], source="a test"), None, 0.2).limit
+    assert limit.averaged_over is not None
+    assert limit.averaged_over.alike(Averaged((0.0, 1.0, 2.0), np.array([0.375, 0.3, 0.325])))
+    assert not limit.averaged_over.alike(Averaged((0.0, 1.0, 2.0), np.array([1 / 3, 0.3, 1.1 / 3])))
+    assert "under both secrets of every pair" in limit.text
+
+
+def test_errors_of_two_frameworks_are_not_compared_where_they_are_averaged_over_other_answers() -> None:
+    query, schema = bp.count(bp.col("b") == 1), bp.Schema(records=2, columns={"b": bp.Integer(0, 1)})
+    turned = Atoms([0, 1, 2], [0.3, 0.5, 0.2]), Atoms([0, 1, 2], [0.0, 0.5, 0.5])
+    one, other = (bp.DistributionPrivacy([pair], query=query, schema=schema, source="x") for pair in (PAIR, turned))
+    assert bp.plan(one, query, 0.5).best.averaged_over is not None
+    assert "are not compared" in str(bp.compare(one, other, query, 0.5))
+    assert "are not compared" not in str(bp.compare(one, one, query, 0.5))
 
 
 def test_a_plan_without_mechanisms_has_no_limit() -> None:
