@@ -15,6 +15,7 @@ def guarantee_for(
     kind: Kind,
     confidence: float | None = None,
     baseline_text: str = "",
+    without_model: float | None = None,
     answers: int = 1,
 ) -> Guarantee:
     """Return what is promised of the secrets of a framework.
@@ -28,6 +29,8 @@ def guarantee_for(
         With which confidence over draws from the model it holds.
     baseline_text : str
         What is hidden beside the secrets.
+    without_model : float, optional
+        An epsilon that holds whatever the model is, where `epsilon` rests on it.
     answers : int
         How many answers the adversary sees.
     """
@@ -45,6 +48,7 @@ def guarantee_for(
         beyond_text=" ".join(text for text in ("" if drawn is None else drawn.sentence, kinds_of(framework)) if text),
         confidence=confidence,
         baseline_text=baseline_text,
+        without_model=without_model,
         answers=answers,
     )
 
