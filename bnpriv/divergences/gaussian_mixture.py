@@ -8,13 +8,15 @@ not change, on a finer grid elsewhere, and by the largest possible value where t
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray
 from bnpriv.errors import SizeError
 from bnpriv.laws import Atoms
+from bnpriv.laws.base import log_sum
 
 COARSE_STEPS = 20
 """Cells per standard deviation of the first grid."""
@@ -32,6 +34,15 @@ MOST_MIXTURE_TERMS = 2**25
 """Points of the finest grid times atoms."""
 
 MIXTURE_TERMS_AT_ONCE = 2**20
+
+TAIL_STEPS = 100
+"""Cells per standard deviation of the grid on which logs are compared."""
+
+TAIL_MARGIN = 1.0
+"""Standard deviations beyond those whose tail is as improbable as the budget."""
+
+TAIL_BUDGET = 1e-9
+"""Below this delta, times 1 + exp(epsilon), what doubles lose of a difference of two densities begins to count."""
 
 LARGEST_BEND = 0.48395
 """Largest integral of the second derivative of the standard normal density over a set: 2 phi(1), rounded up."""
@@ -84,6 +95,114 @@ def gaussian_mixture_delta(f: Atoms, g: Atoms, scale: float, epsilon: float) -> 
     return worst + (1 + ratio) * (math.expm1(max(f.error, g.error)) + rounding)
 
 
+def gaussian_tail_delta(
+    f: Atoms, g: Atoms, scale: float, epsilon: float, budget: float, rounding: float = 0.0
+) -> float:
+    """Return the same bound computed in logs: off by a factor, but not below by what doubles lose of a delta.
+
+    Parameters
+    ----------
+    f, g : Atoms
+        On the line.
+    scale : float
+        Standard deviation of the noise, above 0.
+    epsilon : float
+        At least 0.
+    budget : float
+        The delta with which it will be compared, above 0: it says how far out tails are looked at.
+    rounding : float
+        How much further apart two answers may be than the atoms that stand for them; each is off by half of it.
+
+    Returns
+    -------
+    float
+        A delta for which both directions are (epsilon, delta)-private.
+
+    Raises
+    ------
+    SizeError
+        If the laws have too many atoms, or atoms too far apart for the scale.
+
+    Examples
+    --------
+    >>> from bnpriv.divergences.gaussian import gaussian_delta
+    >>> found = gaussian_tail_delta(Atoms([0.0], [1.0]), Atoms([1.0], [1.0]), 40.0, 1.0, 1e-300)
+    >>> exact = gaussian_delta(1 / 40, 1.0)
+    >>> bool(exact <= found < 2 * exact)
+    True
+    """
+    atoms = np.union1d(f.support, g.support)
+    above = (atoms - atoms[0]) / scale
+    reach = math.sqrt(-2 * math.log(budget)) + TAIL_MARGIN
+    far = reach + float(above[-1])
+    cells = math.ceil((far + reach) * TAIL_STEPS)
+    if cells * atoms.size > MOST_MIXTURE_TERMS:
+        raise _too_large(cells * atoms.size, atoms.size)
+    ends = -reach + (far + reach) / cells * np.arange(cells + 1)
+    # an atom that is off by a share of a deviation changes each term by no more than that times its distance
+    off = rounding / 2 / scale + 4 * UNIT_ROUNDOFF * (far + reach)
+    error = max(f.error, g.error) + 2 * (far + reach) * off + UNIT_ROUNDOFF * (8 * (far + reach) ** 2 + 4 * atoms.size)
+    p, q = (_LogCurve.of(above, law, np.searchsorted(atoms, law.support), ends) for law in (f, g))
+    return max(_tail_excess(p, q, epsilon, error), _tail_excess(q, p, epsilon, error))
+
+
+@dataclass(frozen=True, eq=False)
+class _LogCurve:
+    """The log density of a mixture of normal laws of deviation 1 at the ends of cells, and the mean of its atoms there.
+
+    The slope of the log density at w is the mean of the atoms, as weighed there, less w; that mean grows with w.
+    """
+
+    ends: FloatArray
+    logs: FloatArray
+    means: FloatArray
+    beyond: float
+    """Log of the mass beyond the outer ends, at most."""
+
+    @classmethod
+    def of(cls, atoms: FloatArray, law: Atoms, places: IntArray, ends: FloatArray) -> _LogCurve:
+        """Tabulate the curve of a law whose atoms have these places among all."""
+        from scipy.special import log_ndtr
+
+        own = atoms[places]
+        logs, means = np.empty_like(ends), np.empty_like(ends)
+        at_once = max(1, MIXTURE_TERMS_AT_ONCE // own.size)
+        for start in range(0, ends.size, at_once):
+            block = slice(start, start + at_once)
+            terms = law.logs - (ends[block, None] - own) ** 2 / 2
+            top = terms.max(axis=1)
+            weights = np.exp(terms - top[:, None])
+            total = weights.sum(axis=1)
+            logs[block] = top + np.log(total) - math.log(2 * math.pi) / 2
+            means[block] = weights @ own / total
+        beyond = max(float(log_ndtr(ends[0])), float(log_ndtr(float(atoms[-1]) - ends[-1])))
+        return cls(ends, logs, means, beyond + math.log(2))
+
+
+def _tail_excess(p: _LogCurve, q: _LogCurve, epsilon: float, error: float) -> float:
+    """Bound the integral of the positive part of p - exp(epsilon) q from above, cell by cell, in logs."""
+    ends, width = p.ends, float(p.ends[1] - p.ends[0])
+    ratio = p.logs - q.logs
+    slack = 4 * error * (1 + float(ends[-1] - ends[0]))
+    rise = np.maximum(p.means[1:] - q.means[:-1] + slack, 0.0) * width
+    fall = np.maximum(q.means[1:] - p.means[:-1] + slack, 0.0) * width
+    most = np.minimum(ratio[:-1] + rise, ratio[1:] + fall) + 2 * error
+    kept = most > epsilon
+    # the log density is below its tangents of the steepest and of the least slope in a cell
+    up_slope, down_slope = p.means[1:] - ends[:-1] + slack, ends[1:] - p.means[:-1] + slack
+    mass = np.minimum(p.logs[:-1] + _log_mean(up_slope * width), p.logs[1:] + _log_mean(down_slope * width))
+    terms = mass[kept] + math.log(width) + error + np.log(-np.expm1(epsilon - most[kept]))
+    found = log_sum(np.append(terms, p.beyond + error))
+    return math.nextafter(math.exp(min(found, 0.0)) * (1 + 2.0**-30), math.inf)
+
+
+def _log_mean(rise: FloatArray) -> FloatArray:
+    """Return the log of the mean of exp(x) over x from 0 to `rise`, rounded up."""
+    size = np.maximum(np.abs(rise), 2.0**-20)
+    # (exp(x) - 1) / x, and for x below 0 the same times exp(x)
+    return size - np.log(size) + np.log(-np.expm1(-size)) + np.minimum(rise, 0.0) + 2.0**-19
+
+
 def _masses_on(atoms: FloatArray, law: Atoms) -> FloatArray:
     masses = np.zeros(atoms.shape)
     masses[np.searchsorted(atoms, law.support)] = np.exp(law.logs)
@@ -97,11 +216,15 @@ def _points(atoms: FloatArray, scale: float) -> int:
 def _check_size(atoms: FloatArray, scale: float) -> None:
     size = _points(atoms, scale) * atoms.size
     if size > MOST_MIXTURE_TERMS:
-        raise SizeError(
-            f"a Gaussian privacy curve may take at most {MOST_MIXTURE_TERMS:,} terms",
-            found=f"{size:,} for {atoms.size:,} atoms",
-            remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
-        )
+        raise _too_large(size, atoms.size)
+
+
+def _too_large(terms: int, atoms: int) -> SizeError:
+    return SizeError(
+        f"a Gaussian privacy curve may take at most {MOST_MIXTURE_TERMS:,} terms",
+        found=f"{terms:,} for {atoms:,} atoms",
+        remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
+    )
 
 
 def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,12 +11,21 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import Bound, FloatArray, Kind, up
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, Kind, up
 from bnpriv.errors import Refusal
 from bnpriv.laws import Atoms, Normal, WholeLaw, nearest_doubles, summed
+from bnpriv.laws.base import magnitude
 from bnpriv.transport import lengths, tolerance
 
 AnswerLaw = Atoms | Normal
+
+
+def log_ratio(first: Atoms, second: Atoms) -> float:
+    """Return the largest log ratio of the masses of two laws, rounded up; infinite if one alone has an atom."""
+    if not np.array_equal(first.points, second.points):
+        return math.inf
+    rounding = UNIT_ROUNDOFF * max(magnitude(first.logs), magnitude(second.logs))
+    return up(float(np.max(np.abs(first.logs - second.logs))) + first.error + second.error + rounding)
 
 
 @final
@@ -111,6 +121,23 @@ class LawPair:
         return self.rounding == 0 or self.distinct
 
     @cached_property
+    def log_ratio(self) -> float:
+        """Return how much the answer tells as it is: the largest log ratio of its two laws, rounded up.
+
+        Infinite for laws from draws, and where different answers may share an atom. Normal laws of the exact answer
+        that are the same give the same law of whatever it is rounded to.
+        """
+        if self.sampled is not None or self.departure is not None:
+            return math.inf
+        first, second = self.first, self.second
+        if isinstance(first, Atoms) and isinstance(second, Atoms):
+            return log_ratio(first, second) if self.free else math.inf
+        if isinstance(first, Atoms) or isinstance(second, Atoms):
+            return math.inf
+        same = np.array_equal(first.mean, second.mean) and np.array_equal(first.covariance, second.covariance)
+        return 0.0 if same else math.inf
+
+    @cached_property
     def tolerance(self) -> float:
         """Return the share of mass that distances of the two laws do not see, as `bnpriv.transport.tolerance`."""
         return tolerance(self.first, self.second)
@@ -156,6 +183,11 @@ class RecordPair:
     def distance(self) -> int:
         """Return the largest number of records that change."""
         return self.distances[-1]
+
+    @cached_property
+    def log_ratio(self) -> float:
+        """Return how much the answer tells as it is, at most: what one record does, for all that change; rounded up."""
+        return up(self.distance * log_ratio(self.first, self.second)) if self.distinct else math.inf
 
     @cached_property
     def compared(self) -> dict[float, Sequence[LawPair] | None]:
@@ -246,6 +278,21 @@ class Constraint:
     record: RecordPair | None
     pairs: Sequence[LawPair] | Refusal
     served: frozenset[int] | None = None
+
+    def left_to_hide(self, epsilon: float) -> Constraint | None:
+        """Return the constraint without the pairs that are alike as they are; None where nothing is left to be hidden.
+
+        A pair is left out if its largest log ratio is at most epsilon. Noise, or any other change of the answer, then
+        keeps it alike (docs/claims/tight.md).
+        """
+        if self.record is not None and self.record.log_ratio <= epsilon:
+            return None
+        if isinstance(self.pairs, Refusal):
+            return self
+        left = tuple(pair for pair in self.pairs if not pair.log_ratio <= epsilon)
+        if len(left) == len(self.pairs):
+            return self
+        return replace(self, pairs=left) if left else None
 
 
 class Laws(Protocol):

@@ -58,6 +58,8 @@ class Guarantee(HasCard):
         With which confidence over draws from the model it holds; None where it rests on no draws, or is an estimate.
     baseline_text : str
         For baselines: a sentence on what they hide beside the secrets.
+    without_model : float, optional
+        For baselines: an epsilon that holds whatever the model is, where `epsilon` rests on it.
     answers : int
         How many answers the adversary sees.
 
@@ -78,6 +80,7 @@ class Guarantee(HasCard):
     beyond_text: str = ""
     confidence: float | None = None
     baseline_text: str = ""
+    without_model: float | None = None
     answers: int = 1
 
     @property

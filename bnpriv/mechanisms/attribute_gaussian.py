@@ -134,6 +134,7 @@ class AttributeGaussianMechanism(Mechanism):
     relaxation: float | None = None
     approximations: Sequence[tuple[Normal, Normal]] = ()
     claim: ClassVar[str] = "attribute_gaussian.md"
+    compares_laws: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {
         "relaxation": checks.not_negative,

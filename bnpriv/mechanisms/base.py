@@ -10,9 +10,9 @@ from functools import partial
 from typing import ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
-from bnpriv.bound import Bound
+from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.divergences.curve import PrivacyCurve
-from bnpriv.errors import CertificateError, ParameterError, QueryError, Refusal
+from bnpriv.errors import CertificateError, ParameterError, QueryError, Refusal, RefusedError, SizeError
 from bnpriv.evidence import impossibility
 from bnpriv.frameworks import (
     Framework,
@@ -20,6 +20,7 @@ from bnpriv.frameworks import (
 )
 from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import own_query, require_framework
+from bnpriv.mechanisms.alike import unchanged
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.curves import curve_of
 from bnpriv.mechanisms.guarantees import guarantee_for, kinds_of
@@ -54,10 +55,19 @@ class Promise(NamedTuple):
         What holds for the secrets.
     baseline_text : str
         A sentence on what else is protected; empty for mechanisms that protect the secrets and no more.
+    without_model : float, optional
+        What holds for the secrets whatever the model is, where `epsilon` rests on it although the noise does not.
+    kind : {"exact", "certified", "estimate"}
+        How well `epsilon` is known.
+    assumptions : tuple of str
+        What it rests on besides.
     """
 
     epsilon: float
     baseline_text: str
+    without_model: float | None = None
+    kind: Kind = "exact"
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +90,9 @@ class Mechanism(ABC):
 
     needs_model: ClassVar[bool] = True
     """Whether what it promises holds only if the model does."""
+
+    compares_laws: ClassVar[bool] = False
+    """Whether it compares laws of the answer under two secrets; where they are alike as they are it adds no noise."""
 
     fixed_shape: ClassVar[bool] = False
     """Whether the noise has a shape of its own, so that parts take no weights."""
@@ -213,7 +226,7 @@ class Mechanism(ABC):
             If the query does not fit the schema.
         """
         _require_instance(self)
-        return self._completed(framework, query, epsilon, delta, self._calibrated)
+        return self._completed(framework, query, epsilon, delta, self._found)
 
     def _completed(
         self, framework: Framework, query: Query | str | None, epsilon: object, delta: object, calibrated: Search
@@ -238,16 +251,18 @@ class Mechanism(ABC):
             certificate = replace(certificate, notes=(*certificate.notes, STEPS_NOTE))
             shape = None if shape is None else shape.with_noise(covering)
         spent = claimed_delta(framework, spent, delta)
-        numbers = noise.free_numbers if self.needs_model else 0
         promise = self._promise(framework, shape.weighted(asked) if shape else asked, noise, epsilon, spent)
+        certificate = replace(certificate, assumptions=(*certificate.assumptions, *promise.assumptions))
+        numbers = _free_numbers(self, noise, promise.without_model)
         guarantee = guarantee_for(
             framework,
             epsilon=promise.epsilon,
             delta=spent,
-            kind=certificate.kind,
+            kind=weakest((certificate.kind, promise.kind)),
             beyond_text=beyond_text(framework, numbers, delta=delta, parts=len(shape.parts) if shape else 1),
             confidence=certificate.confidence,
             baseline_text=promise.baseline_text,
+            without_model=promise.without_model,
         )
         calibration = Calibration(
             mechanism=self,
@@ -262,6 +277,30 @@ class Mechanism(ABC):
         )
         # the framework is hashed once: if it was changed after that, it does not fit, and is refused
         return replace(calibration, seal=_sealed(calibration, first_digest(framework)))
+
+    @final
+    def _found(
+        self, framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> tuple[Noise, Certificate, float]:
+        """Return no noise where none is needed; else what `_calibrated` finds, or finds with delta 0 if that is better.
+
+        What is private with delta 0 is so with any delta (docs/claims/alike.md).
+        """
+        free = unchanged(framework, query, epsilon) if self.compares_laws else None
+        if free is not None:
+            return free
+        found = self._calibrated(framework, query, epsilon, delta)
+        if found[2] == 0 or self._refusal(framework, query, epsilon, 0.0) is not None:
+            return found
+        try:
+            pure = self._calibrated(framework, query, epsilon, 0.0)
+        except (RefusedError, SizeError):
+            return found
+        return pure if self._cost(*pure[:2]) <= self._cost(*found[:2]) else found
+
+    def _cost(self, noise: Noise, certificate: Certificate) -> float:
+        """Return what is least of all that the mechanism could release, by which two calibrations of it compare."""
+        return noise.error().upper
 
     @abstractmethod
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None: ...
@@ -297,8 +336,8 @@ class Mechanism(ABC):
     def _restored(
         self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
     ) -> tuple[Noise, Certificate, float]:
-        """Return what `_calibrated` does; mechanisms that search by a solver check what is stored instead."""
-        return self._calibrated(framework, query, epsilon, delta)
+        """Return what was found before; mechanisms that search by a solver check what is stored instead."""
+        return self._found(framework, query, epsilon, delta)
 
     def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
         """Return what holds for the secrets; `delta` is what the guarantee needs, the query is the weighted one."""
@@ -422,8 +461,8 @@ class Calibration(Shown):
 
     @property
     def free_numbers(self) -> int:
-        """Return how many numbers of the noise were taken from the model: 0 where it needs none, 1 for a scale."""
-        return self.noise.free_numbers if self.mechanism.needs_model else 0
+        """Return how many numbers were taken from the model: 0 where it does not matter, 1 for a scale."""
+        return _free_numbers(self.mechanism, self.noise, self.guarantee.without_model)
 
     @property
     def holds_for_draws_only(self) -> bool:
@@ -622,6 +661,11 @@ class Calibration(Shown):
     def __repr__(self) -> str:
         size = "error" if isinstance(self.noise, Channel) else "scale"
         return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, {size}={self.scale:g})"
+
+
+def _free_numbers(mechanism: Mechanism, noise: Noise, without_model: float | None) -> int:
+    """Return how many numbers a calibration takes from the model; of noise that needs none its epsilon may be one."""
+    return noise.free_numbers if mechanism.needs_model else int(without_model is not None)
 
 
 def _sealed(calibration: Calibration, framework: str) -> str:

@@ -13,6 +13,7 @@ from bnpriv.divergences import gaussian_mu
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism, Promise
+from bnpriv.mechanisms.bridge import Told, told_of_counts
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import NO_QUERY_FOR_COLUMNS
 from bnpriv.mechanisms.tight import noise_refusal
@@ -20,7 +21,7 @@ from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import column_sensitivity, record_sensitivity
-from bnpriv.render.text import full_text
+from bnpriv.render.text import full_text, number_text, rounded_up
 from bnpriv.tables.schema import Schema
 
 BaselineNoise = Literal["laplace", "gaussian"]
@@ -207,8 +208,27 @@ def _promise(size: int, framework: Framework, query: Query, noise: Noise, epsilo
     hidden += f"believe (epsilon {epsilon:g}" + (f", delta {full_text(delta)})" if delta else ")")
     if size >= framework.schema.records:
         return Promise(epsilon, f"{hidden}, and with them every property of the table.")
-    text = f"{hidden}; it does not protect properties of the table: all that follows for the secrets is said above."
-    return Promise(_of_all_records(framework, query, noise, epsilon, delta), text)
+    most = _of_all_records(framework, query, noise, epsilon, delta)
+    told = _told(framework, query, noise, delta, most)
+    if told is None or not told.epsilon < most:
+        text = f"{hidden}; it does not protect properties of the table: all that follows for the secrets is said above."
+        return Promise(most, text)
+    text = f"{hidden}. What is said above of the secrets, which are numbers of records, rests on the model; whatever "
+    return Promise(
+        told.epsilon,
+        f"{text}the model is, only epsilon {number_text(rounded_up(most))} holds for them.",
+        without_model=most,
+        kind=told.kind,
+        assumptions=told.assumptions,
+    )
+
+
+def _told(framework: Framework, query: Query, noise: Noise, delta: float, most: float) -> Told | None:
+    """Return what follows from the model for secrets that are numbers of records; None where nothing does."""
+    if not isinstance(noise, (Laplace, Gaussian)):
+        return None
+    one = record_sensitivity(query, query.columns, framework.schema, 1).upper
+    return told_of_counts(framework, query, noise, up(one / noise.scale), delta, most)
 
 
 def _of_all_records(framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> float:

@@ -266,6 +266,7 @@ class CovarianceChoice:
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"relaxation": checks.not_negative}
 
     claim: ClassVar[str]
+    compares_laws: ClassVar[bool] = True
     _theorem: ClassVar[str]
     """What a certificate calls the mechanism."""
 

@@ -17,6 +17,7 @@ from bnpriv.evidence import LawPair, laws
 from bnpriv.evidence.constraints import AnswerLaw, Constraint
 from bnpriv.frameworks import DistributionPrivacy
 from bnpriv.laws import Atoms, Normal
+from bnpriv.mechanisms.alike import ANSWER_RULE
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.k_fold import SUMS_RULE, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision, model_text
@@ -31,9 +32,6 @@ MOST_DRAWN_ATOMS = 2**14
 
 MOST_DRAWN_PAIRS = 8
 """Pairs of laws whose curve is in a document."""
-
-ANSWER_RULE = "the laws of the answer"
-"""Names decisions that compare the laws of the answer themselves."""
 
 MOST_CHANNEL_CELLS = 2**22
 """Exact answers times outputs times pairs of laws up to which a document draws what a channel does."""

@@ -90,6 +90,7 @@ class DirectionalMechanism(Mechanism):
     large_delta: bool = False
     nearly: bool = False
     claim: ClassVar[str] = "directional.md"
+    compares_laws: ClassVar[bool] = True
     fixed_shape: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian"), "constant": CONSTANTS}
 
@@ -115,14 +116,15 @@ class DirectionalMechanism(Mechanism):
         rows = directions([each.gap for each in moved], question.norm)
         shape = _Shape(moved=moved, rows=rows, ratio=ratio, reach=reach_of(query, framework.schema, rows.shape[1]))
         noise: Noise = NoNoise(evidence.dimension)
-        if not question.free(moved):
+        # laws that stay where they are, but for masses that are paid for, are hidden by no noise at all
+        if any(each.farthest(2) + each.rounding for each in moved):
             found_scale(max(map(shape.laplace_scale, moved)), epsilon, delta)
             noise = shape.laplace() if self.noise == "laplace" else shape.gaussian(log_tail(epsilon, delta))
         alone = shape.laplace_scale if self.noise == "laplace" else shape.gaussian_scale
         certificate = question.certificate(
             evidence, moved, noise, alone, theorem="Directional mechanism", claim=self.claim
         )
-        return noise, certificate, question.spent(moved, max(noise.scales))
+        return noise, certificate, question.spent(moved)
 
     def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> MovedQuestion:
         return MovedQuestion(
@@ -152,7 +154,7 @@ def directions(gaps: Sequence[FloatArray], norm: int) -> FloatArray:
     stacked = np.ldexp(stacked, -int(np.frexp(np.abs(stacked).max())[1]))
     longest = float(np.linalg.norm(stacked, axis=1).max())
     if longest == 0 or size == 1:
-        return np.eye(size)[:1]
+        return np.eye(size)
     _, sizes, rows = np.linalg.svd(stacked / longest, full_matrices=False)
     rank = max(1, int(np.sum(sizes > SAME_SPAN * math.sqrt(len(stacked)))))
     if rank == size:

@@ -63,6 +63,7 @@ class ExpectedValueMechanism(Mechanism):
     beyond_proof: bool = False
     large_delta: bool = False
     claim: ClassVar[str] = "expected_value.md"
+    compares_laws: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian"), "constant": CONSTANTS}
 
     def concerns(self, framework: Framework) -> bool:
@@ -82,13 +83,13 @@ class ExpectedValueMechanism(Mechanism):
         def alone(each: MovedLaw) -> float:
             return scale_for(each.farthest(question.norm) + each.pair.rounding, ratio)
 
-        scale = 0.0 if question.free(moved) else found_scale(max(map(alone, moved)), epsilon, delta)
+        scale = found_scale(max(map(alone, moved)), epsilon, delta)
         law = Laplace if self.noise == "laplace" else Gaussian
         noise = law(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
         certificate = question.certificate(
             evidence, moved, noise, alone, theorem="Expected value mechanism", claim=self.claim
         )
-        return noise, certificate, question.spent(moved, scale)
+        return noise, certificate, question.spent(moved)
 
     def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> MovedQuestion:
         return MovedQuestion(

@@ -16,6 +16,7 @@ def guarantee_for(
     beyond_text: str,
     confidence: float | None = None,
     baseline_text: str = "",
+    without_model: float | None = None,
     answers: int = 1,
 ) -> Guarantee:
     """Return what is promised of the secrets of a framework.
@@ -31,6 +32,8 @@ def guarantee_for(
         With which confidence over draws from the model it holds.
     baseline_text : str
         What is hidden beside the secrets.
+    without_model : float, optional
+        An epsilon that holds whatever the model is, where `epsilon` rests on it.
     answers : int
         How many answers the adversary sees.
     """
@@ -47,6 +50,7 @@ def guarantee_for(
         beyond_text=" ".join(text for text in (beyond_text, kinds_of(framework)) if text),
         confidence=confidence,
         baseline_text=baseline_text,
+        without_model=without_model,
         answers=answers,
     )
 

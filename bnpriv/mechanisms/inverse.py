@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bnpriv.bound import up
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import Refusal
 from bnpriv.evidence import laws
@@ -41,18 +42,32 @@ def least_epsilon(calibration: Calibration, scale: float) -> float:
     if isinstance(calibration.mechanism, TightMechanism):
         evidence = laws(calibration.framework, calibration.query)
         if not isinstance(evidence, Refusal):
-            return max(_of(constraint, scale, evidence.rounding) for constraint in evidence.constraints())
+            return max(laplace_loss(constraint, scale, evidence.rounding) for constraint in evidence.constraints())
     return math.inf
 
 
-def _of(constraint: Constraint, scale: float, rounding: float) -> float:
-    """Return what a constraint needs by the better of the per-record rule and the laws of the answer."""
+def laplace_loss(constraint: Constraint, scale: float, rounding: float) -> float:
+    """Return what an answer with Laplace noise tells of a secret, rounded up: by one record, or by its own laws.
+
+    Parameters
+    ----------
+    constraint : Constraint
+    scale : float
+        Above 0.
+    rounding : float
+        By how much, in the 1-norm, rounding the answer can move two answers apart.
+
+    Raises
+    ------
+    SizeError
+        If the grid of one record's answer of several numbers is too large.
+    """
     found = [math.inf]
     if constraint.record is not None:
         found.append(constraint.record.distance * record_loss(constraint.record)(scale))
     if not isinstance(constraint.pairs, Refusal):
         found.append(max(_of_pair(pair, scale) for pair in constraint.pairs))
-    return min(found) + rounding / scale
+    return up(min(found) + rounding / scale, 8)
 
 
 def _of_pair(pair: LawPair, scale: float) -> float:

@@ -163,11 +163,13 @@ def misspecified(calibration: Calibrated, factor: float) -> Misspecified:
         raise ParameterError("a factor must be at least 1", found=f"{factor:g}", remedy="Pass for example 1.2.")
     guarantee, certificate = calibration.guarantee, calibration.certificate
     if not calibration.mechanism.needs_model:
+        # the noise asks for no model, but what a baseline tells of the secrets may be bounded by one
+        epsilon = guarantee.epsilon if guarantee.without_model is None else guarantee.without_model
         return Misspecified(
             factor=factor,
-            epsilon=guarantee.epsilon,
+            epsilon=epsilon,
             asked=guarantee.epsilon,
-            doubling_factor=math.inf,
+            doubling_factor=math.inf if epsilon <= 2 * guarantee.epsilon else 1.0,
             counted={},
             kind=certificate.kind,
         )

@@ -13,7 +13,7 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, declares_normal_laws, spent_delta
+from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, spent_delta
 from bnpriv.mechanisms.law_decision import MOVED_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.tight import noise_refusal
@@ -105,15 +105,9 @@ class MovedQuestion:
             remedy="Declare one law, moved, or one covariance, or ask for a larger epsilon or delta.",
         )
 
-    def free(self, moved: Sequence[MovedLaw]) -> bool:
-        """Return whether all laws of a pair are the same, and rounding costs nothing without noise."""
-        same = all(each.farthest(2) == 0 and each.masses + each.uneven == 0 for each in moved)
-        exact = declares_normal_laws(self.framework) or all(each.rounding == 0 for each in moved)
-        return same and exact
-
-    def spent(self, moved: Sequence[MovedLaw], scale: float) -> float:
+    def spent(self, moved: Sequence[MovedLaw]) -> float:
         """Return the delta that the guarantee needs."""
-        if self.noise == "laplace" or scale == 0:
+        if self.noise == "laplace":
             return 0.0
         masses = max(each.masses for each in moved)
         return spent_delta(down(self.epsilon - masses), self.delta, self._left(moved), self.constant, masses)

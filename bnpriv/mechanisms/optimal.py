@@ -132,6 +132,7 @@ class OptimalMechanism(Mechanism):
     worst_case: bool = False
     large_delta: bool = False
     claim: ClassVar[str] = "optimal.md"
+    compares_laws: ClassVar[bool] = True
     fixed_shape: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"error": ("absolute", "squared", "zero-one")}
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"prior": checked_prior}
@@ -176,20 +177,23 @@ class OptimalMechanism(Mechanism):
     ) -> tuple[Noise, Certificate, float]:
         declared = self._declared(framework, query)
         evidence, pairs, table = declared
-        free = all(pair.free for pair in pairs)
-        if free and (spent := _unchanged(table, epsilon, delta)) is not None:
-            reason = "The laws of the answer are alike as they are, at every single value."
+        free = delta > 0 and all(pair.free for pair in pairs)
+        if free and Constraints(table, epsilon, delta).hold_unchanged():
+            reason = "The laws of the answer are alike as they are, but for answers that delta covers."
             notes = reason, LEANS_ON
             certificate = self._certificate(framework, query, evidence, table, zero_noise_reason=reason, notes=notes)
-            return NoNoise(1), certificate, spent
+            return NoNoise(1), certificate, delta
         found = optimum(self._question(table, epsilon, delta))
         return self._described(framework, query, declared, found, epsilon, delta)
+
+    def _cost(self, noise: Noise, certificate: Certificate) -> float:
+        return 0.0 if certificate.channel is None else certificate.channel.error
 
     def _restored(
         self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
     ) -> tuple[Noise, Certificate, float]:
         if field_of(inner(record, "noise"), "law", str) != Channel.__name__:
-            return self._calibrated(framework, query, epsilon, delta)
+            return self._found(framework, query, epsilon, delta)
         declared = self._declared(framework, query)
         found = stored_optimum(self._question(declared.table, epsilon, delta), record)
         return self._described(framework, query, declared, found, epsilon, delta)
@@ -312,13 +316,6 @@ def _inaccurate(law: Atoms) -> Refusal:
         found=f"to {law.error:.3g}",
         remedy="Use TightMechanism with delta above 0.",
     )
-
-
-def _unchanged(table: LawTable, epsilon: float, delta: float) -> float | None:
-    """Return the delta that it takes to release every answer as it is, None if that is not allowed."""
-    if Constraints(table, epsilon, 0.0).hold_unchanged():
-        return 0.0
-    return delta if delta > 0 and Constraints(table, epsilon, delta).hold_unchanged() else None
 
 
 def _spends(channel: Channel, table: LawTable, epsilon: float, delta: float) -> bool:

@@ -68,6 +68,7 @@ class QuantizationMechanism(Mechanism):
 
     error: Loss = "absolute"
     claim: ClassVar[str] = "quantization.md"
+    compares_laws: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"error": ("absolute", "squared", "zero-one")}
     fixed_shape: ClassVar[bool] = True
 

@@ -11,13 +11,15 @@ from typing import ClassVar, Literal, cast, final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
-from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
+from bnpriv.divergences.gaussian_mixture import TAIL_BUDGET, gaussian_mixture_delta, gaussian_tail_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.product import product_laplace_epsilon
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
+from bnpriv.evidence.constraints import log_ratio
 from bnpriv.evidence.pace import SHORTER, watched
 from bnpriv.frameworks import Framework
+from bnpriv.mechanisms.alike import ANSWER_RULE, RECORD_CURVE_RULE, decided
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, moved_by
@@ -85,6 +87,7 @@ class TightMechanism(Mechanism):
     noise: TightNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "tight.md"
+    compares_laws: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": tuple(_NOISE)}
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
@@ -108,7 +111,7 @@ class TightMechanism(Mechanism):
         budget = 0.0 if self.noise == "discrete_laplace" else delta
         search = _TightSearch(noise=self.noise, epsilon=epsilon, delta=budget, rounding=evidence.rounding)
         constraints = watched(evidence.constraints(), "the noise under {}", "more model", SHORTER)
-        decisions = sorted((search.decide(c) for c in constraints), key=lambda d: -d.scale)
+        decisions = decided(constraints, epsilon, search.decide)
         certificate = law_certificate(
             framework,
             query,
@@ -157,7 +160,7 @@ class _TightSearch:
         """Return the laws to be compared: of the answer, or with delta of what the records that change add."""
         found: list[tuple[Sequence[LawPair], str]] = []
         if not isinstance(constraint.pairs, Refusal) and on_line(constraint.pairs):
-            found.append((constraint.pairs, "the laws of the answer"))
+            found.append((constraint.pairs, ANSWER_RULE))
         if constraint.record is not None and self.delta > 0 and not any(self._fit(pairs) for pairs, _ in found):
             sums = sums_of_records(constraint.record, self.rounding)
             found += [] if sums is None else [(sums, SUMS_RULE)]
@@ -310,6 +313,7 @@ class _TightSearch:
         """Return an upper bound of delta for Gaussian noise, infinite where it cannot be computed."""
         ratio = exp(self.epsilon)
         unseen = missed_by(pair, ratio)
+        small = pair.sampled is None and self.delta < TAIL_BUDGET * (1 + ratio)
 
         def loss(scale: float) -> float:
             lost = unseen + blurred_by(pair, ratio, scale, "gaussian")
@@ -318,7 +322,11 @@ class _TightSearch:
             try:
                 # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
                 moved = (1 + ratio) * _rounding_loss(pair.rounding, scale)
-                return gaussian_mixture_delta(*atoms_of(pair), scale, self.epsilon) + moved + lost
+                found = gaussian_mixture_delta(*atoms_of(pair), scale, self.epsilon) + moved + lost
+                if found <= self.delta or not small:
+                    return found
+                tail = gaussian_tail_delta(*atoms_of(pair), scale, self.epsilon, self.delta, pair.rounding)
+                return min(found, tail)
             except SizeError:
                 return math.inf
 
@@ -341,8 +349,6 @@ FEWEST_ORDERED = 4
 ORDERING_PRECISION = 1e-3
 """Relative precision of a scale at which pairs are only put into an order."""
 
-RECORD_CURVE_RULE = "the laws of what one record adds"
-
 
 def record_loss(record: RecordPair) -> Callable[[float], float]:
     """Return the pure loss of one record as a function of the scale of Laplace noise."""
@@ -352,12 +358,7 @@ def record_loss(record: RecordPair) -> Callable[[float], float]:
     def loss(scale: float) -> float:
         if scale > 0:
             return product_laplace_epsilon(record.first, record.second, scale)
-        same = record.first.points.shape == record.second.points.shape and bool(
-            np.all(record.first.points == record.second.points)
-        )
-        if not same:
-            return math.inf
-        return float(np.max(np.abs(record.first.logs - record.second.logs))) + record.first.error + record.second.error
+        return log_ratio(record.first, record.second)
 
     return loss
 

@@ -15,6 +15,7 @@ from bnpriv.divergences.normal_with_laplace import normal_with_laplace_delta
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Constraint, LawPair
 from bnpriv.laws import Normal
+from bnpriv.mechanisms.alike import ANSWER_RULE
 from bnpriv.mechanisms.departures import clamped_of, distance_of
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.normal_laws import mahalanobis
@@ -87,7 +88,7 @@ def normal_decision(
         protected=constraint.protected,
         pair=pairs[worst].pair,
         model=constraint.model,
-        rule="the laws of the answer",
+        rule=ANSWER_RULE,
         distance=None,
         kind=weakest(pair.kind for pair in pairs),
         scale=found[worst][0],
@@ -114,7 +115,7 @@ def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]
 
     far = distance_of(pair, 2).upper
     if loss(0.0) <= delta:
-        return 0.0, bool(far)
+        return 0.0, True
     enough = (far + pair.rounding) / gaussian_mu(epsilon, delta) * (1 + 2.0**-48)
     return min(enough, least_scale(loss, delta, enough or pair.rounding)), True
 
@@ -139,7 +140,7 @@ def _laplace(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
     far = distance_of(pair, 1).upper
     pure = (far + pair.rounding) / epsilon * (1 + 2.0**-48)
     if delta == 0 or far == 0:
-        return pure if far or pair.departure is not None else 0.0, False
+        return pure, False
     gap, clamped = abs(float(_gap(pair)[0])) * (1 + 2.0**-50), clamped_of(pair, epsilon)
     deviation = math.sqrt(float(_normals(pair)[0].covariance[0, 0])) * (1 - 2.0**-50)
 

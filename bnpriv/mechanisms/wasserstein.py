@@ -15,6 +15,7 @@ from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
 from bnpriv.evidence.pace import SHORTER, watched
 from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
+from bnpriv.mechanisms.alike import ANSWER_RULE, decided
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.departures import clamped_of, distance_bounds, distance_of
@@ -77,6 +78,7 @@ class WassersteinMechanism(Mechanism):
     noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "wasserstein.md"
+    compares_laws: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
@@ -108,7 +110,7 @@ class WassersteinMechanism(Mechanism):
             raise evidence.error()
         search = _DistanceSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
         constraints = watched(evidence.constraints(), "the noise under {}", "more model", SHORTER)
-        decisions = sorted((search.decide(c) for c in constraints), key=lambda d: -d.scale)
+        decisions = decided(constraints, epsilon, search.decide)
         approximate = "Approximate Wasserstein" if delta > 0 and self.noise == "laplace" else "Wasserstein"
         certificate = law_certificate(
             framework,
@@ -202,9 +204,7 @@ class _DistanceSearch:
             second=record.second,
         )
 
-    def _by_laws(
-        self, constraint: Constraint, pairs: Sequence[LawPair], rule: str = "the laws of the answer"
-    ) -> LawDecision:
+    def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair], rule: str = ANSWER_RULE) -> LawDecision:
         solved = [(self._scale_of(pairs[k]), k) for k in self._worst(pairs)]
         (scale, far), k = max(solved, key=lambda entry: entry[0][0])
         return LawDecision(
