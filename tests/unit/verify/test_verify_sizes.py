@@ -242,15 +242,23 @@ def test_every_number_of_hundreds_is_moved(place: int) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_every_value_of_a_list_and_every_cut_is_looked_at(place: int) -> None:
-    """Whole numbers that count are listed; one of them counts a thousand times."""
+def test_every_value_of_a_list_is_looked_at(place: int) -> None:
+    """Of the numbers that count one alone can stand in the column, which holds a million others."""
     columns = {"x": {"type": "integer", "lower": 0, "upper": 10**6, "steps": 10**6}}
-    values = [3000 * k + 5 for k in range(SIZE)]
-    terms = [["indicator", ["in", "x", values]], ["indicator", ["==", "x", values[place]]]]
-    changes = changes_of(form_of(terms, columns, [[[0, "1"], [1, "1000"]]]))
-    assert changes.bound({"x"}, 3) == 3 * 1001
-    assert changes.shown()[0] == 3 * 1001
-    assert values[place] in changes.form.extremes("x", [Fraction(1)])
+    values = [4321 if k == place else -1 - k for k in range(SIZE)]
+    changes = changes_of(form_of([["indicator", ["in", "x", values]]], columns))
+    assert changes.bound({"x"}, 3) == 3
+    assert changes.shown()[0] == 3
+    assert 4321 in changes.form.extremes("x", [Fraction(1)])
+
+
+def test_every_cut_of_a_column_is_looked_at() -> None:
+    """Of hundreds of thresholds the last one alone weighs something."""
+    columns = {"x": {"type": "real", "lower": 0.0, "upper": 1e6, "steps": 2**20}}
+    terms = [["indicator", [">=", "x", 3000.0 * k + 0.5]] for k in range(SIZE)]
+    changes = changes_of(form_of(terms, columns, [[[SIZE - 1, "1"]]]))
+    assert changes.bound({"x"}, 3) == 3
+    assert len(changes.form.extremes("x", [Fraction(1)])) > 3 * SIZE
 
 
 def test_every_cell_of_two_columns_is_looked_at() -> None:
