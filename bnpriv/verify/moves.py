@@ -44,7 +44,9 @@ class Moves:
         far, first, second = self.changes.shown()
         records = (", ".join(f"{name} {value!r:.40}" for name, value in each.items()) for each in (first, second))
         if not self.claim.delta:
-            self.claim.held(f"shown by {self.claim.n:,} records of {' against those of '.join(records)}", self.scales(far))
+            self.claim.held(
+                f"shown by {self.claim.n:,} records of {' against those of '.join(records)}", self.scales(far)
+            )
         return self.claim.bounded("whatever the model is", self.cost(set(self.form.reads), self.claim.n))
 
     def by_quilts(self) -> str:

@@ -166,3 +166,11 @@ def test_declared_laws_refute_a_claim_and_do_not_bear_it() -> None:
     verdict = bp.verify(lowered(calibration, 0.05))
     assert verdict.status == "fails"
     assert "shows its parameter" not in verdict.text
+
+
+def test_with_delta_two_tables_refute_nothing() -> None:
+    """What passes epsilon may be within delta, which is not worked out for columns."""
+    calibration = bp.ColumnMechanism().calibrate(framework_of(1900, 2020, 1000), "mean(t)", epsilon=1.0)
+    record = json.loads(lowered(calibration, 0.9))
+    record["guarantee"]["delta"] = 0.3
+    assert bp.verify(json.dumps(record)).status == "cannot be shown"
