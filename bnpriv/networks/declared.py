@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, text
-from bnpriv.errors import NetworkError
+from bnpriv.errors import NetworkError, SizeError
 from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.graph import Graph, Parents, parents_of
@@ -23,6 +23,9 @@ FEW_DECIMALS = 0.01 + SUM_TOLERANCE
 
 FLOAT_NOISE = 1e-6
 """How far from 1 a column may sum that was computed in single precision."""
+
+MOST_DECLARED_CELLS = 2**26
+"""How many numbers a declared table may hold: half a gigabyte, a few times while it is checked."""
 
 MISSING_ROW = "Give this row, or pass missing_rows='any': rows of nan alone may then be any law, none is filled in."
 
@@ -106,6 +109,12 @@ def named_states(name: str, declared: Sequence[State] | None) -> tuple[State, ..
 def _numbers(name: str, declared: ArrayLike) -> FloatArray:
     try:
         array = np.asarray(declared)
+        if array.size > MOST_DECLARED_CELLS:  # a view may be of any size, and is copied below
+            raise SizeError(
+                f"the table of {name!r} may have at most {MOST_DECLARED_CELLS:,} cells, in all models",
+                found=f"{array.size:,}",
+                remedy="Give the attribute fewer parents or states, or declare fewer models.",
+            )
         if array.dtype.kind in "buifO":  # not strings, dates or complex numbers
             return np.array(array, dtype=np.float64)
         found = f"entries of type {array.dtype}"

@@ -201,7 +201,9 @@ def style() -> str:
 
 def fragment(*body: str) -> Html:
     """Return what a notebook shows: the body with its style, without any script; a dollar sign starts no formula."""
-    return element("div", element("style", Html(style())), *body, class_="bnpriv fragment tex2jax_ignore mathjax_ignore")
+    return element(
+        "div", element("style", Html(style())), *body, class_="bnpriv fragment tex2jax_ignore mathjax_ignore"
+    )
 
 
 def page(title: str, *body: str, script: str = "") -> Html:
