@@ -6,11 +6,13 @@ docs/claims/alike.md. It is asked in one place, before any noise is sought; what
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Constraint, laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.channel_facts import LEANS_ON
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.noise.continuous import NoNoise
@@ -43,7 +45,7 @@ def unchanged(framework: Framework, query: Query, epsilon: float) -> tuple[NoNoi
         return None
     decisions = [_nothing(each, epsilon) for each in constraints]
     certificate = law_certificate(framework, query, evidence, decisions, theorem=THEOREM, claim="alike.md")
-    return NoNoise(evidence.dimension), certificate, 0.0
+    return NoNoise(evidence.dimension), replace(certificate, notes=(*certificate.notes, LEANS_ON)), 0.0
 
 
 def decided(

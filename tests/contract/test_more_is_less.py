@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv import mechanisms as M
+from bnpriv import mechanisms
 from bnpriv.errors import RefusedError, SizeError
 from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms import Mechanism
@@ -25,31 +23,31 @@ SAME = 1e-4
 """Relative precision of scales that are sought on curves with Gaussian noise, and of covariances."""
 
 MECHANISMS: tuple[Mechanism, ...] = (
-    M.TightMechanism(large_delta=True),
-    M.TightMechanism(noise="gaussian", large_delta=True),
-    M.TightMechanism(noise="discrete_laplace", large_delta=True),
-    M.WassersteinMechanism(large_delta=True),
-    M.WassersteinMechanism(noise="gaussian", large_delta=True),
-    M.OptimalMechanism(large_delta=True),
-    M.QuantizationMechanism(),
-    M.MarkovQuiltMechanism(large_delta=True),
-    M.MarkovQuiltMechanism(noise="gaussian", large_delta=True),
-    M.MarkovChainMechanism(),
-    M.AttributeGaussianMechanism(large_delta=True),
-    M.AttributeGaussianMechanism(relaxation=0.02, large_delta=True),
-    M.ExpectedValueMechanism(large_delta=True),
-    M.ExpectedValueMechanism(noise="gaussian", large_delta=True),
-    M.DirectionalMechanism(large_delta=True),
-    M.DirectionalMechanism(noise="gaussian", large_delta=True),
-    M.DirectionalMechanism(nearly=True, large_delta=True),
-    M.DirectionalUncertaintyMechanism(large_delta=True),
-    M.OptimalGaussianMechanism(large_delta=True),
-    M.EigenvectorMechanism(large_delta=True),
-    M.ColumnMechanism(),
-    M.ColumnMechanism(noise="gaussian", large_delta=True),
-    M.RecordPrivacyMechanism(),
-    M.RecordPrivacyMechanism(noise="gaussian", large_delta=True),
-    M.GroupPrivacyMechanism(size=3),
+    mechanisms.TightMechanism(large_delta=True),
+    mechanisms.TightMechanism(noise="gaussian", large_delta=True),
+    mechanisms.TightMechanism(noise="discrete_laplace", large_delta=True),
+    mechanisms.WassersteinMechanism(large_delta=True),
+    mechanisms.WassersteinMechanism(noise="gaussian", large_delta=True),
+    mechanisms.OptimalMechanism(large_delta=True),
+    mechanisms.QuantizationMechanism(),
+    mechanisms.MarkovQuiltMechanism(large_delta=True),
+    mechanisms.MarkovQuiltMechanism(noise="gaussian", large_delta=True),
+    mechanisms.MarkovChainMechanism(),
+    mechanisms.AttributeGaussianMechanism(large_delta=True),
+    mechanisms.AttributeGaussianMechanism(relaxation=0.02, large_delta=True),
+    mechanisms.ExpectedValueMechanism(large_delta=True),
+    mechanisms.ExpectedValueMechanism(noise="gaussian", large_delta=True),
+    mechanisms.DirectionalMechanism(large_delta=True),
+    mechanisms.DirectionalMechanism(noise="gaussian", large_delta=True),
+    mechanisms.DirectionalMechanism(nearly=True, large_delta=True),
+    mechanisms.DirectionalUncertaintyMechanism(large_delta=True),
+    mechanisms.OptimalGaussianMechanism(large_delta=True),
+    mechanisms.EigenvectorMechanism(large_delta=True),
+    mechanisms.ColumnMechanism(),
+    mechanisms.ColumnMechanism(noise="gaussian", large_delta=True),
+    mechanisms.RecordPrivacyMechanism(),
+    mechanisms.RecordPrivacyMechanism(noise="gaussian", large_delta=True),
+    mechanisms.GroupPrivacyMechanism(size=3),
 )
 
 Question = tuple[Any, Any]
@@ -106,7 +104,9 @@ def falls(found: list[Any]) -> None:
 
 def test_every_mechanism_is_here() -> None:
     assert {type(each) for each in MECHANISMS} == {
-        each for each in map(M.__dict__.get, M.__all__) if isinstance(each, type) and issubclass(each, Mechanism)
+        each
+        for each in map(mechanisms.__dict__.get, mechanisms.__all__)
+        if isinstance(each, type) and issubclass(each, Mechanism)
     } - {Mechanism}
 
 
