@@ -24,7 +24,7 @@ ANSWER_RULE = "the laws of the answer"
 RECORD_CURVE_RULE = "the laws of what one record adds"
 """Names decisions that compare what one record adds under two secrets."""
 
-THEOREM = "The laws of the answer are alike as they are, at every single value"
+ALIKE_AS_THEY_ARE = "The laws of the answer are alike as they are, at every single value"
 
 
 def unchanged(framework: Framework, query: Query, epsilon: float) -> tuple[NoNoise, Certificate, float] | None:
@@ -44,7 +44,7 @@ def unchanged(framework: Framework, query: Query, epsilon: float) -> tuple[NoNoi
     if not constraints or any(each.left_to_hide(epsilon) is not None for each in constraints):
         return None
     decisions = [_nothing(each, epsilon) for each in constraints]
-    certificate = law_certificate(framework, query, evidence, decisions, theorem=THEOREM, claim="alike.md")
+    certificate = law_certificate(framework, query, evidence, decisions, theorem=ALIKE_AS_THEY_ARE, claim="alike.md")
     return NoNoise(evidence.dimension), replace(certificate, notes=(*certificate.notes, LEANS_ON)), 0.0
 
 

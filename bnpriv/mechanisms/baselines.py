@@ -13,7 +13,7 @@ from bnpriv.divergences import gaussian_mu
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism, Promise
-from bnpriv.mechanisms.bridge import Told, told_of_counts
+from bnpriv.mechanisms.bridge import ToldOfCounts, told_of_counts
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import NO_QUERY_FOR_COLUMNS
 from bnpriv.mechanisms.tight import noise_refusal
@@ -223,7 +223,7 @@ def _promise(size: int, framework: Framework, query: Query, noise: Noise, epsilo
     )
 
 
-def _told(framework: Framework, query: Query, noise: Noise, delta: float, most: float) -> Told | None:
+def _told(framework: Framework, query: Query, noise: Noise, delta: float, most: float) -> ToldOfCounts | None:
     """Return what follows from the model for secrets that are numbers of records; None where nothing does."""
     if not isinstance(noise, (Laplace, Gaussian)):
         return None
