@@ -1,4 +1,4 @@
-"""Baselines, for comparison only: record-level and group differential privacy, which hide records and no property."""
+"""Baselines, for comparison only: record-level and group differential privacy, fitted to records and to no secret."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class GroupPrivacyMechanism(Mechanism):
     """Noise that hides any change of a group of records; a baseline, which `plan` shows only when it is passed.
 
     With all records in the group it is `ColumnMechanism`, the noise that a property costs without a model. With fewer
-    it hides those records, and no property of the table.
+    it hides those records; the guarantee says what follows for the secrets, which for numbers of records rests on the
+    model.
 
     Parameters
     ----------
@@ -92,8 +93,8 @@ class GroupPrivacyMechanism(Mechanism):
 class RecordPrivacyMechanism(Mechanism):
     """Noise that hides any change of one record; a baseline, which `plan` shows only when it is passed.
 
-    It is record-level differential privacy, and protects no property of the table: the more records there are, the
-    better the answer tells it.
+    It is record-level differential privacy, and fitted to no property of the table; the guarantee says what follows for
+    the secrets, which for numbers of records rests on the model.
 
     Parameters
     ----------
