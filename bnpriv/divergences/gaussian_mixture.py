@@ -35,7 +35,7 @@ MOST_MIXTURE_TERMS = 2**25
 
 MIXTURE_TERMS_AT_ONCE = 2**20
 
-TAIL_STEPS = 100
+TAIL_STEPS = 32
 """Cells per standard deviation of the grid on which logs are compared."""
 
 TAIL_MARGIN = 1.0
@@ -51,6 +51,11 @@ LARGEST_BEND = 0.48395
 def too_many_atoms(atoms: int) -> bool:
     """Return whether the curve of laws with so many atoms can be computed at no scale, however large."""
     return math.ceil((2 * MIXTURE_REACH + 1) * STEPS_PER_DEVIATION) * atoms > MOST_MIXTURE_TERMS
+
+
+def lost_to_rounding(ratio: float) -> float:
+    """Return what `gaussian_mixture_delta` adds at least for rounding at exp(epsilon) = `ratio`."""
+    return (1 + ratio) * UNIT_ROUNDOFF * 64 * 9
 
 
 def gaussian_mixture_delta(f: Atoms, g: Atoms, scale: float, epsilon: float) -> float:
@@ -138,7 +143,7 @@ def gaussian_tail_delta(
     cells = math.ceil((far + reach) * TAIL_STEPS)
     if cells * atoms.size > MOST_MIXTURE_TERMS:
         raise _too_large(cells * atoms.size, atoms.size)
-    ends = -reach + (far + reach) / cells * np.arange(cells + 1)
+    ends = np.linspace(-reach, far, cells + 1)
     # an atom that is off by a share of a deviation changes each term by no more than that times its distance
     off = rounding / 2 / scale + 4 * UNIT_ROUNDOFF * (far + reach)
     error = max(f.error, g.error) + 2 * (far + reach) * off + UNIT_ROUNDOFF * (8 * (far + reach) ** 2 + 4 * atoms.size)
@@ -175,7 +180,7 @@ class _LogCurve:
             total = weights.sum(axis=1)
             logs[block] = top + np.log(total) - math.log(2 * math.pi) / 2
             means[block] = weights @ own / total
-        beyond = max(float(log_ndtr(ends[0])), float(log_ndtr(float(atoms[-1]) - ends[-1])))
+        beyond = max(float(log_ndtr(float(ends[0]))), float(log_ndtr(float(atoms[-1] - ends[-1]))))
         return cls(ends, logs, means, beyond + math.log(2))
 
 

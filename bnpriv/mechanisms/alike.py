@@ -6,11 +6,13 @@ docs/claims/alike.md. It is asked in one place, before any noise is sought; what
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Constraint, laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.channel_facts import LEANS_ON
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.noise.continuous import NoNoise
@@ -22,7 +24,7 @@ ANSWER_RULE = "the laws of the answer"
 RECORD_CURVE_RULE = "the laws of what one record adds"
 """Names decisions that compare what one record adds under two secrets."""
 
-THEOREM = "The laws of the answer are alike as they are, at every single value"
+ALIKE_AS_THEY_ARE = "The laws of the answer are alike as they are, at every single value"
 
 
 def unchanged(framework: Framework, query: Query, epsilon: float) -> tuple[NoNoise, Certificate, float] | None:
@@ -42,8 +44,8 @@ def unchanged(framework: Framework, query: Query, epsilon: float) -> tuple[NoNoi
     if not constraints or any(each.left_to_hide(epsilon) is not None for each in constraints):
         return None
     decisions = [_nothing(each, epsilon) for each in constraints]
-    certificate = law_certificate(framework, query, evidence, decisions, theorem=THEOREM, claim="alike.md")
-    return NoNoise(evidence.dimension), certificate, 0.0
+    certificate = law_certificate(framework, query, evidence, decisions, theorem=ALIKE_AS_THEY_ARE, claim="alike.md")
+    return NoNoise(evidence.dimension), replace(certificate, notes=(*certificate.notes, LEANS_ON)), 0.0
 
 
 def decided(

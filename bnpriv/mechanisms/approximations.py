@@ -109,6 +109,10 @@ class Relaxed(NamedTuple):
     closeness: float
 
 
+SMALLER_EPSILONS = 12
+"""Smaller epsilons that are tried where laws that stand for others leave little of delta."""
+
+
 def delta_left(epsilon: float, delta: float, level: float, closeness: float) -> float:
     """Return the delta that is left for laws that stand for others, once it is paid for that they are not the same.
 
@@ -171,6 +175,19 @@ def approximated(pairs: Sequence[NormalPair], chosen: Sequence[tuple[Normal, Nor
     return found
 
 
+def smaller_epsilons(epsilon: float, delta: float, level: float, closeness: float) -> list[float]:
+    """Return epsilon, and smaller ones that leave more of delta: what is private with them is so with it.
+
+    Laws that are not quite those of the answer cost exp(epsilon) times their distance, so that a large epsilon may
+    leave nothing of delta where a smaller one does.
+    """
+    if not closeness > 0:
+        return [epsilon]
+    most = level + math.log(delta) - math.log(closeness)
+    smaller = (most - share * math.log(2) for share in range(1, SMALLER_EPSILONS + 1))
+    return [epsilon, *(each for each in smaller if 2 * level < each < epsilon)]
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Trial:
@@ -197,9 +214,13 @@ class Trial:
         """Return what noise of one scale costs a pair."""
         if not math.isfinite(scale * scale):
             return Relaxed(math.inf, 1.0, 1.0)
-        inner = down(self.epsilon - 2 * self.level)
         closeness = self._closeness(each, scale)
-        left = delta_left(self.epsilon, self.delta, self.level, closeness)
+        levels = smaller_epsilons(self.epsilon, self.delta, self.level, closeness)
+        return min((self._at(level, each, scale, closeness) for level in levels), key=lambda found: found.length)
+
+    def _at(self, epsilon: float, each: Approximated, scale: float, closeness: float) -> Relaxed:
+        inner = down(epsilon - 2 * self.level)
+        left = delta_left(epsilon, self.delta, self.level, closeness)
         if not (inner > 0 and left > 0):
             return Relaxed(math.inf, 1.0, closeness)
         ratio = gaussian_ratio(inner, left, self.constant)

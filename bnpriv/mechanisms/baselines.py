@@ -1,4 +1,4 @@
-"""Baselines, for comparison only: record-level and group differential privacy, which hide records and no property."""
+"""Baselines, for comparison only: record-level and group differential privacy, fitted to records and to no secret."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bnpriv.divergences import gaussian_mu
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism, Promise
-from bnpriv.mechanisms.bridge import Told, told_of_counts
+from bnpriv.mechanisms.bridge import ToldOfCounts, told_of_counts
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import NO_QUERY_FOR_COLUMNS
 from bnpriv.mechanisms.tight import noise_refusal
@@ -33,7 +33,8 @@ class GroupPrivacyMechanism(Mechanism):
     """Noise that hides any change of a group of records; a baseline, which `plan` shows only when it is passed.
 
     With all records in the group it is `ColumnMechanism`, the noise that a property costs without a model. With fewer
-    it hides those records, and no property of the table.
+    it hides those records; the guarantee says what follows for the secrets, which for numbers of records rests on the
+    model.
 
     Parameters
     ----------
@@ -92,8 +93,8 @@ class GroupPrivacyMechanism(Mechanism):
 class RecordPrivacyMechanism(Mechanism):
     """Noise that hides any change of one record; a baseline, which `plan` shows only when it is passed.
 
-    It is record-level differential privacy, and protects no property of the table: the more records there are, the
-    better the answer tells it.
+    It is record-level differential privacy, and fitted to no property of the table; the guarantee says what follows for
+    the secrets, which for numbers of records rests on the model.
 
     Parameters
     ----------
@@ -223,7 +224,7 @@ def _promise(size: int, framework: Framework, query: Query, noise: Noise, epsilo
     )
 
 
-def _told(framework: Framework, query: Query, noise: Noise, delta: float, most: float) -> Told | None:
+def _told(framework: Framework, query: Query, noise: Noise, delta: float, most: float) -> ToldOfCounts | None:
     """Return what follows from the model for secrets that are numbers of records; None where nothing does."""
     if not isinstance(noise, (Laplace, Gaussian)):
         return None

@@ -22,7 +22,7 @@ LEVEL_STEPS = 40
 """Halvings of the range in which the least epsilon of a privacy curve is sought."""
 
 
-class Told(NamedTuple):
+class ToldOfCounts(NamedTuple):
     """What an answer tells of secrets that are numbers of records.
 
     Parameters
@@ -72,7 +72,7 @@ def price(part: float, epsilon: float, records: int) -> float:
 
 def told_of_counts(
     framework: Framework, query: Query, noise: Laplace | Gaussian, epsilon: float, delta: float, most: float
-) -> Told | None:
+) -> ToldOfCounts | None:
     """Return what noise that hides records tells of the secrets; None unless all of them are numbers of records.
 
     Parameters
@@ -103,7 +103,7 @@ def told_of_counts(
             told = _of_gaussian(coupled, noise, delta, evidence.rounding, most)
         found.append(min(told, most))
         kinds.append(each.record.kind)
-    return Told(max(found), weakest(kinds), evidence.assumptions)
+    return ToldOfCounts(max(found), weakest(kinds), evidence.assumptions)
 
 
 def _of_laplace(

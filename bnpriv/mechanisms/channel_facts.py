@@ -24,7 +24,7 @@ LEANS_ON = (
     "The guarantee leans on the declared laws more than that of added noise does: where they are wrong, nothing blurs "
     "the answer."
 )
-"""What is said of every channel, whatever it was made for."""
+"""What is said of every channel, and of answers that are released as they are because their laws are alike."""
 
 OVER_ALL = "averaged over the laws under both secrets of every pair"
 """Over what errors are averaged where nothing else was asked for."""

@@ -17,7 +17,7 @@ from bnpriv.evidence import Laws, laws
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy, Framework
 from bnpriv.laws import Normal
 from bnpriv.mechanisms.added_covariance import Gap, hidden, repaired
-from bnpriv.mechanisms.approximations import approximated, delta_left
+from bnpriv.mechanisms.approximations import approximated, delta_left, smaller_epsilons
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
@@ -168,8 +168,10 @@ class NormalQuestion:
             )
         # noise brings the laws only closer, so that closeness without it does for every noise
         closeness = max(each.closeness(level, 0.0) for each in found)
-        delta = delta_left(self.epsilon, self.delta, level, closeness)
-        if not delta > 0:
+        levels = smaller_epsilons(self.epsilon, self.delta, level, closeness)
+        left = {down(each - 2 * level): delta_left(each, self.delta, level, closeness) for each in levels}
+        left = {inner: delta for inner, delta in left.items() if inner > 0 and delta > 0}
+        if not left:
             return Refusal(
                 required="delta must cover how far the laws of the answer are from normal ones with one covariance",
                 found=f"laws that are ({level:g}, {upper_chance(closeness)})-close to such",
@@ -188,8 +190,9 @@ class NormalQuestion:
         ]
         close = f"({level:g}, {upper_chance(closeness)})-close"
         note = f"Normal laws stand for those of the answer, to which they are {close}."
-        budget = self._for(evidence, stand, epsilon, delta)
-        return budget if isinstance(budget, Refusal) else budget._replace(notes=(note,))
+        tried = [self._for(evidence, stand, inner, delta) for inner, delta in left.items()]
+        budgets = [each for each in tried if not isinstance(each, Refusal)]
+        return max(budgets, key=lambda each: each.ratio)._replace(notes=(note,)) if budgets else tried[0]
 
     def _for(self, evidence: Laws, pairs: list[NormalPair], epsilon: float, delta: float) -> NormalBudget | Refusal:
         # clamped records are paid for, and tails, whether or not there is noise

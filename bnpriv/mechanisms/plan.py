@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
 from bnpriv.mechanisms.closer_secrets import CloserSecrets, closer_secrets
+from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
@@ -242,7 +244,8 @@ def plan(
     query : Query or str or None
         What is to be released; None where the framework has a query of its own.
     epsilon, delta : float
-        The guarantee that is asked for.
+        The guarantee that is asked for. Mechanisms that refuse a delta of one over the number of records or more are
+        calibrated for the largest one below that.
     baselines : sequence of Mechanism
         Mechanisms to compare that are never the best, for example ``mechanisms.RecordPrivacyMechanism()``.
     session : Session, optional
@@ -314,13 +317,23 @@ def _calibrated(
     calibrations: list[Calibration] = []
     refusals: list[tuple[Mechanism, Refusal]] = []
     for mechanism in mechanisms:
-        slow = mechanism.too_slow(framework, query, epsilon)
-        if slow is not None:
-            refusals.append((mechanism, slow))
-            continue
-        try:
-            # calibrate refuses what supports refuses, and what only the search for noise finds out
-            calibrations.append(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
-        except (RefusedError, SizeError) as refused:
-            refusals.append((mechanism, Refusal.of(refused)))
+        found = mechanism.too_slow(framework, query, epsilon)
+        found = found or _calibration(mechanism, framework, query, epsilon, delta)
+        if isinstance(found, Calibration):
+            calibrations.append(found)
+        else:
+            refusals.append((mechanism, found))
     return calibrations, refusals
+
+
+def _calibration(
+    mechanism: Mechanism, framework: Framework, query: Query, epsilon: float, delta: float
+) -> Calibration | Refusal:
+    """Return a calibration for delta, or for the largest delta that is not refused as too large; else why not."""
+    try:
+        # calibrate refuses what supports refuses, and what only the search for noise finds out
+        return mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta)
+    except (RefusedError, SizeError) as refused:
+        if large_delta_refusal(framework, delta) is None:
+            return Refusal.of(refused)
+    return _calibration(mechanism, framework, query, epsilon, math.nextafter(1 / framework.schema.records, 0.0))

@@ -11,7 +11,12 @@ from typing import ClassVar, Literal, cast, final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
-from bnpriv.divergences.gaussian_mixture import TAIL_BUDGET, gaussian_mixture_delta, gaussian_tail_delta
+from bnpriv.divergences.gaussian_mixture import (
+    TAIL_BUDGET,
+    gaussian_mixture_delta,
+    gaussian_tail_delta,
+    lost_to_rounding,
+)
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.product import product_laplace_epsilon
 from bnpriv.errors import Refusal, SizeError
@@ -258,7 +263,14 @@ class _TightSearch:
         if enough == 0 or (enough < math.inf and not loss(enough) <= budget):
             return enough
         precision = GAUSSIAN_PRECISION if self.noise == "gaussian" else PRECISION
-        return min(enough, least_scale(loss, budget, max(floor, _span(pair)), precision))
+        # where the budget is small the distance, of which a half or less may do, is the better guess
+        guess = enough if self._small and enough < math.inf else max(floor, _span(pair))
+        return min(enough, least_scale(loss, budget, guess, precision))
+
+    @property
+    def _small(self) -> bool:
+        """Return whether delta is so small that a curve with Gaussian noise is computed in logs."""
+        return self.noise == "gaussian" and self.delta < TAIL_BUDGET * (1 + exp(self.epsilon))
 
     def _enough(self, pair: LawPair) -> float:
         """Return a scale that does for delta above 0 whatever the bound of the curve says; infinite if none is known.
@@ -313,20 +325,21 @@ class _TightSearch:
         """Return an upper bound of delta for Gaussian noise, infinite where it cannot be computed."""
         ratio = exp(self.epsilon)
         unseen = missed_by(pair, ratio)
-        small = pair.sampled is None and self.delta < TAIL_BUDGET * (1 + ratio)
+        small = pair.sampled is None and self._small
 
         def loss(scale: float) -> float:
             lost = unseen + blurred_by(pair, ratio, scale, "gaussian")
             if scale == 0:
                 return line.delta(0.0, self.epsilon) + lost if pair.free else math.inf
             try:
+                tail = math.inf
+                if small:
+                    tail = gaussian_tail_delta(*atoms_of(pair), scale, self.epsilon, self.delta, pair.rounding)
+                if tail <= self.delta or lost_to_rounding(ratio) > self.delta:
+                    return tail
                 # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
                 moved = (1 + ratio) * _rounding_loss(pair.rounding, scale)
-                found = gaussian_mixture_delta(*atoms_of(pair), scale, self.epsilon) + moved + lost
-                if found <= self.delta or not small:
-                    return found
-                tail = gaussian_tail_delta(*atoms_of(pair), scale, self.epsilon, self.delta, pair.rounding)
-                return min(found, tail)
+                return gaussian_mixture_delta(*atoms_of(pair), scale, self.epsilon) + moved + lost
             except SizeError:
                 return math.inf
 

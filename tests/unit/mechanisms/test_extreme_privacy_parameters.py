@@ -83,10 +83,12 @@ def test_row_42_a_tiny_delta_never_asks_for_more_than_none() -> None:
 
 def test_row_42_a_plan_lists_a_mechanism_that_finds_no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """A curve with Gaussian noise is rounded up by more than delta at a large epsilon: that ends no plan."""
-    framework, query = bp.example("four-people"), first_query("four-people")
-    # the distance of the laws is enough; as if it were not known
+    points = bp.laws.Atoms([0], [1.0]), bp.laws.Atoms([1], [1.0])
+    framework, query = bp.DistributionPrivacy([points], source="a textbook"), None
+    # the distance of the laws is enough, and so is the curve in logs; as if neither were known
     assert bp.TightMechanism(noise="gaussian").calibrate(framework, query, epsilon=60.0, delta=1e-9).scale < math.inf
     monkeypatch.setattr(tight._TightSearch, "_enough", lambda *_: math.inf)
+    monkeypatch.setattr(tight, "gaussian_tail_delta", lambda *_: math.inf)
     with pytest.raises(RefusedError, match="must be computed more closely"):
         bp.TightMechanism(noise="gaussian").calibrate(framework, query, epsilon=60.0, delta=1e-9)
     plan = bp.plan(framework, query, epsilon=60.0, delta=1e-9)

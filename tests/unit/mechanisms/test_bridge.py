@@ -1,0 +1,189 @@
+"""What differential privacy tells of a number of records, against laws that are enumerated."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
+from bnpriv.divergences.laplace import LaplacePair
+from bnpriv.laws import Atoms
+from bnpriv.mechanisms.bridge import least_level, price
+
+Group = bp.mechanisms.GroupPrivacyMechanism
+Record = bp.mechanisms.RecordPrivacyMechanism
+
+
+def tables(first: np.ndarray, second: np.ndarray, outputs: dict[tuple[int, ...], np.ndarray], records: int) -> Any:
+    """Return the law of the output given that so many records are of the first class, for every such number."""
+    found = []
+    for many in range(records + 1):
+        total = np.zeros(len(next(iter(outputs.values()))))
+        for values in itertools.product(range(len(first)), repeat=records):
+            chance = math.prod((first if k < many else second)[value] for k, value in enumerate(values))
+            total += chance * outputs[tuple(sorted(values))]
+        found.append(total)
+    return found
+
+
+def computation(rng: np.random.Generator, size: int, records: int) -> dict[tuple[int, ...], np.ndarray]:
+    """Return a random computation on three records: an exponential mechanism, or whether a noisy count is large."""
+    epsilon, every = float(rng.uniform(0.1, 2)), list(itertools.combinations_with_replacement(range(size), records))
+    if rng.random() < 0.5:
+        scores = rng.uniform(0, epsilon / 2, size=(size, 3))
+        made = {each: np.exp(sum(scores[value] for value in each)) for each in every}
+        return {each: weights / weights.sum() for each, weights in made.items()}
+    counted, limit = rng.integers(0, 2, size), float(rng.integers(0, records + 1))
+    steps, share = np.arange(-80, 81), math.exp(-epsilon)
+    masses = (1 - share) / (1 + share) * share ** np.abs(steps)
+    above = {each: masses[sum(counted[v] for v in each) + steps > limit].sum() for each in every}
+    return {each: np.array([chance, 1 - chance]) for each, chance in above.items()}
+
+
+def test_the_price_is_never_passed_and_reached() -> None:
+    rng, most = np.random.default_rng(5), 0.0
+    for _ in range(150):
+        size, records = int(rng.integers(2, 4)), 3
+        first, second = rng.dirichlet(np.full(size, rng.choice([0.3, 1.0, 5.0])), 2)
+        outputs = computation(rng, size, records)
+        private = max(
+            float(np.abs(np.log(outputs[a] / outputs[b])).max())
+            for a, b in itertools.combinations(outputs, 2)
+            if sum((Counter(a) - Counter(b)).values()) == 1
+        )
+        part = float(np.abs(first - second).sum() / 2)
+        found = tables(first, second, outputs, records)
+        for low, high in itertools.combinations(range(records + 1), 2):
+            real = float(np.abs(np.log(found[high] / found[low])).max())
+            told = price(part, private, high - low)
+            assert real <= told * (1 + 1e-9) + 1e-12
+            assert real <= (high - low) * float(np.abs(np.log(first / second)).max()) * (1 + 1e-9)
+            most = max(most, real / told) if told > 1e-9 else most
+    assert most > 0.999
+
+
+def test_the_price_at_its_ends() -> None:
+    assert price(0.0, 1.0, 10) == 0.0
+    assert price(1.0, 0.5, 10) == pytest.approx(5.0)
+    assert price(0.1, 1.0, 10) == pytest.approx(10 * math.log1p(0.1 * math.expm1(1)))
+    assert price(0.5, 5000.0, 1) == pytest.approx(5000 - math.log(2))
+    assert price(1e-300, 0.5, 1) == pytest.approx(1e-300 * math.expm1(0.5))
+    assert [price(0.3, 0.7, k) for k in (1, 2)] == sorted(price(0.3, 0.7, k) for k in (1, 2))
+    assert least_level(lambda level: 1.0, 0.5, 7.0) == 7.0
+
+
+def framework(records: int, apart: int, one: float = 0.6, other: float = 0.3) -> bp.DatasetAttributePrivacy:
+    network = bp.DiscreteNetwork.from_tables(
+        {"s": [0.5, 0.5], "x": [[1 - other, 1 - one], [other, one]]},
+        states={"s": [0, 1], "x": [0, 1]},
+        parents={"x": ["s"]},
+        level="records",
+    )
+    schema = bp.Schema(records=records, columns={"s": bp.Integer(0, 1), "x": bp.Integer(0, 1)})
+    secret = bp.Secret(bp.count(bp.col("s") == 1), bp.apart(at_most=apart))
+    return bp.DatasetAttributePrivacy(network, schema, {"s": secret}, source="invented")
+
+
+COUNT = bp.count(bp.col("x") == 1)
+
+
+def answers(records: int, one: float = 0.6, other: float = 0.3) -> list[Atoms]:
+    """Return the law of the count given that so many records are of the first class, by enumeration."""
+    found = []
+    for many in range(records + 1):
+        masses = np.zeros(records + 1)
+        for values in itertools.product((0, 1), repeat=records):
+            shares = [one if k < many else other for k in range(records)]
+            masses[sum(values)] += math.prod(p if v else 1 - p for v, p in zip(values, shares, strict=True))
+        found.append(Atoms(range(records + 1), masses))
+    return found
+
+
+@pytest.mark.parametrize("mechanism", [Record(), Group(size=2), Group(size=3)], ids=str)
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("apart", [1, 3, 6])
+def test_laplace_baselines_print_what_is_true(mechanism: bp.types.Mechanism, epsilon: float, apart: int) -> None:
+    records = 6
+    found = mechanism.calibrate(framework(records, apart), COUNT, epsilon=epsilon)
+    laws = answers(records)
+    real = max(
+        LaplacePair.of(laws[a], laws[b]).epsilon(found.scale)
+        for a, b in itertools.combinations(range(records + 1), 2)
+        if b - a <= apart
+    )
+    assert found.guarantee.epsilon == pytest.approx(real, rel=1e-9)
+    assert found.guarantee.epsilon >= real - 1e-9  # both are rounded up
+
+
+def test_gaussian_baselines_print_what_holds() -> None:
+    records, delta = 6, 1e-3
+    found = Record(noise="gaussian").calibrate(framework(records, 4), COUNT, epsilon=1.0, delta=delta)
+    laws, told = answers(records), found.guarantee
+    assert told.delta == delta
+    assert told.without_model is not None
+    assert told.epsilon < told.without_model / 2
+    for a, b in itertools.combinations(range(records + 1), 2):
+        if b - a <= 4:
+            assert gaussian_mixture_delta(laws[a], laws[b], found.scale, told.epsilon) <= delta
+
+
+def test_counts_no_further_apart_than_the_group_are_within_epsilon() -> None:
+    """It was printed as 40: what holds if all 200 records change."""
+    found = Group(size=5).calibrate(framework(200, 5), COUNT, epsilon=1.0)
+    exact = 5 * math.log((0.4 + 0.6 * math.exp(0.2)) / (0.7 + 0.3 * math.exp(0.2)))
+    assert found.guarantee.epsilon == pytest.approx(exact, rel=1e-9)
+    assert found.guarantee.without_model == pytest.approx(40.0)
+    copies = Group(size=5).calibrate(framework(200, 5, 1.0, 0.0), COUNT, epsilon=1.0)
+    assert copies.guarantee.epsilon == pytest.approx(1.0)
+    hospital = Group(size=100).calibrate(bp.example("hospital"), 'count(smoker == "yes")', epsilon=1.0)
+    assert hospital.guarantee.epsilon < 1.0
+    assert "10^44" not in hospital.guarantee.sentence
+
+
+def test_what_rests_on_the_model_is_said() -> None:
+    found = Group(size=5).calibrate(framework(200, 5), COUNT, epsilon=1.0)
+    sentence = found.guarantee.sentence
+    assert "It hides any change of any 5 records from anybody" in sentence
+    assert "rests on the model; whatever the model is, only epsilon 40 holds for them" in sentence
+    assert any("independent draws" in text for text in found.certificate.assumptions)
+    changed = found.misspecified(1.5)
+    assert changed.epsilon == found.guarantee.without_model
+    assert changed.doubling_factor == 1.0
+    text = found.to_json()
+    assert bp.types.Calibration.from_json(text, framework(200, 5)).to_json() == text
+
+
+def test_secrets_that_are_no_counts_are_told_by_all_records() -> None:
+    network = bp.DiscreteNetwork.from_tables(
+        {"s": [0.3, 0.4, 0.3], "x": [[0.7, 0.5, 0.3], [0.3, 0.5, 0.7]]},
+        states={"s": [0, 1, 2], "x": [0, 1]},
+        parents={"x": ["s"]},
+        level="records",
+    )
+    schema = bp.Schema(records=20, columns={"s": bp.Integer(0, 2), "x": bp.Integer(0, 1)})
+    means = bp.DatasetAttributePrivacy(
+        network, schema, {"s": bp.Secret(bp.mean("s"), bp.pairs((0.5, 1.0)))}, source="invented"
+    )
+    found = Record().calibrate(means, COUNT, epsilon=1.0)
+    assert found.guarantee.epsilon == pytest.approx(20.0)
+    assert found.guarantee.without_model is None
+    assert "does not protect properties of the table" in found.guarantee.sentence
+
+
+def test_vectors_and_several_models() -> None:
+    query = bp.stack(COUNT, bp.count(bp.col("x") == 0))
+    both = Record().calibrate(framework(50, 3), query, epsilon=1.0)
+    plain = framework(50, 3)
+    tables = {"s": [0.5, 0.5], "x": [[[0.7, 0.4], [0.3, 0.6]], [[0.8, 0.1], [0.2, 0.9]]]}
+    states, parents = {"s": [0, 1], "x": [0, 1]}, {"x": ["s"]}
+    networks = bp.DiscreteNetwork.from_tables(tables, states=states, parents=parents, level="records")
+    wide = bp.DatasetAttributePrivacy(networks, plain.schema, plain.protect, source="invented")
+    assert 0 < both.guarantee.epsilon <= price(0.3, 1.0, 3) * (1 + 1e-9)
+    worst = Record().calibrate(framework(50, 3, 0.9, 0.2), COUNT, epsilon=1.0).guarantee.epsilon
+    assert Record().calibrate(wide, COUNT, epsilon=1.0).guarantee.epsilon == pytest.approx(worst, rel=1e-9)
