@@ -61,9 +61,10 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
         The file. The network file that it names lies in the same folder or below; a list of files is the model class
         Theta, each file one model on the same graph. With ``within = 0.05`` in section ``[network]`` the class holds
         every model whose probabilities are at most 0.05 from theirs; zeros are widened too. With
-        ``missing_rows = "any"`` rows of nan in the one file may be any law. ``level`` says what a node means, and must
-        be there if states of a network of parameters are values of its columns. A linear-Gaussian network stands in the
-        file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
+        ``missing_rows = "any"`` rows of nan in the one file may be any law. States are texts in network files; of the
+        attributes in ``whole_numbers = ["rooms"]`` they are the whole numbers that these write. ``level`` says what a
+        node means, and must be there if states of a network of parameters are values of its columns. A linear-Gaussian
+        network stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
         ``coefficients = { PARENT = 3.0 }``: of the columns of one record for ``notion = "dataset"``, else of
         parameters, about which records may lie as ``[laws.COLUMN]`` with ``normal = [0, 8]``.
     network : Network, optional

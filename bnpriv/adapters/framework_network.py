@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import cast
@@ -17,6 +18,9 @@ from bnpriv.networks.missing_rows import MissingRows
 from bnpriv.networks.model_class import model_class
 from bnpriv.networks.posterior import Posterior
 from bnpriv.paths import user_path
+from bnpriv.tables.schema import State
+
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 
 NOTION_LEVELS: dict[str, Level] = {"distributional": "parameters", "dataset": "records", "value": "records"}
 """What a file may declare, and the level of the network that it needs."""
@@ -79,7 +83,7 @@ def only_its_own(part: TomlTable, given: Network | None) -> None:
 
 def _files_network(part: TomlTable, usual: Level | None) -> Network:
     """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
-    part = part.only(("file", "level", "normalize", "within", "missing_rows", "posterior"))
+    part = part.only(("file", "level", "normalize", "within", "missing_rows", "whole_numbers", "posterior"))
     files = _files(part)
     paths = network_paths(part)
     level = cast(Level, part.string("level")) if "level" in part.values else usual
@@ -107,6 +111,7 @@ def _files_network(part: TomlTable, usual: Level | None) -> Network:
                 len(files),
             )
         )
+        models = _with_whole_numbers(part, models)
         if "within" not in part.values:
             return models
         return IntervalNetwork.around(models, cast(float, part.values["within"]))
@@ -127,6 +132,33 @@ def _as_draws(part: TomlTable, models: DiscreteNetwork, draws: int) -> DiscreteN
     prior = said.string("prior") if "prior" in said.values else ""
     facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True)
     return replace(models, posterior_draws=facts)
+
+
+def _with_whole_numbers(
+    part: TomlTable, network: DiscreteNetwork | IntervalNetwork
+) -> DiscreteNetwork | IntervalNetwork:
+    """Return a network whose states are texts, as all in files, with whole numbers for those of some attributes."""
+    named = listed_or_none(part.values.get("whole_numbers", []))
+    names = [name for name in named or () if isinstance(name, str) and name in network.attributes]
+    if named is None or len(names) != len(named):
+        raise part.refusal(
+            "whole_numbers must list attributes of the network",
+            found="something else",
+            remedy='Write whole_numbers = ["age"] for attributes whose states are whole numbers.',
+            key="whole_numbers",
+        )
+    states: dict[str, tuple[State, ...]] = dict(network.states)
+    for name in names:
+        written = [state for state in states[name] if isinstance(state, str) and _WHOLE.fullmatch(state)]
+        if len(written) != len(states[name]):
+            raise part.refusal(
+                f"the states of {name!r} must write whole numbers",
+                found="another state",
+                remedy="Leave it out of whole_numbers: its states are texts.",
+                key="whole_numbers",
+            )
+        states[name] = tuple(map(int, written))
+    return replace(network, states=states) if names else network
 
 
 def _files(part: TomlTable) -> list[str]:

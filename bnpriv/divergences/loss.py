@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 ORDER_PRECISION, GRID_PRECISION = 1e-6, 1e-3
 """Relative gap of the two ends of a largest value over orders: for single outputs, and for sets of them."""
 
+TAIL_POWERS = np.array([0.01, 0.1, 1.0])
+"""Powers z for which the mean of the loss on a tail is at most the mean of exp(z loss) / z."""
+
 PARTS_SET_ASIDE = (1.0, 0.5, 0.25)
 """Parts of what may be set aside that are tried: with less of it, what is left is less likely to be told apart."""
 
@@ -186,8 +189,16 @@ class PrivacyLoss(Shown):
         """Return the mean loss."""
         if isinstance(self.noise, Gaussian):
             return self._integrated(self.noise, 0.0)
+        return self._mean_by_cells
+
+    @property
+    def _mean_by_cells(self) -> Bound:
+        """Return the mean loss as far as cells tell it: what the spread by cells is measured from."""
         cells = self.cells
-        low, high = (float(views.kullback_leibler(*pair)) for pair in (cells.inner, cells.outer))
+        low, high = (float(views.kullback_leibler(*pair)) for pair in (cells.inner, cells.parted))
+        for tail in cells.tails:
+            high += float(np.min(np.exp(tail.log_moment(TAIL_POWERS, up=True)) / TAIL_POWERS))
+        high += cells.beyond[1]
         slack = self._slack(high)
         return self._bound(max(0.0, low - slack), high + slack)
 
@@ -312,7 +323,7 @@ class PrivacyLoss(Shown):
     @property
     def mean_concentrated(self) -> MeanConcentrated:
         """Return the mean of the loss, and the least t for which the loss less its mean is t-subgaussian."""
-        mean = self.kullback_leibler
+        mean = self._mean_by_cells
         if not math.isfinite(mean.upper):
             return MeanConcentrated(mean, self._bound(math.inf, math.inf))
         low, high = least_deviation(
@@ -323,7 +334,7 @@ class PrivacyLoss(Shown):
             lambda power: moments_beyond(self.cells, (self.first, self.second), self._deviation, power),
             ORDER_PRECISION if self.cells.points else GRID_PRECISION,
         )
-        return MeanConcentrated(mean, self._bound(low, max(low, high)))
+        return MeanConcentrated(self.kullback_leibler, self._bound(low, max(low, high)))
 
     # --- arithmetic -------------------------------------------------------------------------------------------------
 

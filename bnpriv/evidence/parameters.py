@@ -19,7 +19,7 @@ from bnpriv.evidence.sums import mixture_of, normalized, released, rounding_of, 
 from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.influence.elimination import joint_law
 from bnpriv.laws import Atoms, summed
-from bnpriv.networks import DiscreteNetwork, State, drivers, require_discrete
+from bnpriv.networks import DiscreteNetwork, State, drivers, no_tables, require_discrete
 from bnpriv.networks.factors import LogTable, sum_out
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
@@ -147,11 +147,7 @@ class ParameterLaws:
 def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> ParameterLaws | Refusal:
     """Return the laws, or why they cannot be computed."""
     if not isinstance(framework.network, DiscreteNetwork):
-        return Refusal(
-            required="the law of an answer needs a network whose attributes have finitely many states",
-            found=f"a {type(framework.network).__name__}",
-            remedy="Use MarkovQuiltMechanism with delta above 0.",
-        )
+        return Refusal.of(no_tables(framework.network, "the law of an answer"))
     form = normal_form(query, framework.schema)
     columns = tuple(sorted(query.columns))
     missing = [name for name in columns if name not in framework.column_laws]

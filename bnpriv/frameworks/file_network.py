@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from pathlib import Path
 from typing import cast, final
@@ -13,8 +13,8 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.errors import FileError
 from bnpriv.laws.base import SUM_TOLERANCE
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, Network
-from bnpriv.networks.file_texts import WrittenTables, can_be_written, network_text
+from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, Network, State
+from bnpriv.networks.file_texts import WrittenTable, WrittenTables, can_be_written, network_text
 from bnpriv.networks.finite import FiniteNetwork, written_models
 from bnpriv.render.new_files import numbered
 from bnpriv.render.toml import short_number, toml_section
@@ -94,13 +94,16 @@ def _(network: MarkovChain, stem: str) -> NetworkPart:
 def _of_tables(
     network: DiscreteNetwork | IntervalNetwork, level: str | None, stem: str, more: dict[str, object]
 ) -> NetworkPart:
-    models = written_models(cast(FiniteNetwork, network))
+    whole = [name for name in network.attributes if _are_whole(network.states[name])]
+    models = [[_in_texts(table, whole) for table in model] for model in written_models(cast(FiniteNetwork, network))]
     suffix = next((each for each in (".bif", ".xml") if all(can_be_written(tables, each) for tables in models)), ".xml")
     names = [path.name for path in numbered(Path(stem + suffix), len(models))]
     texts = dict(zip(names, (network_text(tables, suffix) for tables in models), strict=True))
     values: dict[str, object] = {"file": names[0] if len(names) == 1 else names}
     if level is not None:
         values["level"] = level
+    if whole:
+        values["whole_numbers"] = whole
     if any(_is_rough(tables) for tables in models):
         values["normalize"] = True
     section = toml_section(["network"], values | more)
@@ -109,6 +112,15 @@ def _of_tables(
         said = {"source": drawn.source} | ({"prior": drawn.prior} if drawn.prior else {})
         section += "\n\n" + toml_section(["network", "posterior"], said)
     return NetworkPart(section, texts)
+
+
+def _are_whole(states: tuple[State, ...]) -> bool:
+    return all(type(state) is int for state in states)
+
+
+def _in_texts(table: WrittenTable, whole: Sequence[str]) -> WrittenTable:
+    """Return a table as a network file, whose states are texts, holds whole numbers."""
+    return replace(table, states=tuple(map(str, table.states))) if table.name in whole else table
 
 
 def _is_rough(tables: WrittenTables) -> bool:

@@ -290,8 +290,8 @@ def _check_pair(first: PairLaw, second: PairLaw) -> None:
         is_record = isinstance(network, DiscreteNetwork) and network.level == "records"
         if network.models != 1 or not (is_record or draws_tables(network)):
             raise FrameworkError(
-                "a distribution is a network of level 'records' with one model, or a model that draws tables",
-                found=f"level {network.level!r} with {network.models} models",
+                "a distribution is a network of tables of level 'records' with one model, or a model that draws tables",
+                found=f"{network.kind_text} of level {network.level!r}, number of models {network.models:,}",
                 remedy="Give one pair per model; PyMC models with columns are read by bnpriv.from_pymc.",
             )
     if _dimension(first) != _dimension(second):

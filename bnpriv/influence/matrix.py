@@ -107,10 +107,16 @@ class InfluenceMatrix(Shown):
         return f"InfluenceMatrix(protected={len(self.protected)}, columns={len(self.columns)})"
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a data frame: row = protected attribute, column = attribute that is seen."""
+        """Return a data frame: row = protected attribute, column = attribute that is seen.
+
+        Why a row has no numbers is printed below it.
+        """
         import pandas as pd
 
-        frame = pd.DataFrame(self.values.copy(), index=list(self.protected), columns=list(self.columns))
+        from bnpriv.influence.noted_frame import NotedFrame
+
+        made = NotedFrame if self.refused else pd.DataFrame
+        frame = made(self.values.copy(), index=list(self.protected), columns=list(self.columns))
         frame.attrs.update(refused=dict(self.refused), dropped=dict(self.dropped))
         return frame
 
@@ -136,7 +142,7 @@ class InfluenceMatrix(Shown):
         )
         shown = (heat,) if len(kept) <= READABLE_COLUMNS else (self._picture(heat), self._most())
         unbound = (f"{name}: no constraint: {', '.join(pairs)}" for name, pairs in self.dropped.items())
-        notes = (*self.refused.values(), *unbound)
+        notes = (*(f"{name}: {why}" for name, why in self.refused.items()), *unbound)
         return Document(
             kind="influence matrix",
             kicker="bnpriv influence matrix",

@@ -55,12 +55,15 @@ class MarkovQuilt(HasCard):
     remote : frozenset of str
         The attributes on the far side.
     graph : Graph, optional
-        The network that it was found in, by which it is drawn; two quilts with the same sides are equal without it.
+        The network that it is one of, by which it is drawn; two quilts with the same sides are equal without it.
+        Without it nothing is known of what the quilt separates.
 
     Raises
     ------
     NetworkError
-        If two of the three sets overlap, or `protected` is not near.
+        If two of the three sets overlap, `protected` is not near, or the three are not the attributes of `graph`.
+    SeparationError
+        If in `graph` the quilt leaves a path from `protected` to a remote attribute open; the path is named.
 
     Examples
     --------
@@ -88,6 +91,10 @@ class MarkovQuilt(HasCard):
                 found=f"{self.protected!r} outside near",
                 remedy="Build the quilt with markov_quilt(network, protected, quilt).",
             )
+
+        if self.graph is not None:
+            _check_split(self.graph, (self.quilt, self.near, self.remote))
+            _check_separated(self.graph, self.protected, self.quilt, self.remote)
 
     def __repr__(self) -> str:
         # Sorted, so that the same quilt prints the same way in every process.
@@ -282,11 +289,25 @@ def _check_claim(graph: Graph, protected: str, quilt: frozenset[str], remote: It
             found=listing(sorted(overlap)),
             remedy="Leave them out of remote.",
         )
-    if graph.separates(quilt, protected, claimed):
+    _check_separated(graph, protected, quilt, claimed)
+
+
+def _check_split(graph: Graph, sides: Iterable[frozenset[str]]) -> None:
+    split = frozenset[str]().union(*sides)
+    wrong = sorted(split ^ graph.parents.keys(), key=str)
+    if wrong:
+        raise NetworkError(
+            "every attribute of the network is on one side of a quilt, and nothing else is",
+            found=f"{wrong[0]!r} {'that is no attribute' if wrong[0] in split else 'on none'}",
+            remedy="Build the quilt with markov_quilt(network, protected, quilt).",
+        )
+
+
+def _check_separated(graph: Graph, protected: str, quilt: frozenset[str], remote: frozenset[str]) -> None:
+    path = graph.open_path(protected, remote, given=quilt) if remote else None
+    if path is None:
         return
-    path = graph.open_path(protected, claimed, given=quilt)
-    assert path is not None
-    other = graph.separator(protected, claimed)
+    other = graph.separator(protected, remote)
     choice = "" if other is None else f", or choose another quilt, for example {set_text(other)}"
     raise SeparationError(
         f"the quilt {{{listing(sorted(quilt))}}} must separate {protected!r} from {path[-1]!r}",

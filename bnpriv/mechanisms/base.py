@@ -30,7 +30,7 @@ from bnpriv.mechanisms.record import CALIBRATION_FORMAT, calibration_record
 from bnpriv.mechanisms.released import Released, released
 from bnpriv.mechanisms.sections import calibration_document
 from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
-from bnpriv.mechanisms.steps import STEPS_NOTE, with_steps_covered
+from bnpriv.mechanisms.steps import steps_notes, with_steps_covered
 from bnpriv.mechanisms.stored import Record, differences, field_of, read_record, stored_mechanism
 from bnpriv.mechanisms.usefulness import Usefulness, usefulness
 from bnpriv.noise.channel import Averaged, Channel
@@ -247,8 +247,10 @@ class Mechanism(ABC):
         if self.needs_model and kinds_of(framework):
             certificate = replace(certificate, assumptions=(*certificate.assumptions, kinds_of(framework)))
         covering = with_steps_covered(framework, asked, noise) if self.needs_model else noise
+        if self.needs_model:
+            notes = steps_notes(framework, asked, noise, covering)
+            certificate = replace(certificate, notes=(*certificate.notes, *notes))
         if covering is not noise:
-            certificate = replace(certificate, notes=(*certificate.notes, STEPS_NOTE))
             shape = None if shape is None else shape.with_noise(covering)
         spent = claimed_delta(framework, spent, delta)
         promise = self._promise(framework, shape.weighted(asked) if shape else asked, noise, epsilon, spent)

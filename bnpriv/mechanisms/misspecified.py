@@ -228,7 +228,12 @@ def _candidates(calibration: Calibrated) -> Iterator[tuple[str, Iterator[_Candid
     if isinstance(evidence, Refusal):
         raise evidence.error()
     if tables_of(evidence.network) is None:
-        raise _OTHER_MODEL.error()
+        raise Refusal(
+            required="what a factor does is worked out for attributes with finitely many states, each with a "
+            "probability",
+            found=evidence.network.kind_text,
+            remedy="Declare a wider model class and calibrate again.",
+        ).error()
     for decision in by_quilts:
         yield decision.protected, _of_attribute(calibration, evidence, decision)
 
@@ -237,12 +242,6 @@ _NO_QUILTS = Refusal(
     required="what a factor does is worked out for Markov quilts and for noise that needs no model",
     found="a guarantee that rests on something else",
     remedy="Calibrate MarkovQuiltMechanism, or declare a wider model class and calibrate again.",
-)
-
-_OTHER_MODEL = Refusal(
-    required="what a factor does is worked out for attributes with finitely many states, each with a probability",
-    found="a network of densities",
-    remedy="Declare a wider model class and calibrate again.",
 )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Protocol
 
+from bnpriv import checks
+from bnpriv.errors import ParameterError
 from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.noise.sampling import Sampler
 
@@ -45,4 +47,8 @@ class Released(Protocol):
 @singledispatch
 def released(calibration: object, data: object, sampler: Sampler | None) -> Released:
     """Release a calibrated answer on a table; `bnpriv.release` registers how."""
-    raise NotImplementedError
+    raise ParameterError(
+        "what is released is a calibration",
+        found=checks.type_text(calibration),
+        remedy="Pass what a mechanism's calibrate(...) returned.",
+    )

@@ -12,13 +12,16 @@ import numpy as np
 from bnpriv.bound import FloatArray, up
 from bnpriv.frameworks import DistributionPrivacy, Framework
 from bnpriv.laws import Normal
-from bnpriv.noise.continuous import Gaussian, Laplace, Noise
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 
 Covering = Laplace | Gaussian | CorrelatedGaussian | DirectionalLaplace
+
+COVERING = (Laplace, Gaussian, CorrelatedGaussian, DirectionalLaplace)
+"""The same, to ask for."""
 
 LAPLACE_STEPS = 2.0
 """Scales of Laplace noise for a step; its law is pointed, and smooths less than a normal one of one deviation."""
@@ -27,6 +30,29 @@ STEPS_NOTE = (
     "Independent noise of a step of the answer is part of the noise: the declared normal laws do not say that sums "
     "over records move in steps, and less noise would let single values show."
 )
+
+
+EXACT_NOTE = (
+    "The declared normal laws do not say that sums over records move in steps. What gets no noise is released exactly: "
+    "that each of its single values is about as likely under either secret is declared with these laws, not proved."
+)
+
+
+def steps_notes(framework: Framework, query: Query, noise: Noise, covering: Noise) -> tuple[str, ...]:
+    """Return what is to be said of steps under normal laws: that noise covers them, or that an answer has none.
+
+    Parameters
+    ----------
+    framework : Framework
+    query : Query
+    noise : Noise
+        That was calibrated.
+    covering : Noise
+        That `with_steps_covered` made of it.
+    """
+    steps = _steps(framework, query)
+    exact = steps is not None and isinstance(covering, (*COVERING, NoNoise)) and _leaves_exact(covering, steps)
+    return (*((STEPS_NOTE,) if covering is not noise else ()), *((EXACT_NOTE,) if exact else ()))
 
 
 def with_steps_covered(framework: Framework, query: Query, noise: Noise) -> Noise:
@@ -39,13 +65,27 @@ def with_steps_covered(framework: Framework, query: Query, noise: Noise) -> Nois
     noise : Noise
         In the answer's units.
     """
-    if not isinstance(framework, DistributionPrivacy) or not any(isinstance(law, Normal) for law, _ in framework.pairs):
+    steps = _steps(framework, query)
+    if steps is None or not isinstance(noise, COVERING):
         return noise
-    if framework.query is None or not isinstance(noise, (Laplace, Gaussian, CorrelatedGaussian, DirectionalLaplace)):
-        return noise
-    matrix = normal_form(query, framework.schema).matrix
-    steps = _covered_steps(np.array([[float(weight) for weight in row] for row in matrix]), noise)
+    steps = _covered_steps(steps, noise)
     return noise if _covers(noise, steps) else _larger(noise, steps)
+
+
+def _steps(framework: Framework, query: Query) -> FloatArray | None:
+    """Return the steps of an answer, shape (numbers, sums), where its laws are normal by declaration; else None."""
+    if not isinstance(framework, DistributionPrivacy) or framework.query is None:
+        return None
+    if not any(isinstance(law, Normal) for pair in framework.pairs for law in pair):
+        return None
+    matrix = normal_form(query, framework.schema).matrix
+    return np.array([[float(weight) for weight in row] for row in matrix])
+
+
+def _leaves_exact(noise: Covering | NoNoise, steps: FloatArray) -> bool:
+    """Return whether some number goes out as it is."""
+    noisy = np.diag(noise.covariance) > 0
+    return bool(np.any(steps[~noisy] != 0))
 
 
 def _covered_steps(steps: FloatArray, noise: Covering) -> FloatArray:

@@ -5,7 +5,7 @@ from bnpriv.networks.chain import MarkovChain
 from bnpriv.networks.density import DensityNetwork, Parameter, Sampling
 from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.draw_cache import DrawCache
-from bnpriv.networks.exact import from_weights, require_discrete
+from bnpriv.networks.exact import from_weights, no_tables, require_discrete
 from bnpriv.networks.forward import forward_of, unfixed_of
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.graph import Graph
@@ -39,6 +39,7 @@ __all__ = [
     "from_weights",
     "model_class",
     "modelled",
+    "no_tables",
     "parameters_by_group",
     "require_discrete",
     "unfixed_of",

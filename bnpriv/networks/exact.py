@@ -59,21 +59,38 @@ def require_discrete(network: Network, what: str) -> DiscreteNetwork:
     """
     if isinstance(network, DiscreteNetwork):
         return network
+    raise no_tables(network, what)
+
+
+def no_tables(network: Network, what: str) -> NetworkError:
+    """Return why `what` cannot be done with a network that is no `DiscreteNetwork`, of whatever kind it is.
+
+    Raises
+    ------
+    NetworkError
+        If it is no network.
+    """
     require_network(network)
     if isinstance(network, IntervalNetwork):
-        raise NetworkError(
+        return NetworkError(
             f"{what} needs exact tables",
             found="an interval for every probability",
             remedy="Choose one model within the intervals, for example network.middle().",
         )
-    if network.states:
-        raise NetworkError(
+    if not network.states:
+        return NetworkError(
+            f"{what} needs a network whose attributes have finitely many states",
+            found=network.kind_text,
+            remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
+        )
+    if network.level == "records":
+        return NetworkError(
             f"{what} needs records that are independent draws from tables of their columns",
             found=network.kind_text,
             remedy="Declare how the columns depend on each other by DiscreteNetwork.from_tables.",
         )
-    raise NetworkError(
-        f"{what} needs a network whose attributes have finitely many states",
-        found=network.kind_text,
-        remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
+    return NetworkError(
+        f"{what} needs the probability of every state, in tables",
+        found=f"{network.kind_text}, of which none are known",
+        remedy="Use MarkovQuiltMechanism and influence_report, or declare it by DiscreteNetwork.from_tables.",
     )

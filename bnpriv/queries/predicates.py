@@ -38,7 +38,11 @@ class Predicate:
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
         """Return the conditions on single columns, from left to right."""
-        raise NotImplementedError
+        raise QueryError(
+            "a condition compares a column, or joins conditions that do",
+            found=f"a bare {type(self).__name__}",
+            remedy="Write bnpriv.col(name) > value.",
+        )
 
     def __and__(self, other: Predicate) -> And:
         return And((self, _predicate(other)))

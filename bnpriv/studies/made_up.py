@@ -30,6 +30,7 @@ from bnpriv.networks import (
     Network,
     State,
     forward_of,
+    no_tables,
     require_discrete,
 )
 from bnpriv.studies.asked import MOST_NUMBERS_HELD, Asked, MadeUp, held, new_seed
@@ -62,6 +63,15 @@ NO_RECORDS = Refusal(
 )
 
 
+def unknown_notion(framework: object, what: str) -> FrameworkError:
+    """Return why nothing can be made up for a notion of privacy that did not register how its tables are drawn."""
+    return FrameworkError(
+        f"{what} needs a notion of privacy that says how tables are drawn",
+        found=checks.type_text(framework),
+        remedy="Use one of the frameworks of bnpriv.",
+    )
+
+
 @singledispatch
 def made_up(framework: Framework, asked: Asked) -> MadeUp:
     """Return a table drawn as a framework describes it; one registration for each notion.
@@ -73,7 +83,7 @@ def made_up(framework: Framework, asked: Asked) -> MadeUp:
     SecretError
         If the secret is unknown or has probability zero.
     """
-    raise NotImplementedError(type(framework).__name__)
+    raise unknown_notion(framework, "a made-up table")
 
 
 @made_up.register
@@ -259,9 +269,9 @@ def _(framework: ValuePrivacy, asked: Asked) -> MadeUp:
 
 
 @singledispatch
-def of_values(network: object, schema: Schema, asked: Asked) -> MadeUp:
+def of_values(network: Network, schema: Schema, asked: Asked) -> MadeUp:
     """Draw records of which the one in the middle is as the secret says; one registration for each kind of model."""
-    raise NotImplementedError(type(network).__name__)
+    raise no_tables(network, "a made-up table")
 
 
 @of_values.register

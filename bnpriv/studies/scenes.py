@@ -37,7 +37,15 @@ from bnpriv.laws import Normal, WholeLaw
 from bnpriv.laws.binomial import binomial_logs
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.chain_decision import ChainDecision
-from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork, MarkovChain, require_discrete
+from bnpriv.networks import (
+    DensityNetwork,
+    DiscreteNetwork,
+    GaussianNetwork,
+    MarkovChain,
+    Network,
+    no_tables,
+    require_discrete,
+)
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.directional import DirectionalLaplace
@@ -57,7 +65,7 @@ from bnpriv.studies.answers import (
     part_of,
     told_by_step,
 )
-from bnpriv.studies.made_up import require_forward
+from bnpriv.studies.made_up import require_forward, unknown_notion
 from bnpriv.studies.parameters import require_laws
 from bnpriv.studies.records import step_laws
 
@@ -201,7 +209,7 @@ def scene_of(framework: Framework, calibration: Calibration) -> Scene:
     BnprivError
         If no law of the answer follows from what is declared.
     """
-    raise NotImplementedError(type(framework).__name__)
+    raise unknown_notion(framework, "a rehearsal")
 
 
 @scene_of.register
@@ -320,9 +328,9 @@ def _(framework: ValuePrivacy, calibration: Calibration) -> Scene:
 
 
 @singledispatch
-def of_values(network: object, framework: ValuePrivacy, calibration: Calibration) -> Scene:
+def of_values(network: Network, framework: ValuePrivacy, calibration: Calibration) -> Scene:
     """Return the scene for single values; one registration for each kind of model."""
-    raise NotImplementedError(type(network).__name__)
+    raise no_tables(network, "a rehearsal")
 
 
 @of_values.register

@@ -184,6 +184,70 @@ def test_networks_within_a_distance_and_with_rows_missing_are_read_back(tmp_path
         same(bp.DistributionalAttributePrivacy(network, schema, "x", source="a book"), tmp_path)
 
 
+KIDS = bp.Schema(records=10, columns={"kids": bp.Integer(-1, 2), "old": bp.Categorical(["no", "yes"])})
+
+
+def kids(level: str) -> Any:
+    """Return a network with whole numbers for states, below zero too, and parents and children with texts."""
+    tables = {"kids": [0.1, 0.2, 0.4, 0.3], "old": [[0.9, 0.5, 0.2, 0.1], [0.1, 0.5, 0.8, 0.9]]}
+    states: Any = {"kids": [-1, 0, 1, 2], "old": ["no", "yes"]}
+    declared: Any = {"parents": {"old": ["kids"]}, "level": level}
+    return bp.DiscreteNetwork.from_tables(tables, states=states, **declared)
+
+
+def test_whole_numbers_that_are_states_are_read_back(tmp_path: Path) -> None:
+    old = bp.Secret(bp.count(bp.col("old") == "yes"), pairs=bp.apart(at_most=2))
+    same(bp.DatasetAttributePrivacy(kids("records"), KIDS, {"old": old}, source="a book"), tmp_path)
+    for protect in ("kids", {"kids": bp.pairs((-1, 1), (0, frozenset({1, 2})))}):
+        found = same(bp.ValuePrivacy(kids("records"), KIDS, protect, source="a book"), tmp_path)
+        assert isinstance(found, bp.ValuePrivacy)
+        assert found.network.states["kids"] == (-1, 0, 1, 2)
+    laws: Any = {"kids": {state: {-1: 0.5, state: 0.5} if state > 0 else {0: 1.0} for state in (-1, 0, 1, 2)}}
+    for network in (kids("parameters"), IntervalNetwork.around(kids("parameters"), 0.01)):
+        same(bp.DistributionalAttributePrivacy(network, KIDS, "kids", source="a book", laws=laws), tmp_path)
+    theta = bp.model_class([kids("parameters"), kids("parameters")])
+    same(bp.DistributionalAttributePrivacy(theta, KIDS, "old", source="a book"), tmp_path)
+
+
+def test_a_file_with_whole_numbers_gives_the_same_noise_in_the_shell(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from bnpriv.cli import app
+
+    framework = bp.ValuePrivacy(kids("records"), KIDS, "kids", source="a book")
+    *_, file = framework.to_file(tmp_path / "kids.toml")
+    assert 'whole_numbers = ["kids"]' in file.read_text()
+    query = bp.count(bp.col("old") == "yes")
+    scales = [bp.plan(each, query, 1.0).best.scale for each in (framework, bp.read_framework(file))]
+    assert scales[0] == scales[1]
+    done = CliRunner().invoke(app, ["plan", str(file), "--query", str(query), "--epsilon", "1"])
+    assert done.exit_code == 0, done.output
+    assert f"{scales[0]:.4g}" in done.output
+
+
+@pytest.mark.parametrize("given", ['["old"]', '["kids", "nobody"]', '"kids"', "[1]", "true"])
+def test_whole_numbers_that_are_none_are_refused_by_line(given: str, tmp_path: Path) -> None:
+    *_, file = bp.ValuePrivacy(kids("records"), KIDS, "kids", source="a book").to_file(tmp_path / "kids.toml")
+    file.write_text(file.read_text().replace('["kids"]', given))
+    with pytest.raises(FileError, match="whole"):
+        bp.read_framework(file)
+
+
+@pytest.mark.parametrize("written", ["01", "+1", "1.0", "1e3", " 1", "", "9" * 19, "\u0661"])
+def test_states_that_write_a_number_in_another_way_are_texts(written: str, tmp_path: Path) -> None:
+    coin = bp.DiscreteNetwork.from_tables({"x": [0.5, 0.5]}, states={"x": ["0", written]}, level="records")
+    schema = bp.Schema(records=3, columns={"x": bp.Categorical(["0", written])})
+    try:
+        *_, file = bp.ValuePrivacy(coin, schema, "x", source="a book").to_file(tmp_path / "x.toml")
+    except FileError:
+        return  # no network file holds such a name
+    text = file.read_text()
+    assert "whole_numbers" not in text
+    file.write_text(text.replace('level = "records"', 'level = "records"\nwhole_numbers = ["x"]'))
+    with pytest.raises(FileError, match="must write whole numbers"):
+        bp.read_framework(file)
+
+
 def test_names_that_bif_cannot_hold_stand_in_an_xml_file(tmp_path: Path) -> None:
     network = coins(x=["[0, 5)", "[5, 10]"])
     framework = bp.DistributionalAttributePrivacy(
@@ -247,7 +311,7 @@ def refused() -> dict[str, Framework]:
     normal = GaussianNetwork(("x",), np.zeros(1), np.eye(1))
     gamma = {"x": {"a": scipy.stats.gamma(2), "b": scipy.stats.norm(0, 1)}}
     numbers = bp.Schema(records=5, columns={"x": bp.Categorical([1, 2], coarsen={1: [3]})})
-    numbered = bp.DiscreteNetwork.from_tables({"x": [0.5, 0.5]}, states={"x": [0, 5]}, level="parameters")
+    numbered = bp.DiscreteNetwork.from_tables({"x": [0.5, 0.5]}, states={"x": [0.5, 5]}, level="parameters")
     laws = (bp.laws.Atoms([0, 1], [0.5, 0.5]), bp.laws.Atoms([0, 1], [0.4, 0.6]))
 
     def hiding(network: Any, columns: bp.Schema = schema, secret: Any = "x", **more: Any) -> Framework:
@@ -258,7 +322,7 @@ def refused() -> dict[str, Framework]:
         "a linear-Gaussian network": hiding(normal, secret={"x": bp.apart(at_most=1)}),
         "the law 'gamma' of 'x'": hiding(coin, laws=gamma),
         "numbers for 'x'": hiding(coin, numbers),
-        "0, an int": hiding(numbered),
+        "0.5, a float": hiding(numbered),
         "around": hiding(IntervalNetwork.around(IntervalNetwork.around(coin, 0.1), 0.1)),
         "distribution privacy": bp.DistributionPrivacy([laws], source="a book"),
     }

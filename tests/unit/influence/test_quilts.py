@@ -415,3 +415,50 @@ def test_a_false_claim_is_answered_with_a_quilt_that_would_do() -> None:
     with pytest.raises(SeparationError) as refusal:
         markov_quilt(CHAIN, "a", (), remote={"b"})  # nothing separates neighbours
     assert refusal.value.remedy == "Leave 'b' out of remote."
+
+
+FOUR = Graph({"a": (), "b": ("a",), "c": ("b",), "d": ("c",)})
+
+
+def made(quilt: str, near: str, remote: str, graph: Graph = FOUR) -> MarkovQuilt:
+    """Build a quilt by hand, of attributes that are single letters; the first near one is protected."""
+    sides = (frozenset(side) for side in (quilt, near, remote))
+    return MarkovQuilt(protected=near[0], **dict(zip(("quilt", "near", "remote"), sides, strict=True)), graph=graph)
+
+
+@pytest.mark.parametrize(
+    ("quilt", "near", "remote"), [("b", "a", "cd"), ("c", "ab", "d"), ("b", "acd", ""), ("", "abcd", "")]
+)
+def test_sides_that_a_network_separates_are_a_quilt_of_it(quilt: str, near: str, remote: str) -> None:
+    assert made(quilt, near, remote).remote == frozenset(remote)
+
+
+@pytest.mark.parametrize(
+    ("quilt", "near", "remote", "path"),
+    [
+        ("", "a", "bcd", "a - b"),
+        ("c", "a", "bd", "a - b"),
+        ("d", "ab", "c", "a - b - c"),
+        ("", "ab", "cd", "a - b - c"),
+    ],
+)
+def test_sides_that_a_network_does_not_separate_are_refused_with_the_path(quilt, near, remote, path) -> None:
+    with pytest.raises(SeparationError, match=f"open path {path}"):
+        made(quilt, near, remote)
+    sides = {name: frozenset(side) for name, side in (("quilt", quilt), ("near", near), ("remote", remote))}
+    assert MarkovQuilt(protected="a", **sides).graph is None  # nothing to be checked against
+
+
+def test_a_collider_that_is_given_opens_a_path() -> None:
+    collider = Graph({"a": (), "b": (), "c": ("a", "b"), "d": ("c",)})
+    assert made("", "acd", "b", collider).remote == {"b"}
+    for given, near in (("c", "ad"), ("d", "ac")):
+        with pytest.raises(SeparationError, match="open path"):
+            made(given, near, "b", collider)
+
+
+def test_the_sides_are_the_attributes_of_the_network() -> None:
+    with pytest.raises(NetworkError, match="'d' on none"):
+        made("b", "a", "c")
+    with pytest.raises(NetworkError, match="'z' that is no attribute"):
+        made("b", "a", "cdz")

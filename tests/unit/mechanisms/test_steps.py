@@ -9,7 +9,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.laws import Normal
-from bnpriv.mechanisms.steps import STEPS_NOTE, with_steps_covered
+from bnpriv.mechanisms.steps import EXACT_NOTE, STEPS_NOTE, steps_notes, with_steps_covered
 from bnpriv.noise import Gaussian, Laplace, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
@@ -131,6 +131,33 @@ def test_numbers_whose_sums_no_noise_touches_stay_exact() -> None:
     query = bp.stack(bp.count(bp.col("sick") == 1), bp.proportion(bp.col("sick") == 1))
     both = with_steps_covered(declared(query), query, moved)
     assert covered(both.covariance, np.array([[1.0], [0.01]]), 8.0)
+
+
+NEAR = (0.01, 0.0)
+
+
+@pytest.mark.parametrize("mechanism", [M.DirectionalUncertaintyMechanism(), M.OptimalGaussianMechanism()], ids=str)
+def test_counts_that_need_no_noise_say_what_normal_laws_leave_out(mechanism: bp.types.Mechanism) -> None:
+    found = mechanism.calibrate(declared(COUNTS, NEAR), epsilon=1.0, delta=1e-3)
+    assert found.scale == 0.0
+    assert EXACT_NOTE in found.certificate.notes
+    assert EXACT_NOTE in found.explain()
+    assert EXACT_NOTE not in mechanism.calibrate(declared(None, NEAR), epsilon=1.0, delta=1e-3).certificate.notes
+    noisy = mechanism.calibrate(declared(COUNTS), epsilon=0.5, delta=1e-3)
+    assert noisy.scale > 0
+    assert EXACT_NOTE not in noisy.certificate.notes
+
+
+def test_the_note_is_for_released_numbers_that_no_noise_touches() -> None:
+    moved = DirectionalLaplace(scale=9.0, directions=((1.0, 0.0),), limits=(400.0,), dithers=(1e-6, 0.0))
+    assert steps_notes(declared(COUNTS), COUNTS, moved, moved) == (EXACT_NOTE,)  # the second count goes out as it is
+    enough = Gaussian(1.0, 2)
+    assert steps_notes(declared(COUNTS), COUNTS, enough, enough) == ()
+    assert steps_notes(declared(COUNTS), COUNTS, Gaussian(0.5, 2), Gaussian(1.0, 2)) == (STEPS_NOTE,)
+    mean, none = bp.mean("age"), NoNoise(1)
+    assert steps_notes(declared(None), COUNTS, none, none) == ()
+    assert steps_notes(bp.example("student"), bp.mean("height"), none, none) == ()
+    assert steps_notes(declared(mean, (3.0,)), mean, none, none) == (EXACT_NOTE,)
 
 
 def test_means_have_small_steps_and_laws_of_other_kinds_none() -> None:
