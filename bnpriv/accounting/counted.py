@@ -33,6 +33,18 @@ def total_of(accountant: Accountant, budget: Budget) -> Fraction | None:
     return accountant.total_at(budget.delta)
 
 
+def spent_of(accountant: Accountant, budget: Budget) -> Fraction:
+    """Return what releases have spent of a budget: their total, or all of it where nothing bounds them.
+
+    Parameters
+    ----------
+    accountant : Accountant
+    budget : Budget
+    """
+    total = total_of(accountant, budget)
+    return budget.epsilon if total is None else total
+
+
 def table_fingerprint(schema: Schema, name: str) -> str:
     """Return a hash of what is public about a table: its name, how many records it has, and its declared columns.
 
@@ -154,16 +166,15 @@ class CountedAccount:
         refusal = self._last.foreign(calibration)
         if refusal is not None:
             raise refusal.error()
-        entry = Entry.of(calibration)
 
-        def admit(entries: Sequence[Mapping[str, object]], _: object) -> Fraction | Refusal:
-            counted = self._counted(entries).with_entry(entry)
+        def admit(entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
+            counted = self._counted(entries).with_entry(Entry.from_json(new))  # what is counted is what is stored
             if isinstance(counted, Refusal):
                 return counted
             total = total_of(counted, self.budget)
             return NOTHING_BOUNDS if total is None else total
 
-        return self.ledger.charge(self.account, entry.to_json(), key=key, admit=admit)
+        return self.ledger.charge(self.account, Entry.of(calibration).to_json(), key=key, admit=admit)
 
     def mark(self, receipt: Receipt, answer: StoredAnswer) -> Mark:
         """Return where a release stands.
