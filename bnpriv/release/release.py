@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bnpriv import checks
 from bnpriv.accounting.counted import CountedAccount
+from bnpriv.accounting.interrupted import charge_named
 from bnpriv.accounting.ledger_chain import canonical
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
@@ -116,8 +117,9 @@ def _charged(
     receipt = account.charge(calibration, key)
     if receipt.answer is not None:
         return Release.from_stored(receipt.answer.content, calibration, account.mark(receipt, receipt.answer))
-    (drawn,) = _drawn((calibration,), data, sampler)
-    answer = account.ledger.store(receipt, drawn.stored)
+    with charge_named(account.account.name, receipt.charge):
+        (drawn,) = _drawn((calibration,), data, sampler)
+        answer = account.ledger.store(receipt, drawn.stored)
     return replace(drawn, mark=account.mark(receipt, answer))
 
 

@@ -283,8 +283,8 @@ def test_a_commit_is_on_the_disk_whatever_the_server_says(where: str) -> None:
     """A server may be told to say so before it is."""
     opened(where)
     ledger = Ledger.open(f"{where}%20-csynchronous_commit%3Doff")
-    with ledger._store.writing() as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+    asked = ledger._store.write(lambda connection: connection.exec_driver_sql("SHOW synchronous_commit").scalar())
+    assert asked == "on"
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
