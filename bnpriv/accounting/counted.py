@@ -14,7 +14,7 @@ from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.entries import Entry
 from bnpriv.accounting.exact import rounded_up
 from bnpriv.accounting.ledger import Ledger
-from bnpriv.accounting.ledger_values import Account, Budget, Charge, Receipt, StoredAnswer
+from bnpriv.accounting.ledger_values import Account, Budget, Charge, Receipt, StoredAnswer, Uncopied
 from bnpriv.accounting.mark import Mark
 from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.frameworks import Framework
@@ -63,7 +63,7 @@ def table_fingerprint(schema: Schema, name: str) -> str:
 
 @final
 @dataclass(eq=False, kw_only=True)
-class CountedAccount:
+class CountedAccount(Uncopied):
     """An account of a ledger, counted by the accountant.
 
     Parameters

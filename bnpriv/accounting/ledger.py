@@ -37,6 +37,7 @@ from bnpriv.accounting.ledger_values import (
     LedgerCheck,
     Receipt,
     StoredAnswer,
+    Uncopied,
     check_entry,
     is_key,
     total_text,
@@ -54,7 +55,7 @@ LOOK = 1.0
 
 
 @final
-class Ledger:
+class Ledger(Uncopied):
     """Budgets and what was charged to them, kept in an SQLite file or on a PostgreSQL server.
 
     What is charged is on the disk before the answer is computed, and is never taken back; see docs/claims/ledger.md.

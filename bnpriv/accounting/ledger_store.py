@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, final
 from bnpriv import checks
 from bnpriv.accounting.ledger_chain import changed
 from bnpriv.accounting.ledger_schema import OPENING_LOCK, found_tables, make_tables, migrate
+from bnpriv.accounting.ledger_values import Uncopied
 from bnpriv.errors import LedgerError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ _ON_PURPOSE = "A new ledger is made on purpose only: by a first release with a b
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LedgerStore:
+class LedgerStore(Uncopied):
     """A place that keeps a ledger.
 
     Parameters
@@ -151,7 +152,7 @@ class LedgerStore:
             _making.handles = handles
             connection = self.engine.connect()
             if self.path is None:
-                connection = _begun_on_server(connection, self.patience, writes=write_until is not None)
+                _begin_on_server(connection, self.patience, writes=write_until is not None)
             else:
                 connection.exec_driver_sql("BEGIN" if write_until is None else "BEGIN IMMEDIATE")
                 _check_journal(connection)
@@ -413,9 +414,10 @@ def _put_down(handle: Handle, _: object) -> None:
     _making.handles.append(handle)
 
 
-def _begun_on_server(connection: Connection, patience: float, *, writes: bool) -> Connection:
+def _begin_on_server(connection: Connection, patience: float, *, writes: bool) -> None:
     if not writes:
-        return connection.execution_options(isolation_level="REPEATABLE READ")
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        return
     if connection.exec_driver_sql("SHOW fsync").scalar() != "on":
         raise LedgerError(
             "a server that keeps a ledger must write what it commits to the disk",
@@ -432,7 +434,6 @@ def _begun_on_server(connection: Connection, patience: float, *, writes: bool) -
         settings.append(("synchronous_commit", "on"))
     for name, value in settings:
         connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
-    return connection
 
 
 def _commit(connection: Connection, until: float) -> None:

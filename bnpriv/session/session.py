@@ -12,7 +12,7 @@ from typing import cast, final
 from bnpriv import checks
 from bnpriv.accounting import Accountant, rounded_up
 from bnpriv.accounting.counted import CountedAccount, spent_of
-from bnpriv.accounting.ledger_values import Budget
+from bnpriv.accounting.ledger_values import Budget, Uncopied
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
@@ -38,7 +38,7 @@ from bnpriv.tables.database_urls import is_database
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Session(Shown):
+class Session(Uncopied, Shown):
     """Many releases of one table, within one budget; every process that opens the same ledger shares it.
 
     What all releases together tell is counted by `Accountant`: what their columns tell about a secret is paid once, so
