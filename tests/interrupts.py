@@ -95,7 +95,7 @@ def check_interrupted(ledger: Ledger, account: Account, before: int, error: Base
     assert charges - before in (0, 1)
     if charges > before:
         assert said == [
-            f"Release {charges} of the account 'survey' was charged, and stays so; its answer was not shown."
+            f"Release {charges:,} of the account 'survey' was charged, and stays so; its answer was not shown."
         ]
         return "charged"
     assert said == ["Nothing was charged."]
