@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from bnpriv.accounting import Ledger
+from bnpriv.accounting.interrupted import NOTHING_CHARGED
 from bnpriv.accounting.ledger_store import ledger_file
 from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import framework_files, read_framework, read_queries
@@ -27,7 +28,6 @@ from bnpriv.paths import with_journals
 from bnpriv.private_checks import check_data
 from bnpriv.queries import Query, parse_query
 from bnpriv.release import release as make_release
-from bnpriv.release.release import NOTHING_CHARGED
 from bnpriv.render.outputs import Outputs, outputs
 from bnpriv.render.progress import working
 from bnpriv.render.text import lines_text, visible

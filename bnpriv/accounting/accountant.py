@@ -361,8 +361,16 @@ class Accountant(Shown):
         """Return what was counted as a document."""
         return accountant_document(self.entries, self.shares, self.total)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copies and pickles are counted again from the same entries."""
+        return _counted_again, (self.framework, self.columns, self.entries)
+
     def __repr__(self) -> str:
         return f"Accountant(releases={len(self.entries)}, epsilon={self.epsilon:.6g})"
+
+
+def _counted_again(framework: Framework, columns: Iterable[str] | None, entries: tuple[Entry, ...]) -> Accountant:
+    return Accountant(framework, columns, entries=entries)
 
 
 WORTH_SETS = 2

@@ -105,7 +105,7 @@ class NoiseCosts:
             return math.inf
 
     def _apart(self, entry: Entry) -> Iterable[Near]:
-        apart = (entry.columns,)
+        apart = () if entry.adds else (entry.columns,)
         if entry.counted is not None:
             apart = separate_columns(entry.counted, self.evidence.schema, 1)
         return (*(frozenset({name}) for name in entry.columns), *apart)

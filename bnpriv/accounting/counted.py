@@ -14,7 +14,7 @@ from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.entries import Entry
 from bnpriv.accounting.exact import rounded_up
 from bnpriv.accounting.ledger import Ledger
-from bnpriv.accounting.ledger_values import Account, Budget, Charge, Receipt, StoredAnswer
+from bnpriv.accounting.ledger_values import Account, Budget, Charge, Receipt, StoredAnswer, Uncopied
 from bnpriv.accounting.mark import Mark
 from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.frameworks import Framework
@@ -31,6 +31,18 @@ def total_of(accountant: Accountant, budget: Budget) -> Fraction | None:
     budget : Budget
     """
     return accountant.total_at(budget.delta)
+
+
+def spent_of(accountant: Accountant, budget: Budget) -> Fraction:
+    """Return what releases have spent of a budget: their total, or all of it where nothing bounds them.
+
+    Parameters
+    ----------
+    accountant : Accountant
+    budget : Budget
+    """
+    total = total_of(accountant, budget)
+    return budget.epsilon if total is None else total
 
 
 def table_fingerprint(schema: Schema, name: str) -> str:
@@ -51,7 +63,7 @@ def table_fingerprint(schema: Schema, name: str) -> str:
 
 @final
 @dataclass(eq=False, kw_only=True)
-class CountedAccount:
+class CountedAccount(Uncopied):
     """An account of a ledger, counted by the accountant.
 
     Parameters
@@ -154,16 +166,15 @@ class CountedAccount:
         refusal = self._last.foreign(calibration)
         if refusal is not None:
             raise refusal.error()
-        entry = Entry.of(calibration)
 
-        def admit(entries: Sequence[Mapping[str, object]], _: object) -> Fraction | Refusal:
-            counted = self._counted(entries).with_entry(entry)
+        def admit(entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
+            counted = self._counted(entries).with_entry(Entry.from_json(new))  # what is counted is what is stored
             if isinstance(counted, Refusal):
                 return counted
             total = total_of(counted, self.budget)
             return NOTHING_BOUNDS if total is None else total
 
-        return self.ledger.charge(self.account, entry.to_json(), key=key, admit=admit)
+        return self.ledger.charge(self.account, Entry.of(calibration).to_json(), key=key, admit=admit)
 
     def mark(self, receipt: Receipt, answer: StoredAnswer) -> Mark:
         """Return where a release stands.
@@ -181,19 +192,6 @@ class CountedAccount:
             total=rounded_up(receipt.charge.total),
             budget=float(self.budget.epsilon),
             delta=float(self.budget.delta),
-        )
-
-    def charged_text(self, receipt: Receipt) -> str:
-        """Return what was charged for a release that was stopped, to be told beside that.
-
-        Parameters
-        ----------
-        receipt : Receipt
-        """
-        total = f"epsilon {rounded_up(receipt.charge.total):g} of {budget_text(self.budget)}"
-        return (
-            f"Release {receipt.charge.number} of account {self.account.name!r} was charged, for good: the total is "
-            f"{total}. Its answer was not shown, and asking again is another release."
         )
 
     def _counted(self, entries: Sequence[Mapping[str, object]]) -> Accountant:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, TypeVar, cast, final
 
 from bnpriv.accounting.exact import typed
 from bnpriv.accounting.families import RELEASE_FAMILIES, ReleaseFamily, family_of, own_law_reason
-from bnpriv.bound import KINDS, Kind
+from bnpriv.bound import KINDS, Kind, up
 from bnpriv.errors import LedgerError, QueryError
 from bnpriv.evidence import Influences, influences
 from bnpriv.frameworks.digest import digest
@@ -25,6 +25,9 @@ from bnpriv.render import Json
 
 NOISES: tuple[ContinuousNoise | None, ...] = ("laplace", "gaussian", None)
 
+MOST_QUERIES_KEPT = 256
+"""Queries that were read from their texts and are kept."""
+
 Near = frozenset[str]
 
 Name = TypeVar("Name")
@@ -35,14 +38,14 @@ Name = TypeVar("Name")
 class Entry:
     """A release that was recorded, and what it counts as.
 
+    It holds what a store keeps and nothing else, so that it counts the same before and after it was read again.
+
     Parameters
     ----------
     mechanism, text : str
         The mechanism and the query in words.
     columns : frozenset of str
         The columns that the query reads.
-    query : Query or None
-        None where it has no text that says it, and was read from a store.
     noise : {"laplace", "gaussian"} or None
         What the noise counts as; None without noise, or where a number of the answer has none.
     scale : float
@@ -50,6 +53,9 @@ class Entry:
         Number j has noise of ``scale / weights[j]``; empty if all weights are 1.
     moved : float
         How far a change of all its columns moves the weighted answer, in the norm of the noise.
+    steps : tuple of (str, float)
+        The same for a change of each column alone, where the text does not say the query: it is the caller's own
+        function, or too long to be read again. Empty where the text says it.
     family : {"column", "quilt", "own law"}
     epsilon, delta : Fraction
         Of its own guarantee, as they were typed.
@@ -65,11 +71,11 @@ class Entry:
     mechanism: str
     text: str
     columns: Near
-    query: Query | None
     noise: ContinuousNoise | None
     scale: float
     weights: tuple[float, ...] = ()
     moved: float
+    steps: tuple[tuple[str, float], ...] = ()
     family: ReleaseFamily
     epsilon: Fraction
     delta: Fraction
@@ -82,9 +88,12 @@ class Entry:
         finite = (self.scale, *self.weights) if self.noise is not None else self.weights
         if not all(0 < each < math.inf for each in finite):
             raise ValueError("noise needs scales above 0")
-        if self.query is not None and self.query.columns != self.columns:
+        if self.family != "quilt":
+            return
+        named = self.columns if self.query is None else self.query.columns
+        if self.columns != named or (self.steps and self.columns != frozenset(name for name, _ in self.steps)):
             raise ValueError("a query has the columns that it reads")
-        if self.family == "quilt" and not self.moved < math.inf:
+        if not all(each < math.inf for each in (self.moved, *(step for _, step in self.steps))):
             raise ValueError("a release counts by how far its answer moves")
 
     @staticmethod
@@ -108,18 +117,22 @@ class Entry:
         query, weights = calibration.query, () if noise is None else noise.weights
         norm: Literal[1, 2] = 2 if isinstance(noise, Gaussian) else 1
         counted = Weighted(asked=query, weights=weights) if weights else query
-        moved = math.inf
+        moved, steps = math.inf, tuple[tuple[str, float], ...]()
         if isinstance(evidence, Influences) and family == "quilt":
             moved = evidence.sensitivity(counted, query.columns, norm).upper
+            said = _said(str(query))
+            if said is None or digest(said) != digest(query):
+                each = {name: evidence.sensitivity(counted, frozenset({name}), norm) for name in query.columns}
+                steps = tuple(sorted((name, alone.upper) for name, alone in each.items()))
         return Entry(
             mechanism=str(calibration.mechanism),
             text=str(query),
             columns=query.columns,
-            query=query,
             noise="laplace" if isinstance(noise, Laplace) else "gaussian" if isinstance(noise, Gaussian) else None,
             scale=0.0 if noise is None else noise.scale,
             weights=weights,
             moved=moved,
+            steps=steps,
             family=family,
             epsilon=typed(calibration.guarantee.epsilon),
             delta=typed(calibration.guarantee.delta),
@@ -130,6 +143,11 @@ class Entry:
         )
 
     @cached_property
+    def query(self) -> Query | None:
+        """The query, where the text says it."""
+        return None if self.steps else _said(self.text)
+
+    @cached_property
     def counted(self) -> Query | None:
         """The query whose sensitivity over the scale is what the noise lets through."""
         return Weighted(asked=self.query, weights=self.weights) if self.query and self.weights else self.query
@@ -138,18 +156,30 @@ class Entry:
     def key(self) -> str:
         """Equal for releases whose answers move alike."""
         if self.counted is None:
-            return digest((self.text, self.weights, self.moved, tuple(sorted(self.columns))))
+            return digest((self.text, self.weights, self.moved, self.steps, tuple(sorted(self.columns))))
         return digest((self.counted, self.noise))
 
     def moves(self, evidence: Influences, near: Near) -> float:
-        """Return how far a change of near columns moves the weighted answer; a bound where the query is not known."""
+        """Return how far a change of near columns moves the weighted answer.
+
+        Where the query is not known this is a bound: neither all columns together nor one after the other move further.
+        """
         near = near & self.columns
-        if not near or self.counted is None:
-            return self.moved if near else 0.0
-        return evidence.sensitivity(self.counted, near, 2 if self.noise == "gaussian" else 1).upper
+        if not near:
+            return 0.0
+        if self.counted is not None:
+            return evidence.sensitivity(self.counted, near, 2 if self.noise == "gaussian" else 1).upper
+        steps = [step for name, step in self.steps if name in near]
+        return min(self.moved, steps[0] if len(steps) == 1 else up(math.fsum(steps))) if steps else self.moved
+
+    @property
+    def adds(self) -> bool:
+        """Whether columns of a query that is not known move the answer as far together as one after the other."""
+        return bool(self.steps) and sum(Fraction(step) for _, step in self.steps) <= Fraction(self.moved)
 
     def to_json(self) -> Json:
         """Return it as plain values; exact numbers as text."""
+        steps: Json = {"steps": {name: step.hex() for name, step in self.steps}} if self.steps else {}
         return {
             "mechanism": self.mechanism,
             "query": self.text,
@@ -165,13 +195,14 @@ class Entry:
             "near": [sorted(near) for near in self.near],
             "alone": self.alone,
             "confidence": None if self.confidence is None else self.confidence.hex(),
+            **steps,
         }
 
     @staticmethod
     def from_json(record: Mapping[str, object]) -> Entry:
         """Read what `to_json` returned.
 
-        A query that has no text is not known again: its largest change counts for whatever part of its columns is near.
+        Earlier versions stored no steps: the largest change then counts for whatever part of the columns is near.
 
         Raises
         ------
@@ -179,17 +210,16 @@ class Entry:
             If it is anything else.
         """
         try:
-            text = _text(record["query"])
             noise = cast("ContinuousNoise | None", _one_of(record["noise"], NOISES))
             return Entry(
                 mechanism=_text(record["mechanism"]),
-                text=text,
+                text=_text(record["query"]),
                 columns=_names(record["columns"]),
-                query=_parsed(text),
                 noise=noise,
                 scale=_number(record["scale"]),
                 weights=tuple(map(_number, cast("list[object]", record["weights"]))),
                 moved=_number(record["moved"]),
+                steps=_steps(record.get("steps", {})),
                 family=_one_of(record["family"], RELEASE_FAMILIES),
                 epsilon=_fraction(record["epsilon"]),
                 delta=_fraction(record["delta"]),
@@ -206,7 +236,9 @@ class Entry:
             ) from None
 
 
-def _parsed(text: str) -> Query | None:
+@lru_cache(maxsize=MOST_QUERIES_KEPT)
+def _said(text: str) -> Query | None:
+    """Return the query that a text says, or None if it is the text of none."""
     try:
         query = parse_query(text)
     except QueryError:
@@ -228,6 +260,12 @@ def _names(value: object) -> Near:
     if not isinstance(value, list):
         raise TypeError
     return frozenset(map(_text, cast("list[object]", value)))
+
+
+def _steps(value: object) -> tuple[tuple[str, float], ...]:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return tuple(sorted((_text(name), _number(step)) for name, step in cast("Mapping[object, object]", value).items()))
 
 
 def _number(value: object) -> float:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.accounting import ledger_steps
+from bnpriv.accounting.interrupted import NOTHING_CHARGED, PERHAPS_CHARGED, charged_text, is_interrupt
 from bnpriv.accounting.ledger_book import Book, account_content
 from bnpriv.accounting.ledger_chain import LedgerRow, canonical, changed, row_after
 from bnpriv.accounting.ledger_rules import (
     Admit,
     accounts_in,
     admitted,
-    appended,
     fitting,
+    next_row,
     repeated,
     require_open,
 )
@@ -36,11 +37,12 @@ from bnpriv.accounting.ledger_values import (
     LedgerCheck,
     Receipt,
     StoredAnswer,
+    Uncopied,
     check_entry,
     is_key,
     total_text,
 )
-from bnpriv.errors import LedgerError, ParameterError
+from bnpriv.errors import BnprivError, LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -48,9 +50,12 @@ if TYPE_CHECKING:
 PATIENCE = 600.0
 """Seconds that a release waits for others who are charging the same ledger."""
 
+LOOK = 1.0
+"""Seconds in which a release that was interrupted looks whether it was charged."""
+
 
 @final
-class Ledger:
+class Ledger(Uncopied):
     """Budgets and what was charged to them, kept in an SQLite file or on a PostgreSQL server.
 
     What is charged is on the disk before the answer is computed, and is never taken back; see docs/claims/ledger.md.
@@ -123,8 +128,7 @@ class Ledger:
         LedgerError
             If the ledger's own chain is not whole.
         """
-        with self._store.reading() as connection:
-            return tuple(accounts_in(connection)[1].values())
+        return tuple(self._store.read(accounts_in)[1].values())
 
     def account(self, name: str, *, framework: str, data: str, budget: Budget) -> Account:
         """Return the account of a name, and open it if there is none.
@@ -153,9 +157,8 @@ class Ledger:
         if not isinstance(budget, Budget):
             raise ParameterError("a budget is needed", found=checks.type_text(budget), remedy="Pass Budget(epsilon).")
         wanted = Account(number=0, name=name, framework=framework, data=data, budget=budget, opening="")
-        with self._store.reading() as connection:
-            known = fitting(accounts_in(connection)[1], wanted)
-        return known or self._opened(wanted)
+        known = fitting(self._store.read(accounts_in)[1], wanted)
+        return known or self._store.write(lambda connection: self._opened(connection, wanted))
 
     def charge(self, account: Account, entry: Mapping[str, object], *, admit: Admit, key: str | None = None) -> Receipt:
         """Charge a release, before its answer is computed.
@@ -189,6 +192,18 @@ class Ledger:
             another release or to one whose answer was not stored. Where the disk or the server failed in the last
             moment the charge may be there: then it stays.
         """
+        written: list[LedgerRow] = []
+        try:
+            return self._charged(account, entry, admit, key, written)
+        except BaseException as error:
+            if is_interrupt(error):
+                error.add_note(self._whether_charged(account, written))
+            raise
+
+    def _charged(
+        self, account: Account, entry: Mapping[str, object], admit: Admit, key: str | None, written: list[LedgerRow]
+    ) -> Receipt:
+        """Charge a release; the row that was written is put down before it is committed."""
         check_entry(entry)
         canonical(entry)
         if not (key is None or is_key(key)):
@@ -196,7 +211,9 @@ class Ledger:
             found = "a text that is blank or too long" if isinstance(key, str) else checks.type_text(key)
             raise ParameterError("a key must be a text that is not blank", found=found, remedy=remedy)
         ledger_steps.reached("1 asked")
-        with self._store.writing() as connection:
+
+        def work(connection: Connection) -> Receipt | Book:
+            written.clear()
             book = self._book(connection, account)
             ledger_steps.reached("2 account locked")
             if key is not None and key in book.keys:
@@ -209,11 +226,29 @@ class Ledger:
                 "total": total_text(total, account.budget),
                 "time": datetime.now(UTC).isoformat(timespec="seconds"),
             }
-            row = appended(connection, book, "charge", content)
+            written.append(next_row(book, "charge", content))
+            append_row(connection, written[0])
             ledger_steps.reached("4 charge written")
+            return book.after(written)
+
+        found = self._store.write(work)
+        if isinstance(found, Receipt):
+            return found
         ledger_steps.reached("5 charge committed")
-        book = self._keep(book.after([row]))
+        book = self._keep(found)
         return Receipt(account=account, charge=book.charges[-1], answer=None)
+
+    def _whether_charged(self, account: Account, written: Sequence[LedgerRow]) -> str:
+        """Return whether the row of a charge that was interrupted is in the ledger."""
+        if not written:
+            return NOTHING_CHARGED
+        look = Ledger(replace(self._store, patience=LOOK))
+        try:
+            charges = look.book(account).charges
+        except BnprivError:
+            return PERHAPS_CHARGED
+        found = [charge.number for charge in charges if charge.hash == written[0].hash]
+        return charged_text(account.name, found[0]) if found else NOTHING_CHARGED
 
     def store(self, receipt: Receipt, answer: Mapping[str, object]) -> StoredAnswer:
         """Store the answer of a release that was charged, before it is shown.
@@ -243,14 +278,19 @@ class Ledger:
             raise ParameterError("an answer is a mapping", found=checks.type_text(answer), remedy=remedy)
         canonical(answer)
         ledger_steps.reached("6 answer computed")
-        with self._store.writing() as connection:
+
+        def work(connection: Connection) -> Book:
             book = self._book(connection, receipt.account)
             ledger_steps.reached("7 account locked for the answer")
             require_open(book, receipt.charge)
-            row = appended(connection, book, "answer", {"charge": receipt.charge.sequence, "answer": answer})
+            row = next_row(book, "answer", {"charge": receipt.charge.sequence, "answer": answer})
+            append_row(connection, row)
             ledger_steps.reached("8 answer written")
+            return book.after([row])
+
+        book = self._store.write(work)
         ledger_steps.reached("9 answer committed")
-        return self._keep(book.after([row])).answers[receipt.charge.sequence]
+        return self._keep(book).answers[receipt.charge.sequence]
 
     def book(self, account: Account) -> Book:
         """Return all charges and answers of an account, checked.
@@ -268,8 +308,7 @@ class Ledger:
         LedgerError
             If the chain of the account is not whole.
         """
-        with self._store.reading() as connection:
-            return self._keep(self._book(connection, account, lock=False))
+        return self._keep(self._store.read(lambda connection: self._book(connection, account, lock=False)))
 
     def head(self, account: Account) -> str:
         """Return the last hash of an account: who has seen it can tell later whether a ledger was rolled back.
@@ -360,7 +399,7 @@ class Ledger:
         return book
 
     def _all(self) -> tuple[list[LedgerRow], list[Book]]:
-        with self._store.reading() as connection:
+        def work(connection: Connection) -> tuple[list[LedgerRow], list[Book]]:
             rows, accounts = accounts_in(connection)
             books: list[Book] = []
             for account in accounts.values():
@@ -368,18 +407,19 @@ class Ledger:
                 found = rows_of(connection, account.number)
                 books.append(Book(account=account, head=account.opening).after(found))
                 rows = rows + found
-        return rows, books
+            return rows, books
 
-    def _opened(self, wanted: Account) -> Account:
-        with self._store.writing() as connection:
-            length, head = locked_chain(connection, 0)
-            _, accounts = accounts_in(connection)
-            known = fitting(accounts, wanted)
-            if known is not None:  # somebody else opened it meanwhile
-                return known
-            number = len(accounts) + 1
-            content = account_content(wanted, number)
-            row = row_after(head, chain=0, sequence=length, kind="account", content=content)
-            append_row(connection, row)
-            enter_chain(connection, number, row.hash)
+        return self._store.read(work)
+
+    def _opened(self, connection: Connection, wanted: Account) -> Account:
+        length, head = locked_chain(connection, 0)
+        _, accounts = accounts_in(connection)
+        known = fitting(accounts, wanted)
+        if known is not None:  # somebody else opened it meanwhile
+            return known
+        number = len(accounts) + 1
+        content = account_content(wanted, number)
+        row = row_after(head, chain=0, sequence=length, kind="account", content=content)
+        append_row(connection, row)
+        enter_chain(connection, number, row.hash)
         return replace(wanted, number=number, opening=row.hash)

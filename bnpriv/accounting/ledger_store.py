@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, final
 
 from bnpriv import checks
 from bnpriv.accounting.ledger_chain import changed
 from bnpriv.accounting.ledger_schema import OPENING_LOCK, found_tables, make_tables, migrate
+from bnpriv.accounting.ledger_values import Uncopied
 from bnpriv.errors import LedgerError, MissingExtraError
 from bnpriv.paths import JOURNALS, user_path
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from sqlalchemy import Connection, Engine
 
 SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
@@ -33,6 +34,39 @@ _PRAGMAS = (
     "PRAGMA mmap_size = 0",
 )
 
+STEP = 0.25
+"""Seconds of one wait for others who write, in which no signal is heard."""
+
+TOLD_AFTER = 3.0
+"""Seconds of waiting after which it is told."""
+
+WAITING = (
+    "note: waiting for others who are charging the same ledger, or for one that was stopped while it did; Ctrl-C ends "
+    "the wait, and nothing is charged then."
+)
+
+SQLITE_BUSY = 5
+LOCK_NOT_AVAILABLE = "55P03"
+
+Result = TypeVar("Result")
+
+
+class Handle(Protocol):
+    """What a driver calls a connection."""
+
+    def close(self) -> object:
+        """Give up what was not committed, and close."""
+        ...
+
+
+class _Making(threading.local):
+    """Where a thread puts down the handle that it is making."""
+
+    handles: list[Any]
+
+
+_making = _Making()
+
 _ELSEWHERE = "Give the path of a file that only you, or your group, can write, or a PostgreSQL URL."
 
 _ON_PURPOSE = "A new ledger is made on purpose only: by a first release with a budget, or by Ledger.open(create=True)."
@@ -40,7 +74,7 @@ _ON_PURPOSE = "A new ledger is made on purpose only: by a first release with a b
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LedgerStore:
+class LedgerStore(Uncopied):
     """A place that keeps a ledger.
 
     Parameters
@@ -57,56 +91,87 @@ class LedgerStore:
     engine: Engine = field(repr=False)
     patience: float
 
-    @contextmanager
-    def reading(self) -> Generator[Connection]:
-        """Give a connection that sees one state of the ledger.
+    def read(self, work: Callable[[Connection], Result]) -> Result:
+        """Do work with a connection that sees one state of the ledger.
 
         Raises
         ------
         LedgerError
             If the place cannot be read.
         """
-        with self._connection() as connection:
-            if self.path is None:
-                connection = connection.execution_options(isolation_level="REPEATABLE READ")
-            else:
-                connection.exec_driver_sql("BEGIN")
-                _check_journal(connection)
-            yield connection
+        return self._patiently(lambda end: self._done(work, None))
 
-    @contextmanager
-    def writing(self) -> Generator[Connection]:
-        """Give a connection that may write; what was written is on the disk when this ends, or not there at all.
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """Do work with a connection that may write; what it wrote is on the disk when this ends, or not there at all.
+
+        Where others were writing it is done anew: it must do nothing else but write.
 
         Raises
         ------
         LedgerError
             If the place cannot be written.
         """
-        with self._connection() as connection:
-            if self.path is None:
-                _begin_on_server(connection, self.patience)
-            else:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-                _check_journal(connection)
-            yield connection
-            connection.commit()
+        return self._patiently(lambda end: self._done(work, end))
 
-    @contextmanager
-    def _connection(self) -> Generator[Connection]:
+    def _patiently(self, attempt: Callable[[float], Result]) -> Result:
+        """Try for as long as others write, in short waits: a signal is heard between them."""
         import sqlite3
 
         from sqlalchemy.exc import SQLAlchemyError
 
-        if self.path is not None:
-            check_file(self.path)
+        start, told = time.monotonic(), False
+        while True:
+            if self.path is not None:
+                check_file(self.path)
+            try:
+                return attempt(start + self.patience)
+            except Exception as error:
+                cut = _signal_behind(error)
+                if cut is not None:
+                    raise cut from None
+                if isinstance(error, UnicodeDecodeError):  # what a database takes for text
+                    raise changed("a text that is none") from None
+                if not isinstance(error, (SQLAlchemyError, sqlite3.Error)):
+                    raise
+                waited = time.monotonic() - start
+                if not _is_locked(error) or waited >= self.patience:
+                    raise _unusable(error) from None
+            if waited >= TOLD_AFTER and not told:
+                told = True
+                print(WAITING, file=sys.stderr, flush=True)
+
+    def _done(self, work: Callable[[Connection], Result], write_until: float | None) -> Result:
+        """Do work in one transaction, and close its handle however this ends.
+
+        A signal may end it between any two calls. Then nobody else would close the handle: a traceback that somebody
+        keeps, as a notebook does, keeps all that its frames hold, with the lock. So the handle is put down where it is
+        made, and closed here, again where a signal cuts that short.
+        """
+        handles: list[Handle] = []
+        cut: BaseException | None = None
         try:
-            with self.engine.connect() as connection:
-                yield connection
-        except (SQLAlchemyError, sqlite3.Error) as error:
-            raise _unusable(error) from None
-        except UnicodeDecodeError:  # what a database takes for text
-            raise changed("a text that is none") from None
+            _making.handles = handles
+            connection = self.engine.connect()
+            if self.path is None:
+                _begin_on_server(connection, self.patience, writes=write_until is not None)
+            else:
+                connection.exec_driver_sql("BEGIN" if write_until is None else "BEGIN IMMEDIATE")
+                _check_journal(connection)
+            found = work(connection)
+            if write_until is not None:
+                _commit(connection, write_until)
+            connection.close()
+            return found
+        finally:
+            while handles:
+                try:
+                    with suppress(Exception):
+                        handles[-1].close()
+                    handles.pop()
+                except BaseException as error:
+                    cut = error
+            if cut is not None:
+                raise cut
 
     def check_pages(self) -> None:
         """Check every page of a file.
@@ -118,8 +183,7 @@ class LedgerStore:
         """
         if self.path is None:
             return
-        with self.reading() as connection:
-            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+        found = self.read(lambda connection: connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar())
         if found != "ok":
             raise LedgerError(
                 "every page of a ledger must be whole",
@@ -145,11 +209,9 @@ def store_at(where: object, *, create: bool, upgrade: bool, patience: float) -> 
         store = _file_store(_file_path(text), patience)
         if create and not os.path.lexists(store.path or ""):
             _make_file(store)
-        with store.reading() as connection:
-            _require_tables(found_tables(connection))
+        store.read(lambda connection: _require_tables(found_tables(connection)))
     if upgrade:
-        with store.writing() as connection:
-            migrate(connection)
+        store.write(migrate)
     store.check_pages()
     return store
 
@@ -273,25 +335,23 @@ def _file_path(text: str) -> Path:
 
 
 def _file_store(path: Path, patience: float) -> LedgerStore:
-    import sqlite3
-
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    def connect() -> sqlite3.Connection:
-        # mode=rw: what is not there is never made by opening it
-        connection = sqlite3.connect(
-            f"file:{quote(str(path))}?mode=rw",
-            uri=True,
-            timeout=patience,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+    from bnpriv.accounting.ledger_file import FileHandle
+
+    def connect() -> FileHandle:
+        handles = _making.handles
+        handles.append(FileHandle.of(path, min(patience, STEP)))
+        connection = handles[-1]
         for pragma in _PRAGMAS:
-            connection.execute(pragma)
+            connection.cursor().execute(pragma).close()
         return connection
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
+    # what is closed already is not to be rolled back once more when it is collected
+    engine = create_engine(
+        "sqlite://", creator=connect, poolclass=NullPool, pool_reset_on_return=None, hide_parameters=True
+    )
     return LedgerStore(path=path, engine=engine, patience=patience)
 
 
@@ -315,8 +375,7 @@ def _make_file(store: LedgerStore) -> None:
     beside = path.with_name(f".{secrets.token_hex(8)}.new")
     try:
         os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with _file_store(beside, store.patience).writing() as connection:
-            make_tables(connection)
+        _file_store(beside, store.patience).write(make_tables)
         with suppress(FileExistsError):  # somebody else was faster: theirs counts
             os.link(beside, path)
         _sync_folder(path.parent)
@@ -345,15 +404,16 @@ def _check_journal(connection: Connection) -> None:
 
 
 def _server_engine(text: str) -> Engine:
-    from sqlalchemy import create_engine, make_url
+    from sqlalchemy import create_engine, event, make_url
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
 
     try:
         url = make_url(text).set(drivername="postgresql+psycopg")
-        return create_engine(
+        engine = create_engine(
             url,
             poolclass=NullPool,
+            pool_reset_on_return=None,
             isolation_level="READ COMMITTED",
             hide_parameters=True,
             connect_args={"client_encoding": "UTF8"},  # texts of an SQL_ASCII database are bytes otherwise
@@ -367,9 +427,18 @@ def _server_engine(text: str) -> Engine:
     except (SQLAlchemyError, ValueError, TypeError):
         remedy = "Write postgresql://user@host/database."
         raise LedgerError("the URL of a server must be well formed", found="another one", remedy=remedy) from None
+    event.listen(engine, "connect", _put_down)
+    return engine
 
 
-def _begin_on_server(connection: Connection, patience: float) -> None:
+def _put_down(handle: Handle, _: object) -> None:
+    _making.handles.append(handle)
+
+
+def _begin_on_server(connection: Connection, patience: float, *, writes: bool) -> None:
+    if not writes:
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        return
     if connection.exec_driver_sql("SHOW fsync").scalar() != "on":
         raise LedgerError(
             "a server that keeps a ledger must write what it commits to the disk",
@@ -378,7 +447,7 @@ def _begin_on_server(connection: Connection, patience: float) -> None:
         )
     milliseconds = max(1, min(int(1000 * patience), 2**31 - 1))
     settings: list[tuple[str, Any]] = [
-        ("lock_timeout", milliseconds),
+        ("lock_timeout", max(1, int(1000 * min(patience, STEP)))),
         ("statement_timeout", 0),
         ("idle_in_transaction_session_timeout", milliseconds),  # the lock of who went away without a word
     ]
@@ -388,14 +457,48 @@ def _begin_on_server(connection: Connection, patience: float) -> None:
         connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
 
 
+def _commit(connection: Connection, until: float) -> None:
+    """Commit; in a file that waits for those who read."""
+    from sqlalchemy.exc import OperationalError
+
+    if connection.dialect.name != "sqlite":
+        connection.commit()
+        return
+    while True:
+        try:
+            connection.exec_driver_sql("COMMIT")
+        except OperationalError as error:
+            if not _is_locked(error) or time.monotonic() >= until:
+                raise
+        else:
+            return
+
+
+def _signal_behind(error: BaseException | None) -> BaseException | None:
+    """Return what a handler of a signal raised, where an error of who was cut short has taken its place."""
+    while isinstance(error, Exception):
+        error = error.__context__
+    return error
+
+
+def _is_locked(error: Exception) -> bool:
+    """Return whether a database says that somebody else holds a lock."""
+    cause = getattr(error, "orig", None) or error
+    code = getattr(cause, "sqlite_errorcode", None)
+    busy = isinstance(code, int) and code & 0xFF == SQLITE_BUSY
+    return busy or getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE
+
+
 def _begin_on(store: LedgerStore, *, create: bool) -> None:
-    with store.writing() as connection:
+    def begin(connection: Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OPENING_LOCK})")
         found = found_tables(connection)
         if not found and create:
             make_tables(connection)
         else:
             _require_tables(found)
+
+    store.write(begin)
 
 
 def _require_tables(found: frozenset[str]) -> None:

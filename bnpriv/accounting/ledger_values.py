@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import cast, final
+from typing import NoReturn, cast, final
 
 from bnpriv import checks
 from bnpriv.accounting.exact import rounded_up, typed
@@ -176,6 +176,23 @@ class LedgerCheck:
     charges: int
     answers: int
     heads: Mapping[str, str]
+
+
+class Uncopied:
+    """What stands for a place that others charge too: a copy would be another thing, so it is refused."""
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled.
+
+        Raises
+        ------
+        ParameterError
+        """
+        raise ParameterError(
+            f"a {type(self).__name__} must be opened where it is used",
+            found="a copy or a pickle of one",
+            remedy="Open it there with the same ledger: all who do share one budget.",
+        )
 
 
 def exact_text(number: Fraction) -> str:

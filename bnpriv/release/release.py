@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bnpriv import checks
 from bnpriv.accounting.counted import CountedAccount
+from bnpriv.accounting.interrupted import NOTHING_CHARGED, charge_named
 from bnpriv.accounting.ledger_chain import canonical
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
@@ -30,8 +31,6 @@ from bnpriv.release.rows import check_rows
 from bnpriv.release.wording import missing_rule
 from bnpriv.tables.interrupts import noting
 from bnpriv.tables.schema import Schema
-
-NOTHING_CHARGED = "Nothing was charged."
 """What Ctrl-C says in a release before its charge."""
 
 
@@ -131,14 +130,13 @@ def _charged(
     calibration: Calibration, data: object, sampler: Sampler | None, account: CountedAccount, key: str | None
 ) -> Release:
     """Charge, compute, store, show: what happens after the charge takes nothing of it back."""
-    with noting(lambda: "Whether this release was charged was not seen: bnpriv ledger show tells."):
-        receipt = account.charge(calibration, key)
+    receipt = account.charge(calibration, key)
     if receipt.answer is not None:
         return Release.from_stored(receipt.answer.content, calibration, account.mark(receipt, receipt.answer))
-    with noting(lambda: account.charged_text(receipt)):
+    with charge_named(account.account.name, receipt.charge):
         (drawn,) = _drawn((calibration,), data, sampler)
         answer = account.ledger.store(receipt, drawn.stored)
-        return replace(drawn, mark=account.mark(receipt, answer))
+    return replace(drawn, mark=account.mark(receipt, answer))
 
 
 def _released(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:

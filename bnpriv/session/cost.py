@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import final
 
 from bnpriv.accounting import Accountant, rounded_up
-from bnpriv.accounting.counted import total_of
+from bnpriv.accounting.counted import spent_of, total_of
 from bnpriv.accounting.entries import Entry
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import Refusal
@@ -83,7 +83,7 @@ def cost_of(accountant: Accountant, calibration: Calibration, budget: Budget) ->
     calibration : Calibration
     budget : Budget
     """
-    before = total_of(accountant, budget) or Fraction(0)
+    before = spent_of(accountant, budget)
     refusal = accountant.refusal(calibration)
     if refusal is not None:
         return ReleaseCost(

@@ -11,8 +11,8 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.accounting import Accountant, rounded_up
-from bnpriv.accounting.counted import CountedAccount, total_of
-from bnpriv.accounting.ledger_values import Budget
+from bnpriv.accounting.counted import CountedAccount, spent_of
+from bnpriv.accounting.ledger_values import Budget, Uncopied
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import Framework
 from bnpriv.frameworks.question import own_query, require_framework
@@ -26,7 +26,7 @@ from bnpriv.release.rows import check_rows
 from bnpriv.render import Document, Shown
 from bnpriv.render.text import visible
 from bnpriv.session.accuracy import AskedAccuracy
-from bnpriv.session.budget_bar import left
+from bnpriv.session.budget_bar import left, left_text
 from bnpriv.session.choice import Chooser
 from bnpriv.session.cost import ReleaseCost
 from bnpriv.session.history import History
@@ -39,7 +39,7 @@ from bnpriv.tables.database_urls import is_database
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Session(Shown):
+class Session(Uncopied, Shown):
     """Many releases of one table, within one budget; every process that opens the same ledger shares it.
 
     What all releases together tell is counted by `Accountant`: what their columns tell about a secret is paid once, so
@@ -326,7 +326,7 @@ class Session(Shown):
         # a path from the working folder on is another file elsewhere, and its budget another one
         here = not is_database(self.ledger) and not user_path(self.ledger).is_absolute()
         place = f", ledger {str(self.ledger)!r} in the working folder" if here else ""
-        spent = f"budget={float(budget.epsilon):g}, remaining={self.history.remaining}"
+        spent = f"budget={float(budget.epsilon):g}, remaining={left_text(budget, self._spent(self.accountant), 6)}"
         return visible(f"Session({self.name!r}, {spent}{place})")
 
     @property
@@ -334,7 +334,7 @@ class Session(Shown):
         return Chooser(accountant=self.accountant, budget=self._account.budget)
 
     def _spent(self, accountant: Accountant) -> Fraction:
-        return total_of(accountant, self._account.budget) or Fraction(0)
+        return spent_of(accountant, self._account.budget)
 
     def _require_open(self) -> None:
         if not self._open[0]:

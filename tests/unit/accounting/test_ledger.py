@@ -226,12 +226,15 @@ GOOD = {"entry": dict(TENTH), "key": "k", "total": "1/10", "time": "2026-01-01T0
 def test_rows_that_nobody_could_have_written_are_refused_though_their_hashes_fit(place: Path, rows) -> None:
     """Row 22."""
     ledger, account = opened(place)
-    with ledger._store.writing() as connection:
+
+    def write(connection) -> None:
         head = account.opening
         for sequence, (kind, content) in enumerate(rows):
             row = row_after(head, chain=account.number, sequence=sequence, kind=kind, content=content)
             append_row(connection, row)
             head = row.hash
+
+    ledger._store.write(write)
     for work in (Ledger.open(place).verify, lambda: released(ledger, account)):
         with pytest.raises(LedgerError, match="must hold what was written"):
             work()
@@ -244,12 +247,15 @@ def test_rows_that_nobody_could_have_written_are_refused_though_their_hashes_fit
 )  # fmt: skip
 def test_accounts_that_nobody_could_have_opened_are_refused(place: Path, kind: str, changed: dict[str, object]) -> None:
     ledger, account = opened(place)
-    with ledger._store.writing() as connection:
+
+    def write(connection) -> None:
         length, head = locked_chain(connection, 0)
         content = {**account_content(account, 1), **changed}
         row = row_after(head, chain=0, sequence=length, kind=kind, content=content)
         append_row(connection, row)
         enter_chain(connection, 2, row.hash)
+
+    ledger._store.write(write)
     with pytest.raises(LedgerError, match="must hold what was written"):
         Ledger.open(place)
 
@@ -265,8 +271,8 @@ def test_an_answer_is_for_the_charge_itself(place: Path) -> None:
 
 def test_a_commit_waits_for_the_disk(place: Path) -> None:
     ledger, _ = opened(place)
-    with ledger._store.writing() as connection:
-        found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "fullfsync")]
+    pragmas = [f"PRAGMA {name}" for name in ("synchronous", "fullfsync")]
+    found = ledger._store.write(lambda connection: [connection.exec_driver_sql(each).scalar() for each in pragmas])
     assert found == [3, 1]  # 3 is EXTRA
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bnpriv.accounting import ledger, ledger_book
+from bnpriv.accounting import ledger, ledger_book, ledger_store
 from bnpriv.accounting.ledger import Ledger
-from bnpriv.accounting.ledger_store import LedgerStore
 from bnpriv.accounting.ledger_values import Receipt
 from bnpriv.errors import BnprivError
 from tests.ledgers import TENTH, at_step, child, ended, kill_self, opened, release_until_spent, released, seen, summed
@@ -118,15 +117,15 @@ def test_hashes_that_are_not_checked_are_found(tmp_path: Path, monkeypatch: pyte
 
 
 def test_transactions_without_a_lock_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def writing(self: LedgerStore) -> Generator[object]:
-        with self._connection() as connection:
-            yield connection
+    def begins_late(connection: Any) -> None:
+        """Take away the lock that a transaction which writes begins with."""
+        connection.exec_driver_sql("ROLLBACK")
 
     shown = tmp_path / "made"
     shown.mkdir()
     opened(shown / "ledger.db", 2.0)
-    monkeypatch.setattr(LedgerStore, "writing", writing)
+    monkeypatch.setattr(ledger_store, "_check_journal", begins_late)
+    monkeypatch.setattr(ledger_store, "_commit", lambda connection, until: None)
     place, public = shown / "ledger.db", shown / "shown"
     codes = [ended(number) for number in [child(lambda: release_until_spent(place, public, 2.0)) for _ in range(4)]]
     assert (len(seen(public)), codes) != (20, [0] * 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from bnpriv.accounting.ledger_steps import LEDGER_STEPS
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import BudgetError, LedgerError
 from tests import postgres
+from tests.interrupts import Interrupted
 from tests.ledgers import (
     TENTH,
     at_step,
@@ -279,12 +281,59 @@ def test_what_cannot_be_written_or_reached_is_refused(server: postgres.Server, w
     assert Ledger.open(where).verify().charges == 0
 
 
+@pytest.mark.parametrize("step", LEDGER_STEPS)
+def test_a_release_is_interrupted_at_every_step(where: str, step: str) -> None:
+    """Nobody waits for who was interrupted, though the traceback is kept."""
+    ledger, account = opened(where, 1.0)
+    with at_step(step, interrupt), pytest.raises(Interrupted) as kept:
+        released(ledger, account)
+    charged = LEDGER_STEPS.index(step) >= CHARGED
+    if LEDGER_STEPS.index(step) <= CHARGED:
+        assert kept.value.__notes__[0].startswith("Release") == charged
+    released(Ledger.open(where, patience=1.0), account)
+    assert ledger.verify().charges == 1 + charged
+
+
+def test_a_wait_for_others_is_heard(where: str, tmp_path: Path) -> None:
+    ledger, account = opened(where, 1.0)
+
+    def hold() -> None:
+        with at_step("4 charge written", lambda: (Path(tmp_path, "held").touch(), time.sleep(60))):
+            released(Ledger.open(where), account)
+
+    holder = child(hold)
+    while not Path(tmp_path, "held").exists():
+        time.sleep(0.01)
+    started, plain = time.monotonic(), signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.6)
+        with pytest.raises(KeyboardInterrupt) as kept:
+            ledger.charge(account, TENTH, admit=summed)
+        assert time.monotonic() - started < 2.5
+        assert kept.value.__notes__ == ["Nothing was charged."]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, plain)
+        kill(holder)
+    released(ledger, account)
+    assert ledger.verify().charges == 1
+
+
+def interrupt() -> None:
+    raise Interrupted
+
+
+def kill(number: int) -> None:
+    os.kill(number, signal.SIGKILL)
+    ended(number)
+
+
 def test_a_commit_is_on_the_disk_whatever_the_server_says(where: str) -> None:
     """A server may be told to say so before it is."""
     opened(where)
     ledger = Ledger.open(f"{where}%20-csynchronous_commit%3Doff")
-    with ledger._store.writing() as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+    asked = ledger._store.write(lambda connection: connection.exec_driver_sql("SHOW synchronous_commit").scalar())
+    assert asked == "on"
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])

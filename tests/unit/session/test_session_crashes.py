@@ -122,6 +122,26 @@ def test_row_20_a_session_is_killed_at_every_step(tmp_path: Path, tenth: Calibra
         assert checked(place, public) == (charges, answers)
 
 
+@pytest.mark.parametrize("step", ["4 charge written", "5 charge committed", "6 answer computed", "8 answer written"])
+def test_row_49_ctrl_c_says_last_what_was_charged(tmp_path: Path, tenth: Calibration, step: str) -> None:
+    """The session that was interrupted goes on at once, and so does another process."""
+    session, public = bp.Session(STUDENT, DATA, budget=2.0, ledger=tmp_path / "ledger.db"), tmp_path / "public"
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with at_step(step, interrupt), pytest.raises(KeyboardInterrupt) as kept:
+        session.release(tenth)
+    charged = LEDGER_STEPS.index(step) >= CHARGED
+    said = "Release 1 of the account 'data' was charged, and stays so; its answer was not shown."
+    assert kept.value.__notes__ == [said if charged else "Nothing was charged."]
+    other = child(lambda: bp.Session(STUDENT, DATA, ledger=tmp_path / "ledger.db").release(tenth))
+    assert ended(other) == 0
+    session.release(tenth)
+    assert checked(tmp_path / "ledger.db", public) == (2 + charged, 2)
+    assert session.spent == pytest.approx(0.2 + 0.1 * charged)
+
+
 @pytest.mark.parametrize("spare", [0, 700, 5000])
 def test_row_20_on_a_full_disk_nothing_is_shown(tmp_path: Path, tenth: Calibration, spare: int) -> None:
     place, public = tmp_path / "ledger.db", tmp_path / "public"
