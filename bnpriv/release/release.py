@@ -31,7 +31,6 @@ from bnpriv.release.rows import check_rows
 from bnpriv.release.wording import missing_rule
 from bnpriv.tables.interrupts import noting
 from bnpriv.tables.schema import Schema
-"""What Ctrl-C says in a release before its charge."""
 
 
 def release(
