@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import final
+from typing import Any, cast, final
 
 import pandas as pd  # noqa: TID253  (this module is imported where a frame is made)
 
@@ -26,5 +26,5 @@ class NotedFrame(pd.DataFrame):
         return "\n".join([super().__repr__(), *self.reasons])
 
     def _repr_html_(self) -> str | None:
-        shown = super()._repr_html_()
+        shown = cast("str | None", cast(Any, super())._repr_html_())
         return None if shown is None else shown + "".join(f"<p>{escape(each)}</p>" for each in self.reasons)
