@@ -18,7 +18,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.laws import Atoms
 
-NODES = 24
+CELL_POINTS = 24
 """Points of a Gauss-Legendre sum over a cell."""
 
 ELLIPSE = 4.0
@@ -27,13 +27,13 @@ ELLIPSE = 4.0
 WIDER, TALLER = (ELLIPSE + 1 / ELLIPSE) / 2, (ELLIPSE - 1 / ELLIPSE) / 2
 """The two half axes."""
 
-BEYOND = 40.0
+TAIL_REACH = 40.0
 """Standard deviations beyond which the integrand falls by more than its largest slope can raise it."""
 
-NEGLIGIBLE = 90.0
+LEFT_OUT_BELOW = 90.0
 """Cells are left out, with their bound, where the integrand is below the largest by more, in nats."""
 
-FINE = 60.0
+FINE_BELOW = 60.0
 """Cells are cut until the errors of their sums are below the largest integrand by more, in nats."""
 
 MOST_ROUNDED = 20.0
@@ -42,10 +42,10 @@ MOST_ROUNDED = 20.0
 LARGE_LOG = 1.0
 """Of a moment with a smaller log the difference from 1 is integrated, which then keeps its digits."""
 
-MOST_TERMS = 2**26
+MOST_MOMENT_TERMS = 2**26
 """Points times atoms: about two seconds."""
 
-SUM_ERROR = math.log(64 / 15) - 2 * NODES * math.log(ELLIPSE) - math.log1p(-(ELLIPSE**-2))
+CELL_SUM_ERROR = math.log(64 / 15) - 2 * CELL_POINTS * math.log(ELLIPSE) - math.log1p(-(ELLIPSE**-2))
 """Log of the error of a sum over [-1, 1] for an integrand of size 1 on the ellipse (Trefethen, 2008, theorem 4.5)."""
 
 
@@ -191,7 +191,7 @@ class _Integral:
             before, after = self._at(middle - WIDER * half), self._at(middle + WIDER * half)
             top = max(top, float(np.max(self._sizes(*before))))
             most, rounded = self._largest(before, after), self._rounded(before, after)
-            rare = most + rounded < top - NEGLIGIBLE
+            rare = most + rounded < top - LEFT_OUT_BELOW
             if np.any(rounded[~rare] > MOST_ROUNDED):
                 raise SizeError(
                     "a mean of the privacy loss needs an order at which doubles hold the logs of its integrand",
@@ -200,7 +200,7 @@ class _Integral:
                 )
             left_out += (most + rounded + np.log(2 * half))[rare].tolist()
             error = self._log_error(before, after, most, half)
-            fine = ~rare & (error < top - FINE)
+            fine = ~rare & (error < top - FINE_BELOW)
             done.append((low[fine], high[fine]))
             left_out += (error + rounded)[fine].tolist()
             cut = ~rare & ~fine
@@ -216,13 +216,13 @@ class _Integral:
         p, q, a = self.first.means, self.second.means, 1 + self.power
         sides = [float(np.min(p)), float(np.min(q)), float(np.max(p)), float(np.max(q))]
         peaks = [a * side - self.power * other for side in sides for other in sides]
-        return min(*sides, *peaks) - BEYOND, max(*sides, *peaks) + BEYOND
+        return min(*sides, *peaks) - TAIL_REACH, max(*sides, *peaks) + TAIL_REACH
 
     def _at(self, w: FloatArray) -> tuple[_Point, _Point]:
         self._terms += w.size * (self.first.means.size + self.second.means.size)
-        if self._terms > MOST_TERMS:
+        if self._terms > MOST_MOMENT_TERMS:
             raise SizeError(
-                f"a mean of the privacy loss with Gaussian noise may take at most {MOST_TERMS:,} terms",
+                f"a mean of the privacy loss with Gaussian noise may take at most {MOST_MOMENT_TERMS:,} terms",
                 found=f"more, for {self.first.means.size + self.second.means.size:,} atoms",
                 remedy="Ask for a smaller order, or use Laplace noise.",
             )
@@ -272,14 +272,14 @@ class _Integral:
             if self.gain and not self.power:  # the loss turns with the distance of the means
                 turned = tall * (np.abs(before[0].mean - after[1].mean) + np.abs(after[0].mean - before[1].mean))
                 grown = grown + np.log1p(turned)
-            found = most + grown + SUM_ERROR + np.log(half)
+            found = most + grown + CELL_SUM_ERROR + np.log(half)
         return np.where(clear, found, np.inf)
 
     def _gauss(self, low: FloatArray, high: FloatArray, top: float) -> tuple[float, float]:
         """Return bounds of the sum over cells, over exp(top), rounding included."""
-        places, shares = np.polynomial.legendre.leggauss(NODES)
+        places, shares = np.polynomial.legendre.leggauss(CELL_POINTS)
         least = most = self.spread = 0.0
-        block = max(1, 2**18 // (NODES * (self.first.means.size + self.second.means.size)))
+        block = max(1, 2**18 // (CELL_POINTS * (self.first.means.size + self.second.means.size)))
         for start in range(0, low.size, block):
             middle, half = ((high + s * low)[start : start + block] / 2 for s in (1.0, -1.0))
             w = (middle[:, None] + half[:, None] * places).ravel()
@@ -289,7 +289,7 @@ class _Integral:
             least += float(weights @ values[0])
             most += float(weights @ values[1])
             self.spread += float(weights @ moved)
-        summed = UNIT_ROUNDOFF * (low.size * NODES + 64)
+        summed = UNIT_ROUNDOFF * (low.size * CELL_POINTS + 64)
         self.spread *= math.exp(min(top, 700.0))
         return least * (1 - summed if least > 0 else 1 + summed), most * (1 + summed)
 
@@ -329,7 +329,7 @@ class _Integral:
         """Return the logs of bounds of the integrals beyond both ends, where every term falls by itself."""
         p, q = self._at(np.array(ends))
         sizes = self._sizes(p, q) + np.log1p(np.abs(p.logs - q.logs) + abs(ends[1] - ends[0])) + math.log(4)
-        return (sizes + math.log(2 + 2 * abs(self.power)) - math.log(BEYOND / 2)).tolist()
+        return (sizes + math.log(2 + 2 * abs(self.power)) - math.log(TAIL_REACH / 2)).tolist()
 
 
 def _top(

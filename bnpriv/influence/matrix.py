@@ -13,6 +13,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import type_text, whole
 from bnpriv.errors import SecretError
 from bnpriv.influence.heat import LEGEND, heat_cell
+from bnpriv.influence.noted_frame import noted
 from bnpriv.influence.rows import rows_of
 from bnpriv.networks.base import Network
 from bnpriv.networks.foreign import require_network
@@ -113,12 +114,9 @@ class InfluenceMatrix(Shown):
         """
         import pandas as pd
 
-        from bnpriv.influence.noted_frame import NotedFrame
-
-        made = NotedFrame if self.refused else pd.DataFrame
-        frame = made(self.values.copy(), index=list(self.protected), columns=list(self.columns))
+        frame = pd.DataFrame(self.values.copy(), index=list(self.protected), columns=list(self.columns))
         frame.attrs.update(refused=dict(self.refused), dropped=dict(self.dropped))
-        return frame
+        return noted(frame) if self.refused else frame
 
     @property
     def document(self) -> Document:

@@ -1,30 +1,44 @@
-"""A data frame that says why rows of it have no numbers; imported where one is made, as pandas is."""
+"""A data frame that says why rows of it have no numbers."""
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
-from typing import final
+from typing import TYPE_CHECKING, Any, cast
 
-import pandas as pd  # noqa: TID253  (this module is imported where a frame is made)
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-@final
-class NotedFrame(pd.DataFrame):
-    """A data frame whose `attrs["refused"]`, a mapping from rows to reasons, is printed below it."""
+def noted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a data frame that prints `attrs["refused"]`, a mapping from rows to reasons, below its rows."""
+    shown = _class()(frame)
+    shown.attrs.update(frame.attrs)
+    return shown
 
-    @property
-    def _constructor(self) -> type[pd.DataFrame]:
-        # what is made of it may have other rows
-        return pd.DataFrame
 
-    @property
-    def reasons(self) -> list[str]:
-        """Return why rows are empty, a line each."""
-        return [f"{name}: {why}" for name, why in self.attrs["refused"].items()]
+@cache
+def _class() -> type[pd.DataFrame]:
+    """Return the class of such frames, made once pandas is there."""
+    import pandas as pd
 
-    def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *self.reasons])
+    class NotedFrame(pd.DataFrame):
+        @property
+        def _constructor(self) -> type[pd.DataFrame]:
+            return pd.DataFrame  # what is made of it may have other rows
 
-    def _repr_html_(self) -> str | None:
-        shown = super()._repr_html_()
-        return None if shown is None else shown + "".join(f"<p>{escape(each)}</p>" for each in self.reasons)
+        @property
+        def _reasons(self) -> list[str]:
+            return [f"{name}: {why}" for name, why in self.attrs["refused"].items()]
+
+        def __repr__(self) -> str:
+            return "\n".join([super().__repr__(), *self._reasons])
+
+        def _repr_html_(self) -> str | None:
+            table = cast("str | None", cast(Any, super())._repr_html_())
+            return None if table is None else table + "".join(f"<p>{escape(each)}</p>" for each in self._reasons)
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return noted, (self.copy(),)  # a copy is a plain frame, with the same reasons
+
+    return NotedFrame

@@ -135,7 +135,7 @@ def test_the_bound_of_the_variance_holds_between_outputs() -> None:
 
 
 def test_too_many_terms_are_refused(monkeypatch) -> None:
-    monkeypatch.setattr(gaussian_moments, "MOST_TERMS", 10_000)
+    monkeypatch.setattr(gaussian_moments, "MOST_MOMENT_TERMS", 10_000)
     loss = PrivacyLoss(Atoms.binomial(100, 0.5), Atoms.binomial(100, 0.4), Gaussian(0.1))
     with pytest.raises(bp.errors.SizeError, match="with Gaussian noise may take at most"):
         loss.renyi(3.0)
