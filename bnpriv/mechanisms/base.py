@@ -94,6 +94,9 @@ class Mechanism(ABC):
     compares_laws: ClassVar[bool] = False
     """Whether it compares laws of the answer under two secrets; where they are alike as they are it adds no noise."""
 
+    least_of_all: ClassVar[bool] = False
+    """Whether what it finds with delta is the best of all that is private, so that delta 0 cannot be better."""
+
     fixed_shape: ClassVar[bool] = False
     """Whether the noise has a shape of its own, so that parts take no weights."""
 
@@ -292,17 +295,13 @@ class Mechanism(ABC):
         if free is not None:
             return free
         found = self._calibrated(framework, query, epsilon, delta)
-        if found[2] == 0 or self._refusal(framework, query, epsilon, 0.0) is not None:
+        if found[2] == 0 or self.least_of_all or self._refusal(framework, query, epsilon, 0.0) is not None:
             return found
         try:
             pure = self._calibrated(framework, query, epsilon, 0.0)
         except (RefusedError, SizeError):
             return found
-        return pure if self._cost(*pure[:2]) <= self._cost(*found[:2]) else found
-
-    def _cost(self, noise: Noise, certificate: Certificate) -> float:
-        """Return what is least of all that the mechanism could release, by which two calibrations of it compare."""
-        return noise.error().upper
+        return pure if pure[0].error().upper <= found[0].error().upper else found
 
     @abstractmethod
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None: ...

@@ -133,6 +133,7 @@ class OptimalMechanism(Mechanism):
     large_delta: bool = False
     claim: ClassVar[str] = "optimal.md"
     compares_laws: ClassVar[bool] = True
+    least_of_all: ClassVar[bool] = True
     fixed_shape: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"error": ("absolute", "squared", "zero-one")}
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"prior": checked_prior}
@@ -185,9 +186,6 @@ class OptimalMechanism(Mechanism):
             return NoNoise(1), certificate, delta
         found = optimum(self._question(table, epsilon, delta))
         return self._described(framework, query, declared, found, epsilon, delta)
-
-    def _cost(self, noise: Noise, certificate: Certificate) -> float:
-        return 0.0 if certificate.channel is None else certificate.channel.error
 
     def _restored(
         self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
