@@ -22,11 +22,11 @@ MOST_SIGNED = 12
 INTEGERS_PER_PRODUCT = 16
 """Differences of whole numbers that take as long as one product of masses."""
 
-Record = dict[str, Any]
-Points = dict[tuple[int, ...], Record]
+ValuesOfOne = dict[str, Any]
+AddedPoints = dict[tuple[int, ...], ValuesOfOne]
 """What records add to some numbers, in whole numbers, each with a record that adds it."""
 
-Reach = tuple[Fraction, Record, Record]
+WidestChange = tuple[Fraction, ValuesOfOne, ValuesOfOne]
 """How far numbers move together for one record, and two records that are as far apart."""
 
 
@@ -37,7 +37,7 @@ class Changes:
         self.form, self.weights, self.n, self.spend = form, weights, n, spend
         self.all = tuple(range(len(form.rows)))
         self.ranges, self.feeds = dict[int, tuple[Fraction, Fraction]](), dict[Any, set[int]]()
-        self.reaches = dict[Any, Reach]()
+        self.reaches = dict[Any, WidestChange]()
         self.read = [{name for term in row for name in columns_of(form.terms[term])} for row in form.rows]
 
     def bound(self, moving: Collection[str], records: int) -> Fraction:
@@ -54,9 +54,9 @@ class Changes:
         far = self.widest(numbers, moving)[0]
         return records * far + sum((self.limits(k)[1] for k in numbers), Fraction(0)) if far else far
 
-    def shown(self) -> tuple[Fraction, Record, Record]:
+    def shown(self) -> tuple[Fraction, ValuesOfOne, ValuesOfOne]:
         """Return how far apart the doubles of two tables are, and of what record either has n copies."""
-        records: list[Record] = [{name: self.form.extremes(name, self.weights)[0] for name in self.form.reads}] * 2
+        records: list[ValuesOfOne] = [{name: self.form.extremes(name, self.weights)[0] for name in self.form.reads}] * 2
         for numbers in self.tied(self.form.reads):
             _, *found = self.widest(numbers, self.form.reads)
             records = [{**old, **new} for old, new in zip(records, found, strict=True)]
@@ -81,7 +81,7 @@ class Changes:
             self.ranges[number] = self.weights[number] * wide, self.weights[number] * ulp
         return self.ranges[number]
 
-    def widest(self, numbers: tuple[int, ...], moving: Collection[str]) -> Reach:
+    def widest(self, numbers: tuple[int, ...], moving: Collection[str]) -> WidestChange:
         """Return how far one record moves some numbers together, weighted, and two records that show it."""
         key = numbers, frozenset(moving) & set().union(*(self.read[k] for k in numbers))
         if key not in self.reaches:
@@ -121,7 +121,7 @@ class Changes:
             self.feeds[key] = {k for k in touched if any(len(each) > 1 for each in self.points(part, (k,), moving))}
         return self.feeds[key]
 
-    def points(self, part: set[str], numbers: tuple[int, ...], moving: Collection[str]) -> list[Points]:
+    def points(self, part: set[str], numbers: tuple[int, ...], moving: Collection[str]) -> list[AddedPoints]:
         """Return what records add to some numbers through a part, for every choice of what its other columns hold."""
         names, unit = sorted(part), self.scaled(numbers)
         kept = [self.weights[k] if k in numbers else Fraction(0) for k in self.all]
@@ -130,7 +130,7 @@ class Changes:
         rows = [[(j, self.form.rows[k][t]) for j, t in enumerate(terms) if t in self.form.rows[k]] for k in numbers]
         factors = [int(unit * self.weights[k] / self.form.under[k]) for k in numbers]
         self.spend(math.prod(map(len, choices)) * len(terms))
-        groups = defaultdict[Any, Points](dict)
+        groups = defaultdict[Any, AddedPoints](dict)
         for cell in product(*choices):
             record = dict(zip(names, cell, strict=True))
             values = [self.form.value(self.form.terms[t], record) for t in terms]
@@ -160,13 +160,13 @@ def far_of(reach: Any) -> Any:
 
 def added(reaches: Iterable[Any]) -> Any:
     """Return the reach of parts that share no column."""
-    far, first, second = 0, Record(), Record()
+    far, first, second = 0, ValuesOfOne(), ValuesOfOne()
     for each, a, b in reaches:
         far, first, second = far + each, first | a, second | b
     return far, first, second
 
 
-def by_sign(groups: list[Points], signs: Sequence[int]) -> Any:
+def by_sign(groups: list[AddedPoints], signs: Sequence[int]) -> Any:
     """Return how far records are apart by a signed sum of their numbers, where their resting columns agree."""
     found = list[Any]()
     for group in groups:
@@ -176,7 +176,7 @@ def by_sign(groups: list[Points], signs: Sequence[int]) -> Any:
     return max(found, key=far_of)
 
 
-def by_pair(groups: list[Points]) -> Any:
+def by_pair(groups: list[AddedPoints]) -> Any:
     """Return how far records are apart in the 1-norm, where their resting columns agree."""
     best = 0, *[next(iter(groups[0].values()))] * 2
     for group in groups:

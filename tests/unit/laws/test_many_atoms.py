@@ -1,0 +1,59 @@
+"""Sums of laws beyond the usual sizes: of hundreds of atoms, draws or coordinates every one counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bnpriv.laws import Atoms, add, n_fold
+from bnpriv.laws.whole import WholeLaw, summed
+
+SIZE = 300
+
+
+def test_sums_of_hundreds_of_atoms_are_the_convolution() -> None:
+    masses = np.random.default_rng(4).dirichlet(np.full(SIZE, 0.5))
+    found = n_fold(Atoms(range(SIZE), masses), 3)
+    expected = np.convolve(np.convolve(masses, masses), masses)
+    assert found.probabilities == pytest.approx(expected, rel=1e-9)
+    assert found.support.tolist() == list(range(3 * SIZE - 2))
+
+
+def test_sums_of_atoms_whose_masses_span_hundreds_of_powers() -> None:
+    """Masses from 1 to 1e-300: no stretch of them can be taken as plain numbers."""
+    logs = -np.linspace(0, 690, SIZE)
+    law = Atoms.from_logs(np.arange(SIZE, dtype=float)[:, None], logs - np.logaddexp.reduce(logs))
+    found = add(law, law)
+    for place in (0, 31, 150, 299, 400, 598):
+        low, high = max(0, place - SIZE + 1), min(place, SIZE - 1)
+        terms = [float(law.logs[k] + law.logs[place - k]) for k in range(low, high + 1)]
+        assert float(found.logs[place]) == pytest.approx(float(np.logaddexp.reduce(terms)), rel=1e-9)
+
+
+def test_forty_thousand_draws_of_two_atoms() -> None:
+    found = n_fold(Atoms([0, 1], [0.75, 0.25]), 40_000)
+    assert found.support.tolist() == list(range(40_001))
+    assert float((found.support * found.probabilities).sum()) == pytest.approx(10_000, rel=1e-9)
+
+
+def test_atoms_that_differ_in_their_last_coordinate_alone() -> None:
+    columns = [np.zeros(SIZE, dtype=np.int64)] * 5 + [np.arange(SIZE)]
+    law = WholeLaw.of(columns, np.full(SIZE, -math.log(SIZE)), 0.0)
+    assert law.size == SIZE
+    assert summed((law, 2)).size == 2 * SIZE - 1
+
+
+def test_numbers_that_need_many_words() -> None:
+    """The last of hundreds of atoms is beyond 64 bits; sums of several of such coordinates carry from word to word."""
+    points = [float(k) for k in range(SIZE - 1)] + [2.0**80]
+    found = n_fold(Atoms(points, np.full(SIZE, 1 / SIZE)), 2)
+    assert found.support[-1] == 2.0**81
+    assert found.probabilities[-1] == pytest.approx(1 / SIZE**2)
+    wide = [np.array([0, 2**61 - 1, 2**62 - 3], dtype=np.int64)] * 3
+    three = summed((WholeLaw.of(wide, np.log([0.5, 0.25, 0.25]), 0.0), 3))
+    sums = {(3 - j - k) * 0 + j * (2**61 - 1) + k * (2**62 - 3) for j in range(4) for k in range(4 - j)}
+    for column in three.columns:
+        assert set(map(int, column)) == sums
+    assert three.size == len(sums)

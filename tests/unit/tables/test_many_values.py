@@ -1,0 +1,33 @@
+"""Readings and bins beyond the usual sizes: of hundreds of labels or edges every one counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from bnpriv.errors import SchemaError
+from bnpriv.tables.readings import categories, keys_of
+from bnpriv.tables.schema import Binned, Categorical
+
+SIZE = 300
+
+
+def test_every_label_of_hundreds_is_known() -> None:
+    texts, numbers = [f"raw {k}" for k in range(SIZE)], [str(k) for k in range(SIZE)]
+    coarse = Categorical(["x", "y"], coarsen={"y": texts})
+    assert [keys_of(coarse, str)[text] for text in texts] == ["y"] * SIZE
+    assert categories(texts, coarse) == ["y"] * SIZE
+    named = Categorical(numbers)
+    assert keys_of(named, float) == {float(k): str(k) for k in range(SIZE)}
+    assert categories(range(SIZE), named) == numbers
+    whole = Categorical(list(range(SIZE)))
+    assert keys_of(whole, float) == {float(k): k for k in range(SIZE)}
+
+
+def test_every_bin_of_hundreds_has_its_numbers() -> None:
+    bins = Binned(range(SIZE + 1))
+    assert [bins.bin_of(k + 0.5) for k in range(SIZE)] == list(bins.labels)
+    for place in (1, 128, 256, SIZE):
+        edges = list(map(float, range(SIZE + 1)))
+        edges[place] = edges[place - 1]
+        with pytest.raises(SchemaError, match="edges must increase"):
+            Binned(edges)
