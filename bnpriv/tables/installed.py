@@ -13,10 +13,10 @@ from bnpriv.errors import BnprivError, InstallationError
 
 T = TypeVar("T")
 
-READERS = ("duckdb", "narwhals", "pandas", "numpy")
+FILE_LIBRARIES = ("duckdb", "narwhals", "pandas", "numpy")
 """The libraries of ours that read a file, or hand a table on."""
 
-MODULES = (*READERS, "polars", "pyarrow", "dask", "pyspark", "ibis", "sqlglot", "modin", "cudf")
+TABLE_LIBRARIES = (*FILE_LIBRARIES, "polars", "pyarrow", "dask", "pyspark", "ibis", "sqlglot", "modin", "cudf")
 """What may be named as missing: names of a table's own may be data."""
 
 
@@ -41,7 +41,7 @@ def require_readers() -> None:
             if missing:
                 raise LookupError(f"this DuckDB has no {' and no '.join(sorted(missing))}")
     except Exception as error:
-        raise _broken(READERS, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from error
+        raise _broken(FILE_LIBRARIES, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from error
 
 
 def with_imports_named(work: Callable[[], T]) -> T:
@@ -59,7 +59,7 @@ def with_imports_named(work: Callable[[], T]) -> T:
     except ImportError as error:
         name = _missing(error)
     # raised here, not in the handler: the text of an error that is handled stays reachable, and may quote the data
-    libraries = READERS if name is None or name in READERS else (*READERS, name)
+    libraries = FILE_LIBRARIES if name is None or name in FILE_LIBRARIES else (*FILE_LIBRARIES, name)
     raise _broken(libraries, f"what could not be imported from {name or 'one of them'}")
 
 
@@ -67,7 +67,7 @@ def _missing(error: BaseException | None) -> str | None:
     """Return the library that an import failed for, if it is one that reads tables."""
     while error is not None:
         module = (getattr(error, "name", None) or "").partition(".")[0]
-        if module in MODULES:
+        if module in TABLE_LIBRARIES:
             return module
         error = error.__cause__ or error.__context__
     return None

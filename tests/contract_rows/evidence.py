@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +66,22 @@ def all_refused(works: list[Callable[[], object]]) -> str:
     for work in works:
         refusal(work)
     return f"{len(works)} of {len(works)} refused"
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Let what waits longer than so many seconds fail."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"it took more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

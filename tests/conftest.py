@@ -1,0 +1,98 @@
+"""Which tests are quick: some of every room, for the loop while working, ``pytest -m quick``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+QUICK = frozenset(
+    {
+        "contract/test_arguments.py",
+        "contract/test_contract_rows.py",
+        "contract/test_tight_scale.py",
+        "contract/test_toy_kind.py",
+        "golden/test_chain.py",
+        "golden/test_tight.py",
+        "golden/test_transport.py",
+        "meta/test_names.py",
+        "meta/test_public_names.py",
+        "unit/accounting/test_accountant.py",
+        "unit/accounting/test_entries.py",
+        "unit/adapters/test_framework_file.py",
+        "unit/adapters/test_framework_fit.py",
+        "unit/adapters/test_framework_slips.py",
+        "unit/adapters/test_pgmpy.py",
+        "unit/attacks/test_likelihood_ratio.py",
+        "unit/divergences/test_curves.py",
+        "unit/divergences/test_gaussian_constants.py",
+        "unit/divergences/test_views.py",
+        "unit/evidence/test_record_pair.py",
+        "unit/evidence/test_single_numbers.py",
+        "unit/evidence/test_structural.py",
+        "unit/frameworks/test_frameworks.py",
+        "unit/frameworks/test_level.py",
+        "unit/influence/test_assignments.py",
+        "unit/influence/test_influence.py",
+        "unit/influence/test_junction_states.py",
+        "unit/influence/test_largest_ratio.py",
+        "unit/laws/test_laws.py",
+        "unit/mechanisms/test_baselines.py",
+        "unit/mechanisms/test_law_decision.py",
+        "unit/mechanisms/test_noise_words.py",
+        "unit/mechanisms/test_quantization_bins.py",
+        "unit/mechanisms/test_shape.py",
+        "unit/networks/test_base.py",
+        "unit/networks/test_discrete_network.py",
+        "unit/networks/test_factors.py",
+        "unit/networks/test_graph.py",
+        "unit/networks/test_model_class.py",
+        "unit/noise/test_channel.py",
+        "unit/noise/test_weights.py",
+        "unit/queries/test_asked.py",
+        "unit/queries/test_constructors.py",
+        "unit/queries/test_crossed.py",
+        "unit/release/test_changed.py",
+        "unit/release/test_many.py",
+        "unit/release/test_release.py",
+        "unit/release/test_withheld.py",
+        "unit/render/test_cards.py",
+        "unit/render/test_document.py",
+        "unit/render/test_progress.py",
+        "unit/report/test_escaping.py",
+        "unit/session/test_split.py",
+        "unit/starter/test_starter.py",
+        "unit/studies/test_leaks_kinds.py",
+        "unit/studies/test_remedies.py",
+        "unit/tables/test_bins.py",
+        "unit/tables/test_installed.py",
+        "unit/tables/test_public.py",
+        "unit/tables/test_schema.py",
+        "unit/tables/test_separators.py",
+        "unit/test_checks.py",
+        "unit/verify/test_verify_noise.py",
+    }
+)
+"""The files, by their paths from here."""
+
+OTHERS = ("slow", "long", "mutants", "benchmark", "site")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave other files out at once when nothing but the quick ones is asked for."""
+    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+        return None
+    return None if is_quick(collection_path) else True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is quick in a quick file."""
+    for item in items:
+        if is_quick(item.path) and not any(item.get_closest_marker(name) for name in OTHERS):
+            item.add_marker(pytest.mark.quick)
+
+
+def is_quick(path: Path) -> bool:
+    """Whether a file belongs to the quick run."""
+    return path.is_relative_to(TESTS) and path.relative_to(TESTS).as_posix() in QUICK
