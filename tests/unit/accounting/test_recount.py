@@ -258,3 +258,10 @@ def test_a_text_that_says_another_query_is_not_what_is_counted() -> None:
         entry = Entry.of(MarkovQuiltMechanism().calibrate(THREE, query, epsilon=1.0))
         assert entry.text == "mean(sat)"
         assert Entry.from_json(entry.to_json()).moves(evidence, entry.columns) == moved
+
+
+def test_what_does_not_fit_beside_earlier_releases_is_priced_so(tmp_path: Path) -> None:
+    account = CountedAccount.opened(THREE, tmp_path / "ledger.db", Budget(0.7), "data")
+    half = ColumnMechanism().calibrate(THREE, bp.mean("sat"), epsilon=0.5)
+    assert [agree(account, half) for _ in range(2)] == [True, False]
+    assert cost_of(account.accountant, half, account.budget).epsilon == 0.5
