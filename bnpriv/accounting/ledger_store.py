@@ -34,7 +34,7 @@ _PRAGMAS = (
     "PRAGMA mmap_size = 0",
 )
 
-STEP = 0.25
+ONE_WAIT = 0.25
 """Seconds of one wait for others who write, in which no signal is heard."""
 
 TOLD_AFTER = 3.0
@@ -342,7 +342,7 @@ def _file_store(path: Path, patience: float) -> LedgerStore:
 
     def connect() -> FileHandle:
         handles = _making.handles
-        handles.append(FileHandle.of(path, min(patience, STEP)))
+        handles.append(FileHandle.of(path, min(patience, ONE_WAIT)))
         connection = handles[-1]
         for pragma in _PRAGMAS:
             connection.cursor().execute(pragma).close()
@@ -447,7 +447,7 @@ def _begin_on_server(connection: Connection, patience: float, *, writes: bool) -
         )
     milliseconds = max(1, min(int(1000 * patience), 2**31 - 1))
     settings: list[tuple[str, Any]] = [
-        ("lock_timeout", max(1, int(1000 * min(patience, STEP)))),
+        ("lock_timeout", max(1, int(1000 * min(patience, ONE_WAIT)))),
         ("statement_timeout", 0),
         ("idle_in_transaction_session_timeout", milliseconds),  # the lock of who went away without a word
     ]

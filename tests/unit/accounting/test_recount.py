@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from bnpriv.evidence import influences
 from bnpriv.evidence.structural import Influences
 from bnpriv.mechanisms import STANDARD, Calibration, ColumnMechanism, MarkovQuiltMechanism
 from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Output, Power, Query
 from bnpriv.session.cost import cost_of
 from bnpriv.types import Budget
 from tests.kinds import KINDS, Kind
@@ -232,3 +234,34 @@ def test_what_nothing_bounds_has_spent_all() -> None:
     assert spent_of(accountant, Budget(9.0)) == 9
     assert spent_of(accountant, Budget(9.0, 0.01)) == 1
     assert spent_of(Accountant(THREE), Budget(9.0)) == 0
+
+
+@dataclass(frozen=True)
+class Doubled(Query):
+    """Twice a mean, under the text of the mean itself."""
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset({"sat"})
+
+    def outputs(self, schema: bp.Schema) -> tuple[Output, ...]:
+        return (Output("twice", ((Fraction(2), Power("sat")),), averaged=True),)
+
+    def __str__(self) -> str:
+        return "mean(sat)"
+
+
+def test_a_text_that_says_another_query_is_not_what_is_counted() -> None:
+    evidence = influences(THREE)
+    assert isinstance(evidence, Influences)
+    for query, moved in ((bp.mean("sat"), 10.0), (Doubled(), 20.0)):
+        entry = Entry.of(MarkovQuiltMechanism().calibrate(THREE, query, epsilon=1.0))
+        assert entry.text == "mean(sat)"
+        assert Entry.from_json(entry.to_json()).moves(evidence, entry.columns) == moved
+
+
+def test_what_does_not_fit_beside_earlier_releases_is_priced_so(tmp_path: Path) -> None:
+    account = CountedAccount.opened(THREE, tmp_path / "ledger.db", Budget(0.7), "data")
+    half = ColumnMechanism().calibrate(THREE, bp.mean("sat"), epsilon=0.5)
+    assert [agree(account, half) for _ in range(2)] == [True, False]
+    assert cost_of(account.accountant, half, account.budget).epsilon == 0.5
