@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -56,7 +56,7 @@ ROOM = 2**12
 class Commands(TyperGroup):
     """The commands of the shell, which say on Ctrl-C what they leave behind."""
 
-    def invoke(self, ctx: typer.Context) -> object:
+    def invoke(self, ctx: Any) -> Any:
         """Run a command; on Ctrl-C end with the exit code of the shell for it."""
         try:
             return super().invoke(ctx)
