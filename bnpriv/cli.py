@@ -56,7 +56,7 @@ ROOM = 2**12
 class Commands(TyperGroup):
     """The commands of the shell, which say on Ctrl-C what they leave behind."""
 
-    def invoke(self, ctx: Any) -> object:
+    def invoke(self, ctx: Any) -> Any:
         """Run a command; on Ctrl-C end with the exit code of the shell for it."""
         try:
             return super().invoke(ctx)

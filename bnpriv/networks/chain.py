@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, member, text, whole
+from bnpriv.checks import listed, listing, member, text, whole
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks.base import Level, Network, NetworkMethods
@@ -101,7 +101,7 @@ class MarkovChain(NetworkMethods):
             raise SizeError(
                 f"a chain may have at most {MOST_CHAIN_STATES} states", found=str(k), remedy="Merge states."
             )
-        names = tuple(states) or tuple(str(number) for number in range(k))
+        names = _names(states) or tuple(str(number) for number in range(k))
         if len(names) != k or len(set(names)) != k:
             raise NetworkError(
                 f"a chain of {k} states needs {k} distinct names", found=listing(names), remedy="Name each state once."
@@ -260,7 +260,7 @@ def as_chain(network: Network) -> MarkovChain | None:
 def _laws(what: str, given: ArrayLike, axes: int) -> FloatArray:
     try:
         array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise NetworkError(f"{what} must hold numbers", found="something else", remedy="Give probabilities.") from None
     array = array[np.newaxis] if array.ndim == axes - 1 else array
     if array.ndim != axes or 0 in array.shape:
@@ -293,6 +293,17 @@ def _divided(laws: FloatArray) -> FloatArray:
     divided = laws / laws.sum(axis=-1)[..., np.newaxis]
     divided.flags.writeable = False
     return divided
+
+
+def _names(given: object) -> tuple[State, ...]:
+    names = listed(given)
+    if names is None or not all(isinstance(name, (str, int, float)) for name in names):
+        raise NetworkError(
+            "the states of a chain must be a list of texts or numbers",
+            found="something else",
+            remedy='Write states=["rest", "walk"].',
+        )
+    return cast("tuple[State, ...]", names)
 
 
 def _lengths(given: int | Sequence[int]) -> tuple[int, ...]:

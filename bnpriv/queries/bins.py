@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import cast, final
 
 from bnpriv import checks
-from bnpriv.errors import QueryError
+from bnpriv.errors import QueryError, SizeError
 from bnpriv.queries.predicates import And, Comparison, Constant, Predicate, constant, literal, quoted
 from bnpriv.tables.bins import Binned
 from bnpriv.tables.schema import Categorical, Column, Integer
@@ -30,6 +30,9 @@ class ColumnBin:
     label: str
     condition: Predicate
 
+
+MOST_BINS = 10_000
+"""Bins of one question; the plan of so many takes half a minute."""
 
 MOST_NUMBERS_APART = 12
 """Whole numbers between the bounds of a column that count one by one where no edges are given."""
@@ -117,6 +120,8 @@ def checked_bins(bins: Iterable[object], what: str) -> tuple[Constant, ...]:
     ------
     QueryError
         If they are no list, or an empty one, repeat a value, mix types, or are fractions in no order.
+    SizeError
+        If they are too many; found out before the rest is looked at.
     """
     if isinstance(bins, str) or not isinstance(bins, Iterable):
         raise QueryError(
@@ -124,7 +129,13 @@ def checked_bins(bins: Iterable[object], what: str) -> tuple[Constant, ...]:
             found=checks.type_text(bins),
             remedy="List the edges: a number of bins would have to be read off the data.",
         )
-    values = tuple(constant(value) for value in bins)
+    values = tuple(constant(value) for value in islice(bins, MOST_BINS + 1))
+    if len(values) > MOST_BINS:
+        raise SizeError(
+            f"{what} may have at most {MOST_BINS:,} bins, for each of which laws are computed and noise is drawn",
+            found="more",
+            remedy="List fewer edges, or ask for quantiles.",
+        )
     if not values:
         raise QueryError(f"{what} needs bins", found="an empty list", remedy="Leave bins out, or list them.")
     kinds = {type(value) if isinstance(value, (str, bool)) else float for value in values}

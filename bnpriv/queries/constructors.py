@@ -142,6 +142,8 @@ def histogram(column: str, bins: Iterable[Constant] | None = None) -> Histogram:
     QueryError
         If `bins` is empty, repeats a value, mixes types or holds NaN; and, once the schema is known, if a column of
         numbers has no increasing edges.
+    SizeError
+        If there are more than 10,000.
 
     Examples
     --------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +26,7 @@ from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.intervals import is_none
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.custom import Custom
-from bnpriv.release.evaluate import answer_labels, evaluate_many, require_answerable, try_sensitivity
+from bnpriv.release.evaluate import Answer, answer_labels, evaluate_many, require_answerable, try_sensitivity
 from bnpriv.release.public import refuse_learned
 from bnpriv.release.result import Release
 from bnpriv.release.rows import check_rows
@@ -157,12 +159,30 @@ def _drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler |
     return tuple(
         _with_values(
             calibration,
-            calibration.noise.sample([float(value) for value in answer.values], drawing),
+            _with_noise(calibration.noise, answer, drawing),
             answer.labels,
             others=len(calibrations) - 1,
         )
         for calibration, answer in zip(calibrations, answers, strict=True)
     )
+
+
+def _with_noise(noise: Noise, answer: Answer, drawing: Sampler) -> tuple[float, ...]:
+    """Add noise; what goes wrong in a sampler of the caller is withheld, since it saw the exact answer."""
+    values: object = None
+    with suppress(Exception):
+        values = noise.sample([float(value) for value in answer.values], drawing)
+    if isinstance(values, tuple) and len(values) == len(answer.values) and all(map(_is_finite, values)):
+        return values
+    raise ParameterError(
+        f"the noise must be {len(answer.values)} finite number{'' if len(answer.values) == 1 else 's'}",
+        found="an error of the sampler, or something else, which is withheld because it may tell the answer",
+        remedy="Leave the sampler out; noise is then drawn from the random numbers of the operating system.",
+    )
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _with_values(

@@ -62,7 +62,10 @@ class SecretPair:
         both = (*self.first, *self.second)
         if any(isinstance(state, (str, bool)) for state in both):
             return math.inf
-        return max(abs(float(a) - float(b)) for a in self.first for b in self.second)
+        try:
+            return max(abs(float(a) - float(b)) for a in self.first for b in self.second)
+        except OverflowError:  # whole numbers that no double holds
+            return math.inf
 
     @property
     def identity(self) -> str:

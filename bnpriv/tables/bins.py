@@ -239,11 +239,12 @@ def _default_labels(edges: tuple[float, ...]) -> tuple[str, ...]:
 
 def _labels(given: object, bins: int) -> tuple[str, ...]:
     labels = label_list("the labels of bins", given)
-    if len(labels) != bins or len(set(labels)) != bins or not all(isinstance(label, str) for label in labels):
+    texts = {label for label in labels if isinstance(label, str)}  # others may have no hash
+    if len(labels) != bins or len(texts) != bins:
         kinds = sorted({type(label).__name__ for label in labels})
         raise SchemaError(
             f"{bins} bins need as many different texts as labels",
-            found=f"{len(labels)} labels, {len(set(labels))} different, of type {checks.listing(kinds)}",
+            found=f"{len(labels)} labels, {len(texts)} different texts, of type {checks.listing(kinds)}",
             remedy="Name every bin once, spelled as the states of the node; there is one bin less than edges.",
         )
     return tuple(checks.text("a label", label, error=SchemaError) for label in cast("tuple[str, ...]", labels))

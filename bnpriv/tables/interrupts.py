@@ -7,14 +7,17 @@ thread of its own, while the main thread waits and listens.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
+import signal
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from time import monotonic
+from types import FrameType
 from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
@@ -25,7 +28,10 @@ STEP = 0.05
 PATIENCE = 1.0
 """Seconds that work which was told to stop has to close what it opened."""
 
-_IN_ANY_THREAD = frozenset({"pandas", "polars", "pyarrow", "duckdb", "narwhals"})
+PATIENCE_AT_END = 30.0
+"""Seconds that the end of the program waits for such work: a thread that it cuts off may take the program down."""
+
+_IN_ANY_THREAD = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
 """Modules whose tables may be read in another thread. Others wait in Python, which hears Ctrl-C, or keep a connection
 that is tied to the thread that made it."""
 
@@ -52,12 +58,17 @@ class _Work(Generic[T]):
         """Let the thread end: its engine at once, its Python at the next step; it closes what it opened."""
         stopped = ctypes.py_object(SystemExit)  # the one error that ends a thread without a word
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), stopped)
-        end = monotonic() + PATIENCE
-        # once more each time: what it waits for may have begun just now
+        if not self.ended(PATIENCE):
+            atexit.register(self.ended, PATIENCE_AT_END)
+
+    def ended(self, patience: float) -> bool:
+        """Stop what the thread waits for, again and again, since that may have begun just now; return if it is done."""
+        end = monotonic() + patience
         while not self.done.wait(STEP) and monotonic() < end:
             for stop in tuple(self.stops):
                 with suppress(Exception):  # closed meanwhile
                     stop()
+        return self.done.is_set()
 
 
 _current: ContextVar[_Work[Any] | None] = ContextVar("_current", default=None)
@@ -83,8 +94,10 @@ def interruptible(data: object, work: Callable[[], T]) -> T:
     >>> interruptible("table.csv", lambda: 3)
     3
     """
-    if threading.current_thread() is not threading.main_thread() or not _in_any_thread(data):
+    if threading.current_thread() is not threading.main_thread():
         return work()  # another thread never hears of Ctrl-C
+    if not _in_any_thread(data):
+        return _listening(work)
     doing = _Work(work)
     context = copy_context()
     context.run(_current.set, doing)
@@ -103,6 +116,27 @@ def interruptible(data: object, work: Callable[[], T]) -> T:
         finally:
             doing.error = None  # it holds this frame, which holds it
     return doing.result[0]
+
+
+def _listening(work: Callable[[], T]) -> T:
+    """Do work whose engine hears Ctrl-C, but may raise an error of its own for it."""
+    before, heard = signal.getsignal(signal.SIGINT), list[int]()
+    if not callable(before):
+        return work()
+
+    def hear(number: int, frame: FrameType | None) -> Any:
+        heard.append(number)
+        return before(number, frame)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        return work()
+    except Exception:
+        if not heard:
+            raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    raise KeyboardInterrupt  # here, where what the engine said of it is no longer its context
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from bnpriv.tables.databases import database_frame
 from bnpriv.tables.expressions import Frame, reading
 from bnpriv.tables.files import file_frame, identifier
 from bnpriv.tables.installed import with_imports_named
+from bnpriv.tables.interrupts import stoppable
 from bnpriv.tables.partitions import in_memory
 from bnpriv.tables.readings import categories, number
 from bnpriv.tables.schema import Categorical, Column
@@ -84,6 +85,12 @@ def source(data: object, columns: Collection[str]) -> Generator[tuple[Frame | nw
     frame = _table(in_memory(data, columns))
     if _is_spark(frame):
         yield frame, list(frame.to_native().columns)
+    elif frame.implementation.is_duckdb():
+        import duckdb
+
+        # a table does not tell its connection: if it is not the common one, its query ends behind Ctrl-C
+        with stoppable(duckdb.interrupt):
+            yield frame, frame.collect_schema().names()
     else:
         # the names alone: for its dtypes narwhals would look at the values of a pandas table
         yield frame, frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns

@@ -1,0 +1,305 @@
+"""Row 49 of the reliability contract: Ctrl-C is heard at once in every engine, nothing stays open, and what was
+charged is told last."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import bnpriv as bp
+from bnpriv import cli
+from bnpriv.accounting import Ledger
+from bnpriv.adapters.examples import example_path
+from bnpriv.private_checks import check_data
+from bnpriv.release import evaluate
+from bnpriv.tables import interrupts
+from bnpriv.tables.interrupts import interruptible, noting, stoppable
+from bnpriv.tables.public import public_table
+from bnpriv.tables.schema import Real, Schema
+
+SECONDS = 2.0
+ENDLESS = "SELECT range % 7 + 0.5 AS x FROM range(1000000000000000)"
+SMALL = "SELECT 0.5 AS x FROM range(3)"
+SCHEMA = Schema(records=3, columns={"x": Real(0, 10)})
+
+
+def press() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def seconds_to_stop(work: Callable[[], object], after: float = 0.3) -> float:
+    """Press Ctrl-C in work that would never end, and return how long it took to be heard."""
+    pressed: list[float] = []
+
+    def pressing() -> None:
+        pressed.append(time.monotonic())
+        press()
+
+    timer = threading.Timer(after, pressing)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        timer.cancel()
+    return time.monotonic() - pressed[0]
+
+
+def left_behind() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "bnpriv-table"]
+
+
+@pytest.fixture(autouse=True)
+def engines_are_imported() -> None:
+    """An import that is cut off leaves half a module, whoever presses Ctrl-C."""
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+    held = {"x": [0.5, 1.0, 2.0]}
+    for data in (pd.DataFrame(held), pl.LazyFrame(held), pl.DataFrame(held).to_arrow(), duckdb.sql(SMALL)):
+        evaluate(bp.mean("x"), SCHEMA, data)
+    check_data(SCHEMA, pd.DataFrame(held))
+
+
+@pytest.fixture
+def endless_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """Return a table in a file over which a query of DuckDB would take days."""
+    import duckdb
+
+    from bnpriv.tables import files
+
+    def endless(connection: duckdb.DuckDBPyConnection, path: Path) -> object:
+        import narwhals as nw
+
+        return nw.from_native(connection.sql(ENDLESS))
+
+    path = tmp_path / "table.parquet"
+    duckdb.sql(SMALL).write_parquet(str(path))
+    monkeypatch.setattr(files, "_parquet", endless)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        partial(evaluate, bp.mean("x"), SCHEMA),
+        partial(evaluate, bp.custom(lambda table: 0.0, columns=["x"], sensitivity=1), SCHEMA),
+        partial(check_data, SCHEMA),
+        lambda path: public_table(path, ["x"]),
+    ],
+    ids=["evaluate", "custom", "check", "public"],
+)
+def test_row_49_a_file_is_read_no_more(endless_file: str, work: Callable[[str], object]) -> None:
+    assert seconds_to_stop(lambda: work(endless_file)) < SECONDS
+    assert not left_behind()
+
+
+def test_row_49_a_table_of_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    assert seconds_to_stop(lambda: evaluate(bp.mean("x"), SCHEMA, duckdb.sql(ENDLESS))) < SECONDS
+    assert not left_behind()
+    assert duckdb.sql("SELECT 42").fetchone() == (42,)  # the connection of the user is free again
+    own = duckdb.connect()
+    monkeypatch.setattr(interrupts, "PATIENCE", 0.1)
+    assert seconds_to_stop(lambda: evaluate(bp.mean("x"), SCHEMA, own.sql(ENDLESS))) < SECONDS
+    own.interrupt()
+    for thread in left_behind():
+        thread.join(5)
+    assert not left_behind()
+    assert own.sql("SELECT 42").fetchone() == (42,)
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars", "arrow"])
+def test_row_49_engines_in_memory(engine: str) -> None:
+    """Polars runs a function of ours for days; the others sum so fast that the wait stands in the way to them."""
+    import pandas as pd
+    import polars as pl
+
+    from bnpriv.release import totals
+
+    def slow(table: object) -> object:
+        for _ in range(10**9):
+            time.sleep(0.01)
+        return table
+
+    held = {"x": [0.5, 1.0, 2.0]}
+    if engine == "polars":
+        data: object = pl.LazyFrame(held).map_batches(slow)
+        assert seconds_to_stop(lambda: evaluate(bp.mean("x"), SCHEMA, data)) < SECONDS
+        return
+    table = pd.DataFrame(held) if engine == "pandas" else pl.DataFrame(held).to_arrow()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(totals, "collected", slow)
+        assert seconds_to_stop(lambda: evaluate(bp.mean("x"), SCHEMA, table)) < SECONDS
+    assert not left_behind()
+
+
+def test_row_49_a_csv_file_leaves_no_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bnpriv.tables import files
+
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"x\n1\n\xff\n2\n")  # what is no UTF-8 is copied first
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    real = files.shutil.copyfileobj
+    begun: list[int] = []
+
+    def slow(*arguments: object) -> None:
+        begun.append(len(list(tmp_path.iterdir())))
+        for _ in range(10**9):
+            time.sleep(0.01)
+        real(*arguments)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(files.shutil, "copyfileobj", slow)
+    assert seconds_to_stop(lambda: evaluate(bp.mean("x"), SCHEMA, path)) < SECONDS
+    assert begun == [2]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_row_49_a_database(tmp_path: Path) -> None:
+    import sqlite3
+
+    file = tmp_path / "people.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute(
+            "CREATE VIEW people AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x % 9 + 1 FROM n) SELECT x FROM n"
+        )
+    assert seconds_to_stop(lambda: evaluate(bp.mean("x"), SCHEMA, f"sqlite:///{file}#people")) < SECONDS
+    assert not left_behind()
+
+
+class Elsewhere:
+    """A table of an engine that is read in the thread it is in, and makes an error of its own of Ctrl-C."""
+
+
+def test_an_engine_that_makes_an_error_of_ctrl_c() -> None:
+    def work() -> None:
+        try:
+            time.sleep(100)
+        except KeyboardInterrupt:
+            raise RuntimeError("Query interrupted") from None
+
+    before = signal.getsignal(signal.SIGINT)
+    assert seconds_to_stop(lambda: interruptible(Elsewhere(), work)) < SECONDS
+    assert signal.getsignal(signal.SIGINT) is before
+    with pytest.raises(ZeroDivisionError):
+        interruptible(Elsewhere(), lambda: 1 / 0)
+
+
+def test_what_work_returns_and_raises_comes_back() -> None:
+    where: list[threading.Thread] = []
+
+    def work() -> int:
+        where.append(threading.current_thread())
+        return interruptible("t.csv", lambda: 3)  # in a thread already: no other one
+
+    assert interruptible("t.csv", work) == 3
+    assert where[0] is not threading.main_thread()
+    assert not left_behind()
+    with pytest.raises(ZeroDivisionError):
+        interruptible("t.csv", lambda: 1 / 0)
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(interruptible("t.csv", lambda: len(left_behind()))))
+    thread.start()
+    thread.join()
+    assert found == [0]
+
+
+def test_a_stop_is_called_until_the_work_ends() -> None:
+    stopped: list[int] = []
+    free = threading.Event()
+
+    def stop() -> None:
+        stopped.append(1)
+        if len(stopped) == 3:  # what was waited for began only then
+            free.set()
+
+    def work() -> None:
+        with stoppable(stop):
+            while not free.is_set():
+                try:
+                    free.wait(10)
+                except SystemExit:
+                    free.wait(10)
+
+    assert seconds_to_stop(lambda: interruptible("t.csv", work), 0.1) < SECONDS
+    assert len(stopped) == 3
+
+
+def test_the_innermost_note_counts() -> None:
+    with pytest.raises(KeyboardInterrupt) as stopped, noting(lambda: "outer"), noting(lambda: "inner"):
+        raise KeyboardInterrupt
+    assert stopped.value.__notes__ == ["inner"]
+    with pytest.raises(ValueError, match="other") as other, noting(lambda: "outer"):
+        raise ValueError("other")
+    assert not hasattr(other.value, "__notes__")
+
+
+FRAMEWORK = bp.example("student")
+QUERY = bp.count(bp.col("height") > 180)
+
+
+def _stopping(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """Press Ctrl-C at one place of a release."""
+    from bnpriv.accounting.counted import CountedAccount
+
+    def stop(*_: object, **__: object) -> None:
+        press()
+        time.sleep(5)
+
+    if place == "charge":
+        monkeypatch.setattr(CountedAccount, "charge", stop)
+    elif place == "store":
+        monkeypatch.setattr(Ledger, "store", stop)
+    else:
+        monkeypatch.setattr(sys.modules["bnpriv.release.release"], place, stop)
+
+
+PLACES = {
+    "check_rows": ("Nothing was charged.", 0),
+    "charge": ("Whether this release was charged was not seen", 0),
+    "evaluate_many": ("Release 1 of account 'data' was charged, for good: the total is epsilon ", 1),
+    "store": ("Release 1 of account 'data' was charged, for good: the total is epsilon ", 1),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_row_49_the_last_line_says_what_was_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    told, charges = PLACES[place]
+    ledger, data = tmp_path / "ledger.db", str(bp.example_data("student"))
+    with monkeypatch.context() as patched:
+        _stopping(patched, place)
+        session = bp.Session(FRAMEWORK, data, budget=2.0, ledger=ledger)
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            session.release(QUERY, epsilon=0.5)
+        assert stopped.value.__notes__[-1].startswith(told)
+        words = ["release", str(example_path("student")), data, "--query", "count(height > 180)", "--epsilon", "1"]
+        words += ["--ledger", str(ledger), "--account", "data", "--json", str(tmp_path / "out.json")]
+        patched.setattr(sys, "argv", ["bnpriv", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    assert ended.value.code == cli.STOPPED
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert line.startswith("stopped by Ctrl-C. " + told.replace("Release 1", "Release 2"))
+    assert Ledger.open(ledger).verify().charges == 2 * charges
+    assert [each.name for each in tmp_path.iterdir()] == ["ledger.db"]
+
+
+def test_row_49_without_a_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+    calibration = bp.plan(FRAMEWORK, QUERY, 0.5).best
+    _stopping(monkeypatch, "evaluate_many")
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        bp.release(calibration, bp.example_data("student"))
+    assert stopped.value.__notes__ == ["Nothing was charged. There is no ledger, and no answer was returned."]
