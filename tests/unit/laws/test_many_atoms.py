@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bnpriv.laws import Atoms, add, n_fold
+from bnpriv.laws.sums import Masses, add_dense, most_sums
 from bnpriv.laws.whole import WholeLaw, summed
 
 SIZE = 300
@@ -57,3 +58,33 @@ def test_numbers_that_need_many_words() -> None:
     for column in three.columns:
         assert set(map(int, column)) == sums
     assert three.size == len(sums)
+
+
+@pytest.mark.parametrize("kind", ["slope", "late", "jagged"])
+def test_dense_sums_count_every_term_of_hundreds(kind: str) -> None:
+    """Masses that fall slowly, that fall at the end alone, and that jump between neighbours."""
+    rng = np.random.default_rng(8)
+    logs = {
+        "slope": -np.linspace(0, 3000, SIZE),
+        "late": np.where(np.arange(SIZE) < 260, 0.0, -40.0 * (np.arange(SIZE) - 259)),
+        "jagged": rng.uniform(-3000, 0, SIZE),
+    }[kind]
+    law = Masses(np.arange(SIZE), logs, 0.0)
+    found = add_dense(law, law)
+    assert found.keys.tolist() == list(range(2 * SIZE - 1))
+    for place in range(2 * SIZE - 1):
+        low, high = max(0, place - SIZE + 1), min(place, SIZE - 1)
+        expected = np.logaddexp.reduce(logs[low : high + 1] + logs[place - high : place - low + 1][::-1])
+        assert float(found.logs[place]) == pytest.approx(float(expected), rel=1e-12, abs=1e-12)
+
+
+def test_the_number_of_sums_is_bounded_however_many_atoms_there_are() -> None:
+    for size, draws in ((300, 2), (2, 300), (100, 100), (70, 200), (200, 70)):
+        assert most_sums(size, draws, 10**200) == math.comb(size + draws - 1, draws)
+        assert most_sums(size, draws, 77) == 77
+
+
+def test_sums_that_pass_64_bits_by_their_origin_alone() -> None:
+    law = WholeLaw.of([np.array([2**61, 2**61 + 1])], np.log([0.5, 0.5]), 0.0)
+    (column,) = summed((law, 8)).columns
+    assert [int(value) for value in column] == [8 * 2**61 + k for k in range(9)]

@@ -88,12 +88,19 @@ def test_every_cell_of_a_large_crosstab_and_every_column_of_many_is_counted() ->
 
 
 def test_every_one_of_hundreds_of_columns_is_summed() -> None:
-    names = [f"x{k}" for k in range(140)]
+    names = [f"x{k}" for k in range(270)]
     schema = bp.Schema(records=3, columns={name: bp.Integer(0, 10**6) for name in names})
     rows = {name: [k, 2 * k, 5] for k, name in enumerate(names)}
     weights = {name: Fraction(1 + k % 5, 3) for k, name in enumerate(names)}
     expected = sum(weights[name] * Fraction(sum(rows[name]), 3) for name in names)
-    for table in islice(tables(rows), 2):
+    for table in islice(tables(rows), 1):
         found = evaluate(bp.stack(*(bp.total(name) for name in names)), schema, table).values
         assert found == tuple(sum(rows[name]) for name in names)
         assert evaluate(bp.linear(weights), schema, table).values == (expected,)
+
+
+def test_every_number_of_a_long_list_counts() -> None:
+    schema = bp.Schema(records=SIZE, columns={"x": bp.Integer(0, 10**6)})
+    numbers = [7 * k for k in range(SIZE)]
+    for table in tables({"x": numbers}):
+        assert evaluate(bp.count(bp.col("x").isin(numbers)), schema, table).values == (SIZE,)
