@@ -138,7 +138,10 @@ def least_level(excess: Callable[[float], float], delta: float, most: float) -> 
     >>> round(least_level(lambda level: math.exp(-level), 0.1, 50.0), 6) == round(math.log(10), 6)
     True
     """
-    low, high = 0.0, most
+    # what rounding adds grows with the level: only the smaller ones of those that are private are next to the least
+    tried = (most * 0.5**halvings for halvings in range(LEVEL_STEPS, 0, -1))
+    high = next((level for level in tried if excess(level) <= delta), most)
+    low = high / 2 if excess(high / 2) > delta else 0.0
     for _ in range(LEVEL_STEPS):
         middle = (low + high) / 2
         if excess(middle) <= delta:

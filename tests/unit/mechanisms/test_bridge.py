@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
 from typing import Any
@@ -187,3 +188,27 @@ def test_vectors_and_several_models() -> None:
     assert 0 < both.guarantee.epsilon <= price(0.3, 1.0, 3) * (1 + 1e-9)
     worst = Record().calibrate(framework(50, 3, 0.9, 0.2), COUNT, epsilon=1.0).guarantee.epsilon
     assert Record().calibrate(wide, COUNT, epsilon=1.0).guarantee.epsilon == pytest.approx(worst, rel=1e-9)
+
+
+def test_the_same_answer_in_another_unit_tells_as_much() -> None:
+    """Of a share doubles are rounded, which tells more at large levels: the least level is not hidden by that."""
+    asked = {"noise": "gaussian"}
+    count = Record(**asked).calibrate(framework(200, 5), COUNT, epsilon=1.0, delta=1e-5).guarantee.epsilon
+    share = bp.proportion(bp.col("x") == 1)
+    told = Record(**asked).calibrate(framework(200, 5), share, epsilon=1.0, delta=1e-5).guarantee.epsilon
+    assert told == pytest.approx(count, rel=1e-6)
+    bump = least_level(lambda level: math.exp(-level) + 1e-9 * math.exp(level), 0.1, 5000.0)
+    assert bump == pytest.approx(math.log(10), rel=1e-6)
+    assert math.exp(-bump) + 1e-9 * math.exp(bump) <= 0.1
+
+
+@pytest.mark.parametrize("mechanism", [Record(), Group(size=2)], ids=str)
+@pytest.mark.parametrize("query", [COUNT, bp.proportion(bp.col("x") == 1)], ids=str)
+def test_the_checker_holds_baselines_to_their_own_epsilon(mechanism: bp.types.Mechanism, query: Any) -> None:
+    found = mechanism.calibrate(framework(6, 3), query, epsilon=1.0)
+    assert found.guarantee.epsilon != found.epsilon
+    held = bp.verify(found)
+    assert (held.status, any("single records" in each for each in held.trusted)) == ("holds", True)
+    record = json.loads(found.to_json())
+    record["guarantee"]["epsilon"] *= 0.98
+    assert bp.verify(json.dumps(record)).status == "fails"
