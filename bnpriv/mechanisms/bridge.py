@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bnpriv.bound import Kind, up, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, Kind, up, weakest
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Constraint, RecordPair, laws
 from bnpriv.frameworks import Framework
@@ -17,6 +17,9 @@ from bnpriv.mechanisms.inverse import laplace_loss
 from bnpriv.mechanisms.k_fold import Coupled
 from bnpriv.noise.continuous import Gaussian, Laplace
 from bnpriv.queries.base import Query
+
+LARGEST_POWER = 700.0
+"""exp of up to this is a double."""
 
 LEVEL_STEPS = 40
 """Halvings of the range in which the least epsilon of a privacy curve is sought."""
@@ -63,11 +66,13 @@ def price(part: float, epsilon: float, records: int) -> float:
     """
     if part <= 0:
         return 0.0
-    if epsilon < 1:
+    if epsilon < LARGEST_POWER:
         one = math.log1p(part * math.expm1(epsilon))
-    else:  # the same, where the exponential may be no double
-        one = epsilon + math.log(part + (1 - part) * math.exp(-epsilon))
-    return up(records * min(one, epsilon), 16)
+    else:  # where the exponential may be no double; the sum of two logs is off by a share of their sizes
+        size = math.log(part)
+        one = max(0.0, epsilon + size) + math.log1p(math.exp(-abs(epsilon + size)))
+        one += 8 * UNIT_ROUNDOFF * (epsilon - size)
+    return up(records * up(min(one, epsilon), 16))
 
 
 def told_of_counts(

@@ -79,6 +79,26 @@ def test_the_price_at_its_ends() -> None:
     assert least_level(lambda level: 1.0, 0.5, 7.0) == 7.0
 
 
+def test_the_price_is_rounded_up_where_little_is_told() -> None:
+    """The log of a number next to 1 was taken, which lost all digits of what a rare difference tells."""
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(3)
+    powers = [rng.uniform(-300, 0, 3_000), rng.uniform(-17, 0, 3_000)]
+    parts = [*(10.0 ** np.concatenate(powers)).tolist(), 2.0**-1074, 1 - 2.0**-53, 1.0]
+    epsilons = [
+        *(10.0 ** rng.uniform(-12, 3.5, 3_000)).tolist(),
+        *rng.uniform(1, 40, 3_000).tolist(),
+        699.9,
+        700.0,
+        745.5,
+    ]
+    with mpmath.workdps(40):
+        for part, epsilon in zip(parts, epsilons, strict=True):
+            for records in (1, 1000):
+                true = records * mpmath.log1p(mpmath.mpf(part) * mpmath.expm1(mpmath.mpf(epsilon)))
+                assert true <= price(part, epsilon, records) <= true * (1 + 1e-11) + 1e-305
+
+
 def framework(records: int, apart: int, one: float = 0.6, other: float = 0.3) -> bp.DatasetAttributePrivacy:
     network = bp.DiscreteNetwork.from_tables(
         {"s": [0.5, 0.5], "x": [[1 - other, 1 - one], [other, one]]},
