@@ -268,15 +268,18 @@ def most_telling(
     places = {name: k for k, name in enumerate(columns)}
     pool: list[Assignments] = _start(network, protected, places, model, fixed)
     sizes = {axis: size for each in pool for axis, size in each.table.sizes().items()}
-    left, work = set(sizes) - {protected}, 0
-    while left:
-        name = min(sorted(left), key=lambda each: _cost(pool, each, sizes))
-        left.discard(name)
+    costs, work = {name: _cost(pool, name, sizes) for name in sizes if name != protected}, 0
+    while costs:
+        name = min(costs, key=lambda each: (costs[each], each))
+        del costs[name]
         touched = sorted((each for each in pool if name in each.table.axes), key=_by_size)
+        around = {axis for each in touched for axis in each.table.axes}
         pool = [each for each in pool if name not in each.table.axes]
         joined, taken = _joined(touched, sizes)
         joined = joined.assigned(name, places[name]) if name in places else joined.without(name)
         pool.append(joined.thinned(MOST_STEP_CELLS))
+        near = [each for each in pool if not around.isdisjoint(each.table.axes)]
+        costs.update({each: _cost(near, each, sizes) for each in around if each in costs})
         work += taken
         if work > most_work:
             raise _too_much(most_work)

@@ -171,8 +171,10 @@ def _alone(teller: Teller, groups: Sequence[tuple[str, ...]]) -> Iterator[Influe
     left = range(2 * len(groups), 0, -1)  # half of the work is for quilts and edges
     estimates = False
     every = list(zip(groups, left, strict=False))
-    first = watched(every[:MOST_ESTIMATES], "what is told by {}", "more column")
-    for place, (group, rows) in enumerate(chain(first, every[MOST_ESTIMATES:])):
+    # the others are watched apart, as only what is no estimate goes on to them
+    parts = (every[:MOST_ESTIMATES], every[MOST_ESTIMATES:])
+    watching = (watched(part, "what is told by {}", "more column") for part in parts)
+    for place, (group, rows) in enumerate(chain.from_iterable(watching)):
         if estimates and place >= MOST_ESTIMATES:
             return
         found = teller.influence(group[:1], rows)
@@ -241,7 +243,7 @@ def _ranked(
     counted = len(found) <= most
     rows = [
         RankedQuilt(quilt=quilt, influence=_of_quilt(teller, quilt, 2 * (len(found) - place)))
-        for place, quilt in enumerate(found[:most])
+        for place, quilt in enumerate(watched(found[:most], "what is told by {}", "more quilt"))
     ]
     rows.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), sorted(row.quilt.quilt)))
     shown = rows[:limit]

@@ -22,13 +22,13 @@ from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
 
-STEP = 0.05
+LISTENING_STEP = 0.05
 """Seconds between two looks at whether Ctrl-C was pressed, where a wait is not ended by it."""
 
-PATIENCE = 1.0
+ENGINE_PATIENCE = 1.0
 """Seconds that work which was told to stop has to close what it opened."""
 
-PATIENCE_AT_END = 30.0
+ENGINE_PATIENCE_AT_END = 30.0
 """Seconds that the end of the program waits for such work: a thread that it cuts off may take the program down."""
 
 _IN_ANY_THREAD = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
@@ -58,13 +58,13 @@ class _Work(Generic[T]):
         """Let the thread end: its engine at once, its Python at the next step; it closes what it opened."""
         stopped = ctypes.py_object(SystemExit)  # the one error that ends a thread without a word
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), stopped)
-        if not self.ended(PATIENCE):
-            atexit.register(self.ended, PATIENCE_AT_END)
+        if not self.ended(ENGINE_PATIENCE):
+            atexit.register(self.ended, ENGINE_PATIENCE_AT_END)
 
     def ended(self, patience: float) -> bool:
         """Stop what the thread waits for, again and again, since that may have begun just now; return if it is done."""
         end = monotonic() + patience
-        while not self.done.wait(STEP) and monotonic() < end:
+        while not self.done.wait(LISTENING_STEP) and monotonic() < end:
             for stop in tuple(self.stops):
                 with suppress(Exception):  # closed meanwhile
                     stop()
@@ -104,7 +104,7 @@ def interruptible(data: object, work: Callable[[], T]) -> T:
     thread = threading.Thread(target=context.run, args=(doing.run,), daemon=True, name="bnpriv-table")
     thread.start()
     try:
-        while not doing.done.wait(STEP):
+        while not doing.done.wait(LISTENING_STEP):
             pass
     except BaseException:
         doing.stop(thread)

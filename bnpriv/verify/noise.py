@@ -17,6 +17,9 @@ from typing import Any
 
 from bnpriv.verify.values import ONE, ZERO, Law, StopError, require, summed
 
+MOST_NUMBERS = 2**20
+"""Numbers that an answer may have."""
+
 
 def recursions(masses: Sequence[Decimal], decay: Sequence[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
     """Return what reaches every point from itself and the left, and from the right, through noise that decays."""
@@ -43,7 +46,10 @@ def smoothed(masses: list[Decimal], decays: Sequence[Sequence[Decimal]]) -> list
 
 def weights_of(noise: Any) -> list[Fraction]:
     """Return the weight of every number of an answer: it has noise of the scale over its weight."""
-    found = [Fraction(weight) for weight in noise.get("weights") or [1] * noise["dimension"]]
+    written, count = noise.get("weights"), noise["dimension"]
+    require(type(count) is int and count <= MOST_NUMBERS, "the numbers of an answer")  # a list of as many is made
+    require(not written or all(type(weight) in (int, float) for weight in written), "the weights of the noise")
+    found = [Fraction(weight) for weight in written or [1] * count]
     require(all(weight > 0 for weight in found), "the weights of the noise")
     return found
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -110,3 +113,24 @@ def test_the_time_of_what_is_left_is_told_once_and_points_at_the_line_that_asked
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         advance(1)
+
+
+def test_row_45_a_report_watches_every_column_and_every_quilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bnpriv.report import analysis
+
+    names = [f"x{k:02}" for k in range(30)]
+    network = bp.DiscreteNetwork.from_tables(
+        {name: [[0.6, 0.3], [0.4, 0.7]] if k else [0.5, 0.5] for k, name in enumerate(names)},
+        states=dict.fromkeys(names, ["low", "high"]),
+        parents={below: [above] for above, below in pairwise(names)},
+    )
+    seen: Counter[str] = Counter()
+
+    def told(items: Sequence[object], what: str, each: str) -> Iterator[object]:
+        seen[each] += len(items)
+        return watched(items, what, each)
+
+    monkeypatch.setattr(analysis, "watched", told)
+    report = bp.influence_report(network, protect="x00")
+    assert len(report.attributes[0].columns) == 29
+    assert seen == {"more column": 29, "more quilt": 28}

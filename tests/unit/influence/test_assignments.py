@@ -10,7 +10,8 @@ from scipy.optimize import linprog
 
 import bnpriv.influence.assignments as assignments_module
 from bnpriv.bound import UNIT_ROUNDOFF
-from bnpriv.influence.assignments import LEAST_WIDTH, Assignments, merged, outermost
+from bnpriv.influence.assignments import LEAST_WIDTH, Assignments, merged, most_telling, outermost
+from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.factors import LogTable
 from tests.seeds import seeds
 
@@ -156,3 +157,47 @@ def test_slack_and_errors_add_over_products() -> None:
     left = both.thinned(99)
     assert left.slack >= 0.625
     assert left.table.error > both.table.error
+
+
+def grid(side: int) -> DiscreteNetwork:
+    """Return a network in which every attribute hangs on the one above and the one to the left."""
+    names = [[f"x{i:02}_{j:02}" for j in range(side)] for i in range(side)]
+    parents = {
+        names[i][j]: [names[i - 1][j]] * (i > 0) + [names[i][j - 1]] * (j > 0) for i in range(side) for j in range(side)
+    }
+    shares = [[0.6, 0.4], [[0.6, 0.3], [0.4, 0.7]], [[[0.6, 0.3], [0.5, 0.2]], [[0.4, 0.7], [0.5, 0.8]]]]
+    return DiscreteNetwork.from_tables(
+        {name: shares[len(above)] for name, above in parents.items()},
+        states=dict.fromkeys(parents, ["low", "high"]),
+        parents={name: above for name, above in parents.items() if above},
+    )
+
+
+def test_row_45_a_large_grid_is_ordered_in_few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, costs, side = 0, assignments_module._cost, 9
+
+    def counted(pool, name, sizes):
+        nonlocal looks
+        looks += len(pool)
+        return costs(pool, name, sizes)
+
+    monkeypatch.setattr(assignments_module, "_cost", counted)
+    names = grid(side).attributes
+    found, _ = most_telling(grid(side), names[0], names[-1:], 0, {}, 2**26)
+    assert looks < 3 * len(names) ** 2  # once every one at every one, and then only those that a step changes
+    assert found.chosen.tolist() == [[0], [1]]
+    assert np.exp(found.table.values).sum() == pytest.approx(1.0)
+
+
+def test_the_smallest_table_is_always_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, without, order = grid(6), Assignments.without, []
+    monkeypatch.setattr(Assignments, "without", lambda each, name: [order.append(name), without(each, name)][1])
+    *others, last = network.attributes
+    most_telling(network, last, (), 0, {}, 2**22)
+    scopes = [frozenset(table.axes) for table in network.tables.values()]
+    for name in order:
+        unions = {each: frozenset().union(*(scope for scope in scopes if each in scope)) for each in others}
+        assert name == min(others, key=lambda each: (len(unions[each]), each))
+        others.remove(name)
+        scopes = [scope for scope in scopes if name not in scope] + [unions[name] - {name}]
+    assert not others

@@ -314,6 +314,15 @@ def test_hostile_calibrations_never_raise(seed: int) -> None:
             assert bp.verify(json.dumps(record)).code in (0, 1, 2), place
 
 
+@pytest.mark.parametrize(("name", "value"), [("dimension", 2**21), ("dimension", 2**62), ("weights", ["1e999"])])
+def test_row_28_noise_for_very_many_numbers_is_not_written_out(name: str, value: object) -> None:
+    record = json.loads(student().to_json())
+    record["noise"][name] = value
+    verdict = bp.verify(json.dumps(record))
+    assert verdict.status == "not covered"
+    assert verdict.text in ("the numbers of an answer", "the weights of the noise")
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", "null", '{"format": "bnpriv calibration 1"}', "[" * 100_000, "1" * 10_000]
 )
