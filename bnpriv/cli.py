@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from bnpriv.accounting import Ledger
-from bnpriv.accounting.interrupted import NOTHING_CHARGED
+from bnpriv.accounting.interrupted import NOTHING_CHARGED, charged_text
 from bnpriv.accounting.ledger_store import ledger_file
 from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import framework_files, read_framework, read_queries
@@ -27,6 +27,7 @@ from bnpriv.mechanisms.plan import plan as make_plan
 from bnpriv.paths import with_journals
 from bnpriv.private_checks import check_data
 from bnpriv.queries import Query, parse_query
+from bnpriv.release import Release
 from bnpriv.release import release as make_release
 from bnpriv.render.outputs import Outputs, outputs
 from bnpriv.render.progress import working
@@ -162,8 +163,8 @@ def release(
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
     reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
-    left = [NOTHING_CHARGED]
-    with noting(lambda: left[-1]), outputs(html, _file(json), reading=reading) as out:
+    released: Release | None = None
+    with noting(lambda: _left_behind(released)), outputs(html, _file(json), reading=reading) as out:
         with working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
@@ -180,7 +181,6 @@ def release(
         out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
         with working("reading the table"):
             released = make_release(best, data) if session is None else session.release(best, key=key)
-        left.append("The answer was drawn; " + ("no ledger keeps it." if ledger is None else "the ledger keeps it."))
         if html is not None:
             out.put(html, released.to_html())
         _show(str(released), released.to_json(), json, out)
@@ -407,6 +407,15 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
     if refusal is not None:
         remedy = "Choose a smaller delta, or name a mechanism that makes no use of it: --mechanism ColumnMechanism."
         raise replace(refusal, remedy=remedy).error()
+
+
+def _left_behind(released: Release | None) -> str:
+    """Return what Ctrl-C leaves behind, where nothing further inside says it."""
+    if released is None:
+        return NOTHING_CHARGED
+    if released.mark is None:
+        return "The answer was drawn; no ledger keeps it."
+    return charged_text(released.mark.account, released.mark.number, "the ledger keeps its answer.")
 
 
 def _file(target: str | None) -> Path | None:

@@ -52,6 +52,32 @@ def interrupted_at(place: int) -> Iterator[list[int]]:
         gc.enable()
 
 
+def interrupt_after(calls: int) -> None:
+    """Interrupt whatever goes on now at the given of its calls, counted from 0; `stop_interrupting` ends it."""
+    left = calls
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal left
+        if event not in POINTS:
+            return
+        left -= 1
+        if left < 0:
+            sys.setprofile(None)
+            raise Interrupted
+
+    gc.collect()  # what a finalizer raises is printed and lost
+    gc.disable()
+    sys.setprofile(profile)
+
+
+def stop_interrupting() -> bool:
+    """End `interrupt_after`, and return whether it was still to come."""
+    waiting = sys.getprofile() is not None
+    sys.setprofile(None)
+    gc.enable()
+    return waiting
+
+
 def calls_of(work: Callable[[], object]) -> int:
     """Return how many calls some work makes when it is done again."""
     work()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from bnpriv import checks
 from bnpriv.accounting.ledger_values import Charge
 from bnpriv.errors import BnprivError
@@ -16,7 +13,10 @@ PERHAPS_CHARGED = (
 )
 
 
-def charged_text(account: str, number: int) -> str:
+NOT_SHOWN = "its answer was not shown."
+
+
+def charged_text(account: str, number: int, rest: str = NOT_SHOWN) -> str:
     """Return that a release was charged, in words.
 
     Examples
@@ -24,9 +24,7 @@ def charged_text(account: str, number: int) -> str:
     >>> charged_text("survey", 3)
     "Release 3 of the account 'survey' was charged, and stays so; its answer was not shown."
     """
-    return (
-        f"Release {number:,} of the account {checks.cut(account)} was charged, and stays so; its answer was not shown."
-    )
+    return f"Release {number:,} of the account {checks.cut(account)} was charged, and stays so; {rest}"
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -34,19 +32,23 @@ def is_interrupt(error: BaseException) -> bool:
     return not isinstance(error, BnprivError)
 
 
-@contextmanager
-def charge_named(account: str, charge: Charge) -> Generator[None]:
-    """Name what was charged, as the last line of whatever interrupts what follows.
+def name_charge(error: BaseException, account: str, charge: Charge | None) -> None:
+    """Name what was charged, as the last line of whatever interrupts a release.
+
+    Called by the frame that holds the charge: a context manager could itself be interrupted before it begins.
 
     Parameters
     ----------
+    error : BaseException
+        What was raised.
     account : str
         The name of the account.
-    charge : Charge
+    charge : Charge or None
+        None if this call charged nothing, as far as the frame knows: what was noted further inside counts.
     """
-    try:
-        yield
-    except BaseException as error:
-        if is_interrupt(error):
-            error.add_note(charged_text(account, charge.number))
-        raise
+    if not is_interrupt(error):
+        return
+    if charge is not None:
+        error.add_note(charged_text(account, charge.number))
+    elif not getattr(error, "__notes__", None):
+        error.add_note(NOTHING_CHARGED)

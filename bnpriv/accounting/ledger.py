@@ -42,7 +42,7 @@ from bnpriv.accounting.ledger_values import (
     is_key,
     total_text,
 )
-from bnpriv.errors import BnprivError, LedgerError, ParameterError
+from bnpriv.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -242,10 +242,9 @@ class Ledger(Uncopied):
         """Return whether the row of a charge that was interrupted is in the ledger."""
         if not written:
             return NOTHING_CHARGED
-        look = Ledger(replace(self._store, patience=LOOK))
         try:
-            charges = look.book(account).charges
-        except BnprivError:
+            charges = Ledger(replace(self._store, patience=LOOK)).book(account).charges
+        except BaseException:  # also a second Ctrl-C: the first is on its way already
             return PERHAPS_CHARGED
         found = [charge.number for charge in charges if charge.hash == written[0].hash]
         return charged_text(account.name, found[0]) if found else NOTHING_CHARGED

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bnpriv import checks
 from bnpriv.accounting.counted import CountedAccount
-from bnpriv.accounting.interrupted import NOTHING_CHARGED, charge_named
+from bnpriv.accounting.interrupted import NOTHING_CHARGED, name_charge
 from bnpriv.accounting.ledger_chain import canonical
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
@@ -101,9 +101,12 @@ def release(
         _check_no_ledger(budget, key)
         with noting(lambda: f"{NOTHING_CHARGED} There is no ledger, and no answer was returned."):
             return _released((calibration,), data, sampler)[0]
-    with noting(lambda: NOTHING_CHARGED):
+    try:
         account = _opened(calibration, data, sampler, ledger, budget, name)
-    return _charged(calibration, data, sampler, account, key)
+        return _charged(calibration, data, sampler, account, key)
+    except BaseException as error:
+        name_charge(error, name, None)
+        raise
 
 
 def _opened(
@@ -131,13 +134,18 @@ def _charged(
     calibration: Calibration, data: object, sampler: Sampler | None, account: CountedAccount, key: str | None
 ) -> Release:
     """Charge, compute, store, show: what happens after the charge takes nothing of it back."""
-    receipt = account.charge(calibration, key)
-    if receipt.answer is not None:
-        return Release.from_stored(receipt.answer.content, calibration, account.mark(receipt, receipt.answer))
-    with charge_named(account.account.name, receipt.charge):
+    receipt = None
+    try:
+        receipt = account.charge(calibration, key)
+        if receipt.answer is not None:
+            return Release.from_stored(receipt.answer.content, calibration, account.mark(receipt, receipt.answer))
         (drawn,) = _drawn((calibration,), data, sampler)
         answer = account.ledger.store(receipt, drawn.stored)
-    return replace(drawn, mark=account.mark(receipt, answer))
+        return replace(drawn, mark=account.mark(receipt, answer))
+    except BaseException as error:
+        charged = None if receipt is None or receipt.answer is not None else receipt.charge
+        name_charge(error, account.account.name, charged)
+        raise
 
 
 def _released(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:

@@ -12,6 +12,7 @@ from typing import cast, final
 from bnpriv import checks
 from bnpriv.accounting import Accountant, rounded_up
 from bnpriv.accounting.counted import CountedAccount, spent_of
+from bnpriv.accounting.interrupted import NOTHING_CHARGED
 from bnpriv.accounting.ledger_values import Budget, Uncopied
 from bnpriv.errors import ParameterError
 from bnpriv.frameworks import Framework
@@ -35,6 +36,7 @@ from bnpriv.session.page import session_document
 from bnpriv.session.price import Price, as_it_is
 from bnpriv.session.split import BudgetSplit, split
 from bnpriv.tables.database_urls import is_database
+from bnpriv.tables.interrupts import noting
 
 
 @final
@@ -151,7 +153,8 @@ class Session(Uncopied, Shown):
             As `bnpriv.release`.
         """
         self._require_open()
-        calibration = self._calibration(query, epsilon, error, probability, delta, mechanism, key)
+        with noting(lambda: NOTHING_CHARGED):
+            calibration = self._calibration(query, epsilon, error, probability, delta, mechanism, key)
         return release(calibration, self.data, sampler=sampler, ledger=self._account, key=key)
 
     def ask(

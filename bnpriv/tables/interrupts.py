@@ -11,6 +11,7 @@ import atexit
 import ctypes
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -155,13 +156,29 @@ def stoppable(stop: Callable[[], object]) -> Generator[None]:
 
 @contextmanager
 def noting(note: Callable[[], str]) -> Generator[None]:
-    """Let Ctrl-C in the block say at its end, below the traceback, what it left behind; the innermost note counts."""
+    """Let Ctrl-C in the block say at its end, below the traceback, what it left behind; the innermost note counts.
+
+    It counts also where Ctrl-C was pressed once more meanwhile, which takes the place of the first.
+    """
+    before = sys.exc_info()[1]
     try:
         yield
     except KeyboardInterrupt as stopped:
         if not getattr(stopped, "__notes__", None):
-            stopped.add_note(note())
+            for said in _notes_behind(stopped, before) or [note()]:
+                stopped.add_note(said)
         raise
+
+
+def _notes_behind(stopped: KeyboardInterrupt, before: BaseException | None) -> list[str]:
+    """Return what was noted of an earlier Ctrl-C in whose place this one came, after `before` was raised."""
+    error = stopped.__context__
+    while error is not None and error is not before:
+        notes: list[str] = getattr(error, "__notes__", [])
+        if isinstance(error, KeyboardInterrupt) and notes:
+            return notes
+        error = error.__context__
+    return []
 
 
 def _in_any_thread(data: object) -> bool:

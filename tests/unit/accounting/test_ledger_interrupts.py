@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bnpriv.accounting import ledger_store
-from bnpriv.accounting.interrupted import PERHAPS_CHARGED, charge_named
+from bnpriv.accounting.interrupted import PERHAPS_CHARGED, name_charge
 from bnpriv.accounting.ledger import Ledger
 from bnpriv.accounting.ledger_steps import LEDGER_STEPS
 from bnpriv.accounting.ledger_store import LedgerStore, check_file
@@ -85,8 +85,11 @@ def test_a_release_is_interrupted_at_every_step(tmp_path: Path, step: str) -> No
 
     def release() -> None:
         receipt = ledger.charge(account, TENTH, admit=summed)
-        with charge_named("survey", receipt.charge):
+        try:
             ledger.store(receipt, {"value": 1.0})
+        except Interrupted as error:
+            name_charge(error, "survey", receipt.charge)
+            raise
 
     with at_step(step, interrupt), pytest.raises(Interrupted) as kept:
         release()
