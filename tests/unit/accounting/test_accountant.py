@@ -239,6 +239,16 @@ def test_what_is_no_calibration_is_refused() -> None:
         Accountant(bp.example("student")).record("a calibration")  # type: ignore[arg-type]
 
 
+def test_a_calibration_that_was_changed_is_refused() -> None:
+    framework = bp.example("student")
+    calibration = MarkovQuiltMechanism().calibrate(framework, bp.mean("sat"), epsilon=1.0)
+    accountant = Accountant(framework).record(calibration)
+    object.__setattr__(calibration, "noise", bp.noise.Laplace(1e9, 1))
+    assert accountant.refusal(calibration) is not None
+    with pytest.raises(RefusedError, match="was changed"):
+        accountant.record(calibration)
+
+
 @pytest.mark.parametrize("number", [0.1, 0.3, 1 / 3, 5e-324, 1e300, 2.0**-60, 1.0000000000000002])
 def test_exact_numbers_are_never_below(number: float) -> None:
     assert Fraction(rounded_up(Fraction(number))) >= Fraction(number)

@@ -128,6 +128,24 @@ def test_delta_of_gaussian_releases_adds_up_and_less_is_refused() -> None:
     assert accountant.guarantee(0.002).delta == 0.002
 
 
+def test_gaussian_releases_cost_the_same_whenever_the_total_is_asked_for() -> None:
+    framework = bp.example("student")
+    quilt = MarkovQuiltMechanism(noise="gaussian", large_delta=True)
+    questions = [(bp.mean("sat"), 1.0), (bp.total("sat"), 0.7), (bp.mean("sat"), 0.4)]
+    each = [quilt.calibrate(framework, query, epsilon=epsilon, delta=0.01) for query, epsilon in questions]
+    asked = recorded = Accountant(framework, columns=["sat"])
+    totals = []
+    for calibration in each:
+        asked, recorded = asked.record(calibration), recorded.record(calibration)
+        totals.append(asked.epsilon_at(0.1))
+    assert recorded.epsilon_at(0.1) == totals[-1] < math.inf
+    again = Accountant(framework, ["sat"], entries=tuple(Entry.from_json(entry.to_json()) for entry in asked.entries))
+    assert again.epsilon_at(0.1) == totals[-1]
+    assert totals[0] < totals[1] < totals[2]
+    costs = [gaussian_epsilon(entry.moved / entry.scale, 0.01) for entry in asked.entries]
+    assert totals[2] - totals[0] == pytest.approx(sum(costs[1:]), rel=1e-6)
+
+
 def test_column_releases_before_an_own_law_multiply_its_delta_and_later_ones_do_not() -> None:
     pair = (bp.laws.Atoms([0, 1, 2], [0.2, 0.5, 0.3]), bp.laws.Atoms([0, 1, 2], [0.5, 0.3, 0.2]))
     schema = bp.Schema(records=10, columns={"visits": bp.Integer(0, 2)})

@@ -11,9 +11,10 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.accounting import Accountant
+from bnpriv.accounting.entries import Entry
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.mechanisms import MarkovQuiltMechanism
-from bnpriv.session.cost import total_with, with_scale
+from bnpriv.session.cost import scale_at_cost, total_with, with_scale
 from bnpriv.session.shares import NearCosts, best_sharing
 from bnpriv.session.split import AskedQuestion
 
@@ -52,6 +53,29 @@ def test_a_split_goes_on_from_what_was_released(session: bp.Session) -> None:
     assert split.calibrations[0].scale < MarkovQuiltMechanism().calibrate(CLINIC, WARD, epsilon=0.7).scale
     session.release(split.calibrations[0])
     assert before - session.remaining == pytest.approx(split.epsilon, abs=1e-9)
+
+
+def test_a_split_takes_no_more_than_is_left(session: bp.Session) -> None:
+    session.release(WARD, epsilon=1.5)
+    left = session.remaining
+    assert left < 1.0
+    split = session.plan([COST], budget=1.0)
+    assert split.epsilon <= left
+    session.release(split.calibrations[0])
+
+
+def test_the_least_scale_at_a_cost_keeps_within_it() -> None:
+    quilt = MarkovQuiltMechanism()
+    first, second = (Entry.of(quilt.calibrate(CLINIC, query, epsilon=0.7)) for query in (WARD, COST))
+    accountant = Accountant(CLINIC, entries=(first,))
+    most = total_with(accountant, [second])
+    assert most is not None
+    for limit in (most, most * 2, most * 50):
+        scale = scale_at_cost(accountant, second, limit)
+        total, less = (total_with(accountant, [with_scale(second, each)]) for each in (scale, scale * (1 - 1e-5)))
+        assert total is not None
+        assert total <= limit
+        assert less is None or less > limit
 
 
 def test_no_scales_on_a_grid_are_better() -> None:
