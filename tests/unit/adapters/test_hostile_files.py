@@ -24,16 +24,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 import bnpriv as bp
 from bnpriv import cli
 from bnpriv.adapters.examples import example_path
 from bnpriv.adapters.framework_file import framework_files, read_framework, read_queries
-from bnpriv.errors import BnprivError
+from bnpriv.errors import BnprivError, NetworkError, SchemaError
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms import Calibration
+from bnpriv.secrets.states import SecretPair
 from bnpriv.verify import verify
 from tests.mutation import limited, mutate
 
@@ -92,7 +92,6 @@ source = "made up"
 file = ["n.bif"]
 level = "records"
 normalize = true
-within = 0.01
 [records]
 count = 100
 [columns.income]
@@ -222,6 +221,8 @@ def stored() -> tuple[Framework, tuple[str, ...], tuple[str, ...]]:
     """Return a framework, its calibrations by every mechanism, and releases, as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         framework = read_framework(few_students(Path(folder)))
+    import polars as pl
+
     data = pl.read_parquet(bp.example_data("student")).head(20)
     found: list[Calibration] = []
     for query in (bp.count(bp.col("height") > 180), bp.stack(bp.mean("sat"), bp.histogram("gender"))):
@@ -296,7 +297,8 @@ def of_ledger(rng: random.Random, folder: Path) -> str:
     path.chmod(0o600)
     with contextlib.closing(sqlite3.connect(path)) as connection, contextlib.suppress(*REFUSED):
         tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        connection.execute("DROP TRIGGER bnpriv_no_update")  # as by somebody who means it
+        (trigger,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'bnpriv_no_update'").fetchone()
+        connection.execute("DROP TRIGGER bnpriv_no_update")  # as by somebody who means it, and puts it back
         table = rng.choice(tables)
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         column, rows = rng.choice(columns), connection.execute(f"SELECT rowid, * FROM {table}").fetchall()
@@ -308,6 +310,7 @@ def of_ledger(rng: random.Random, folder: Path) -> str:
         elif isinstance(new, (list, dict)):
             new = b"\xff\xfe"
         connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row[0]))
+        connection.execute(trigger)
         connection.commit()
     return asked(rng, path)
 
@@ -368,6 +371,33 @@ def attack(kind: str, folder: Path, count: int, seed: int, *, go_on: bool = Fals
                 last = traceback.extract_tb(error.__traceback__)[-3:]
                 print(kind, type(error).__name__, f"{error!s:.80}", [f"{at.filename[-40:]}:{at.lineno}" for at in last])
     return found
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("error", "make"),
+    [
+        (NetworkError, lambda: bp.MarkovChain([[HUGE, 0], [0, 1]], "stationary", 5)),
+        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], [HUGE, 0], 5)),
+        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=7)),  # type: ignore[arg-type]
+        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=[["a"], ["b"]])),  # type: ignore[list-item]
+        (SchemaError, lambda: bp.Binned([0, 1, 2], labels=[["a"], "b"])),  # type: ignore[list-item]
+        (SchemaError, lambda: bp.Binned([0, 1, 2], labels=[{}, {}])),  # type: ignore[list-item]
+        (SchemaError, lambda: bp.Binned([0, 1, HUGE])),
+        (NetworkError, lambda: bp.DiscreteNetwork.from_tables({"a": [HUGE, 1]}, states={"a": ["x", "y"]})),
+    ],
+)
+def test_values_that_files_may_hold_are_refused_in_words(error: type[BnprivError], make: Callable[[], object]) -> None:
+    with pytest.raises(error) as refused:
+        make()
+    assert refused.value.required
+    assert refused.value.remedy
+
+
+def test_states_beyond_doubles_are_infinitely_far_apart() -> None:
+    assert SecretPair(frozenset({HUGE}), frozenset({0})).farthest == float("inf")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -121,7 +121,7 @@ def test_row_45_a_report_watches_every_column_and_every_quilt(monkeypatch: pytes
     names = [f"x{k:02}" for k in range(30)]
     network = bp.DiscreteNetwork.from_tables(
         {name: [[0.6, 0.3], [0.4, 0.7]] if k else [0.5, 0.5] for k, name in enumerate(names)},
-        states=dict.fromkeys(names, ["low", "high"]),
+        states={name: ["low", "high"] for name in names},
         parents={below: [above] for above, below in pairwise(names)},
     )
     seen: Counter[str] = Counter()

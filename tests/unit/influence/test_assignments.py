@@ -168,7 +168,7 @@ def grid(side: int) -> DiscreteNetwork:
     shares = [[0.6, 0.4], [[0.6, 0.3], [0.4, 0.7]], [[[0.6, 0.3], [0.5, 0.2]], [[0.4, 0.7], [0.5, 0.8]]]]
     return DiscreteNetwork.from_tables(
         {name: shares[len(above)] for name, above in parents.items()},
-        states=dict.fromkeys(parents, ["low", "high"]),
+        states={name: ["low", "high"] for name in parents},
         parents={name: above for name, above in parents.items() if above},
     )
 
