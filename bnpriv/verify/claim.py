@@ -15,6 +15,9 @@ from bnpriv.verify.values import SLACK, UNSHOWN, ZERO, Law, StopError, number, r
 MOST_WORK = 1_000_000
 """Products of masses in one check: a few seconds."""
 
+BASELINES = ("RecordPrivacyMechanism", "GroupPrivacyMechanism")
+"""They hide records; what their guarantee says of the secrets is another epsilon, which is not replayed."""
+
 
 class Claim:
     """One claim: the noise, the guarantee, and the model that is to bear it; the largest epsilon that was found."""
@@ -25,6 +28,7 @@ class Claim:
         self.network = Nodes(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
         self.mechanism, self.noise, self.seen = record["mechanism"]["name"], record["noise"]["law"], 0
         self.joints = dict[Any, Law]()
+        require(self.mechanism not in BASELINES, f"{self.mechanism!r:.40}, a baseline")
         self.epsilon, self.delta = Decimal(record["guarantee"]["epsilon"]), Decimal(record["guarantee"]["delta"])
         require(0 < self.epsilon < 10**6 and 0 <= self.delta < 1, "a guarantee out of range")
         if record["epsilon"] != record["guarantee"]["epsilon"]:
