@@ -33,8 +33,8 @@ class GroupPrivacyMechanism(Mechanism):
     """Noise that hides any change of a group of records; a baseline, which `plan` shows only when it is passed.
 
     With all records in the group it is `ColumnMechanism`, the noise that a property costs without a model. With fewer
-    it hides those records; the guarantee says what follows for the secrets, which for numbers of records rests on the
-    model.
+    it hides those records; the guarantee says what follows for the secrets, which for numbers of records and pairs of
+    networks rests on the model.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class RecordPrivacyMechanism(Mechanism):
     """Noise that hides any change of one record; a baseline, which `plan` shows only when it is passed.
 
     It is record-level differential privacy, and fitted to no property of the table; the guarantee says what follows for
-    the secrets, which for numbers of records rests on the model.
+    the secrets, which for numbers of records and pairs of networks rests on the model.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def _promise(size: int, framework: Framework, query: Query, noise: Noise, epsilo
     if told is None or not told.epsilon < most:
         text = f"{hidden}; it does not protect properties of the table: all that follows for the secrets is said above."
         return Promise(most, text)
-    text = f"{hidden}. What is said above of the secrets, which are numbers of records, rests on the model; whatever "
+    text = f"{hidden}. What is said above of the secrets rests on the model of one record; whatever "
     return Promise(
         told.epsilon,
         f"{text}the model is, only epsilon {number_text(rounded_up(most))} holds for them.",

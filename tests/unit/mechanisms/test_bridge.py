@@ -171,7 +171,7 @@ def test_what_rests_on_the_model_is_said() -> None:
     found = Group(size=5).calibrate(framework(200, 5), COUNT, epsilon=1.0)
     sentence = found.guarantee.sentence
     assert "It hides any change of any 5 records from anybody" in sentence
-    assert "rests on the model; whatever the model is, only epsilon 40 holds for them" in sentence
+    assert "rests on the model of one record; whatever the model is, only epsilon 40 holds for them" in sentence
     assert any("independent draws" in text for text in found.certificate.assumptions)
     changed = found.misspecified(1.5)
     assert changed.epsilon == found.guarantee.without_model
@@ -195,6 +195,21 @@ def test_secrets_that_are_no_counts_are_told_by_all_records() -> None:
     assert found.guarantee.epsilon == pytest.approx(20.0)
     assert found.guarantee.without_model is None
     assert "does not protect properties of the table" in found.guarantee.sentence
+
+
+def test_networks_as_secrets_are_not_called_numbers_of_records() -> None:
+    records, networks = (
+        6,
+        [bp.DiscreteNetwork.from_tables({"x": [1 - p, p]}, states={"x": [0, 1]}, level="records") for p in (0.45, 0.5)],
+    )
+    schema = bp.Schema(records=records, columns={"x": bp.Integer(0, 1)})
+    pairs = bp.DistributionPrivacy([(networks[0], networks[1])], query=bp.total("x"), schema=schema, source="invented")
+    found = Record().calibrate(pairs, epsilon=1.0)
+    law = [Atoms.binomial(records, p) for p in (0.45, 0.5)]
+    assert found.guarantee.epsilon == pytest.approx(LaplacePair.of(*law).epsilon(found.scale), rel=1e-9)
+    assert found.guarantee.without_model == pytest.approx(6.0)
+    assert "rests on the model of one record; whatever the model is, only epsilon 6" in found.guarantee.sentence
+    assert "numbers of records" not in found.guarantee.sentence
 
 
 def test_vectors_and_several_models() -> None:
