@@ -120,6 +120,13 @@ def test_a_long_total_is_kept_as_a_number_between_it_and_the_budget() -> None:
     assert total_text(long, Budget(Fraction(10**800 // 3 + 1, 10**800))) == str(Fraction(10**800 // 3 + 1, 10**800))
 
 
+def test_a_total_above_the_budget_by_less_than_doubles_show_does_not_fit(place: Path) -> None:
+    ledger, account = opened(place)
+    with pytest.raises(BudgetError):
+        ledger.charge(account, TENTH, admit=lambda entries, new: 1 + Fraction(1, 10**40))
+    assert ledger.charge(account, TENTH, admit=lambda entries, new: Fraction(1)).charge.total == 1
+
+
 def test_a_key_is_charged_once(place: Path) -> None:
     """Row 23: the stored answer, no charge."""
     ledger, account = opened(place, 0.1)

@@ -104,6 +104,15 @@ def test_an_entry_is_what_is_stored_of_it(name: str) -> None:
             assert again.moves(evidence, near) == entry.moves(evidence, near)
 
 
+def test_a_charge_counts_what_is_stored_even_where_storing_loses_something(tmp_path: Path, monkeypatch: Any) -> None:
+    stored = Entry.to_json
+    monkeypatch.setattr(Entry, "to_json", lambda entry: {**stored(entry), "epsilon": str(2 * entry.epsilon)})
+    account = CountedAccount.opened(THREE, tmp_path / "ledger.db", 3.0, "table")
+    made = ColumnMechanism().calibrate(THREE, bp.mean("sat"), epsilon=1.0)
+    assert account.charge(made, None).charge.total == 2
+    assert account.accountant.total_at(Fraction(0)) == 2
+
+
 def near_sets(columns: frozenset[str]) -> Iterator[frozenset[str]]:
     for place in range(2 ** len(columns)):
         yield frozenset(name for k, name in enumerate(sorted(columns)) if place >> k & 1)

@@ -11,11 +11,13 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.accounting import Accountant
+from bnpriv.accounting.costs import NoiseCosts
 from bnpriv.accounting.entries import Entry
-from bnpriv.accounting.with_delta import gaussian_epsilon
+from bnpriv.accounting.with_delta import DeltaCosts, gaussian_epsilon
 from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.errors import Refusal, RefusedError
-from bnpriv.evidence import impossibility
+from bnpriv.evidence import impossibility, influences
+from bnpriv.evidence.structural import Influences
 from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism
 from bnpriv.networks import DensityNetwork, Parameter, Reading
 from tests import oracles
@@ -115,6 +117,22 @@ def test_gaussian_epsilon_inverts_the_curve_on_the_safe_side() -> None:
         epsilon = gaussian_epsilon(mu, delta)
         assert gaussian_delta(mu, epsilon) <= delta
         assert epsilon == 0 or gaussian_delta(mu, epsilon * (1 - 1e-6)) > delta
+
+
+def test_every_release_with_normal_noise_costs_its_epsilon_at_its_own_delta() -> None:
+    """Not at the sum of all deltas, which only their epsilons together have."""
+    framework = bp.example("student")
+    evidence = influences(framework)
+    assert isinstance(evidence, Influences)
+    mechanism = MarkovQuiltMechanism(noise="gaussian", large_delta=True)
+    costs, expected = DeltaCosts(laplace=NoiseCosts(evidence=evidence)), 0.0
+    for epsilon, delta in ((0.5, 1e-3), (1.0, 1e-2), (0.5, 1e-3)):
+        entry = Entry.of(mechanism.calibrate(framework, bp.mean("sat"), epsilon=epsilon, delta=delta))
+        assert entry.noise == "gaussian"
+        costs = costs.plus(entry)
+        expected += gaussian_epsilon(entry.moves(evidence, entry.columns) / entry.scale, delta)
+        assert costs.cost(entry.columns) == pytest.approx(expected, rel=1e-9)
+    assert float(costs.spent) == pytest.approx(0.012)
 
 
 def test_delta_of_gaussian_releases_adds_up_and_less_is_refused() -> None:

@@ -73,13 +73,19 @@ def test_both_directions_and_far_atoms() -> None:
     assert gaussian_tail_delta(*moved, 9.0, 1.0, 1e-20) == gaussian_tail_delta(*here, 9.0, 1.0, 1e-20)
 
 
-def test_rounding_and_errors_of_masses_cost() -> None:
+def test_rounding_costs() -> None:
     first, second = GROWING
     plain = gaussian_tail_delta(first, second, 10.0, 1.0, 1e-30)
     assert plain < gaussian_tail_delta(first, second, 10.0, 1.0, 1e-30, rounding=1e-3)
     assert gaussian_tail_delta(first, second, 10.0, 1.0, 1e-30, rounding=1e-3) < 3 * plain
-    unsure = Atoms.from_logs(first.support, first.logs, 0.01)
-    assert plain < gaussian_tail_delta(unsure, second, 10.0, 1.0, 1e-30)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_errors_of_the_masses_of_either_law_cost(which: int) -> None:
+    unsure = [Atoms.from_logs(law.support, law.logs, 0.01 * (k == which)) for k, law in enumerate(GROWING)]
+    assert gaussian_tail_delta(*GROWING, 10.0, 1.0, 1e-30) < gaussian_tail_delta(*unsure, 10.0, 1.0, 1e-30)
+    most = gaussian_mixture_delta(*GROWING, 10.0, 1.0) + (1 + math.e) * math.expm1(0.01)
+    assert gaussian_mixture_delta(*unsure, 10.0, 1.0) == pytest.approx(most, rel=1e-9)
 
 
 def test_a_grid_that_is_too_large_is_refused() -> None:

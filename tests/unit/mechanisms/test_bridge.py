@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ import bnpriv as bp
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.laws import Atoms
-from bnpriv.mechanisms.bridge import least_level, price
+from bnpriv.mechanisms.bridge import _of_gaussian, least_level, price
+from bnpriv.noise import Gaussian
 
 Group = bp.mechanisms.GroupPrivacyMechanism
 Record = bp.mechanisms.RecordPrivacyMechanism
@@ -152,6 +154,16 @@ def test_gaussian_baselines_print_what_holds() -> None:
     for a, b in itertools.combinations(range(records + 1), 2):
         if b - a <= 4:
             assert gaussian_mixture_delta(laws[a], laws[b], found.scale, told.epsilon) <= delta
+
+
+@pytest.mark.parametrize("rounding", [0.0, 1e-6, 1e-3])
+def test_what_rounding_moves_is_paid_behind_normal_noise(rounding: float) -> None:
+    """As delta, under both secrets; of two curves the lower one counts."""
+    low, high = ((lambda level, delta, c=c: lambda scale: c * math.exp(-level)) for c in (1.0, 2.0))
+    for curves in ((low, high), (high, low)):
+        coupled: Any = SimpleNamespace(coupled_curve=curves[0], composed_curve=curves[1])
+        found = _of_gaussian(coupled, Gaussian(3.0), 0.1, rounding, 5.0)
+        assert math.exp(-found) + (1 + math.exp(found)) * rounding / 3.0 == pytest.approx(0.1, rel=1e-6)
 
 
 def test_counts_no_further_apart_than_the_group_are_within_epsilon() -> None:

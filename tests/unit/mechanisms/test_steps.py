@@ -133,6 +133,19 @@ def test_numbers_whose_sums_no_noise_touches_stay_exact() -> None:
     assert covered(both.covariance, np.array([[1.0], [0.01]]), 8.0)
 
 
+def test_numbers_that_get_noise_for_their_steps_hand_it_on() -> None:
+    """Noise on the first number is noise on the second, which shares a sum with it, and then on the third."""
+    query = bp.stack(bp.linear({"sick": 1}), bp.linear({"sick": 1, "old": 1}), bp.linear({"old": 1}))
+    moved = DirectionalLaplace(scale=9.0, directions=((1.0, 0.0, 0.0),), limits=(400.0,), dithers=(1e-6, 0.0, 0.0))
+    pair = (Normal(np.zeros(3), np.eye(3)), Normal(np.ones(3), np.eye(3)))
+    found = with_steps_covered(
+        bp.DistributionPrivacy([pair], query=query, schema=SCHEMA, source="invented"), query, moved
+    )
+    steps = np.array([[float(entry) for entry in row] for row in normal_form(query, SCHEMA).matrix])
+    assert steps.shape == (3, 2)
+    assert covered(found.covariance, steps, 8.0)
+
+
 NEAR = (0.01, 0.0)
 
 

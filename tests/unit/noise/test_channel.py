@@ -180,3 +180,7 @@ def test_whole_numbers_below_a_limit():
     for bad in (0, -1, 1.0, True, None):
         with pytest.raises(ParameterError):
             SecureSampler().below(bad)
+
+
+def test_every_probability_of_a_channel_is_a_number_of_its_own():
+    assert SMALL.free_numbers == 6

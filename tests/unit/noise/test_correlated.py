@@ -165,3 +165,9 @@ def test_mutant_with_the_factor_transposed(monkeypatch: pytest.MonkeyPatch) -> N
         test_random_covariances_of_every_rank_are_drawn()
     with pytest.raises(AssertionError):
         test_draws_are_those_of_the_covariance()
+
+
+def test_every_entry_of_a_covariance_is_a_number_of_its_own() -> None:
+    """More of one scale is always enough; of a matrix nothing is known about models that were not drawn."""
+    assert [CorrelatedGaussian(np.eye(k)).free_numbers for k in (2, 3, 5)] == [3, 6, 15]
+    assert CorrelatedGaussian(COVARIANCE).free_numbers == 6

@@ -15,6 +15,8 @@ import pytest
 
 from bnpriv.errors import ParameterError
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.directional import DirectionalLaplace
+from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.sampling import SecureSampler
 from tests.later import Later
 
@@ -198,3 +200,14 @@ def test_forked_workers_differ():
     drawn = [number.strip() for number in numbers if number.strip()]
     assert len(drawn) == 4 * 8
     assert len(set(drawn)) == len(drawn)
+
+
+def test_a_scale_is_one_number_and_directions_are_many():
+    """More of a scale is always enough, whatever public weights it has; directions were fitted."""
+    one = [Laplace(2.0, 3), Gaussian(2.0, 3, (1.0, 2.0, 4.0)), NoNoise(3), DiscreteLaplace(2.0, 3)]
+    assert [noise.free_numbers for noise in one] == [1] * 4
+    for directions in (((1.0, 0.0),), ((0.6, 0.8), (0.8, -0.6))):
+        noise = DirectionalLaplace(
+            scale=9.0, directions=directions, limits=(400.0,) * len(directions), dithers=(1e-6, 1e-6)
+        )
+        assert noise.free_numbers == 2 * len(directions) + 1

@@ -217,6 +217,30 @@ def test_row_41_an_interruption_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_row_41_a_database_that_is_made_meanwhile_stays(tmp_path: Path) -> None:
+    path, ledger = tmp_path / "page.html", b"SQLite format 3\0 and what was charged"
+
+    def write() -> None:
+        with outputs.outputs(path) as out:
+            out.put(path, "lost")
+            path.write_bytes(ledger)
+
+    with pytest.raises(FileError, match="a database"):
+        write()
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == ledger
+
+
+@pytest.mark.parametrize("other", ["PAGE.html", "./page.html", "page.html."])
+def test_row_41_two_outputs_never_take_one_place(tmp_path: Path, other: str) -> None:
+    with (
+        pytest.raises(FileError, match="the place of another output"),
+        outputs.outputs(tmp_path / "page.html", Path(f"{tmp_path}/{other}")),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is needed")
 def test_row_41_a_full_standard_output_takes_the_files_back(tmp_path: Path) -> None:
     words = [sys.executable, "-c", "from bnpriv.cli import main; main()"]

@@ -193,3 +193,15 @@ def test_schema_is_a_value() -> None:
     assert "z" not in schema.columns
     with pytest.raises(SchemaError, match="one of x, y; found 'z'"):
         schema["z"]
+
+
+def test_halves_of_whole_numbers_are_rounded_up() -> None:
+    column = Integer(-3, 9)
+    assert [column.step(x) + column.lower for x in (-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 8.5)] == [-2, -1, 0, 1, 2, 3, 9]
+
+
+@pytest.mark.parametrize("coarsen", [{"a": ["x", "y"], "b": ["y"]}, {"a": ["b"]}, {"a": ["x"], "b": ["a"]}], ids=str)
+def test_a_label_counts_as_one_category(coarsen: dict[str, list[str]]) -> None:
+    with pytest.raises(SchemaError, match="a label counts as one category"):
+        Categorical(["a", "b"], coarsen=coarsen)
+    assert Categorical(["a", "b"], coarsen={"a": ["x", "a"], "b": ["y"]}).labels["x"] == "a"

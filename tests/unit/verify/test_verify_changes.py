@@ -14,7 +14,7 @@ from bnpriv.mechanisms.facts import _column, query_facts
 from bnpriv.queries.base import Query
 from bnpriv.queries.weighted import Weighted
 from bnpriv.tables.schema import Schema
-from bnpriv.verify.changes import Changes
+from bnpriv.verify.changes import Changes, united
 from bnpriv.verify.forms import Form
 from bnpriv.verify.values import StopError
 
@@ -92,6 +92,21 @@ def test_no_tables_are_farther_apart_and_the_bound_is_no_larger_than_the_noise()
         assert bounds[schema.records] <= Fraction(bp.column_sensitivity(weighted, moving, schema).upper)
 
     agrees()
+
+
+def test_sets_that_another_one_joins_are_one_set() -> None:
+    apart = [{1}, {2}, {3}, {4, 5}, {6}]
+    assert united(apart) == apart
+    assert united([*apart, {1, 2, 3, 5}]) == [{6}, {1, 2, 3, 4, 5}]
+
+
+def test_every_number_that_moves_is_rounded() -> None:
+    """Two means near 2^33 that move together: the doubles of each may be off by a unit of their own."""
+    schema = Schema(records=7, columns={"t": bp.Integer(2**33, 2**33 + 2)})
+    changes = changes_of(bp.parse_query("stack(mean(t), mean(t))"), schema, [1, 4])
+    units = [changes.limits(k)[1] for k in (0, 1)]
+    assert units == [Fraction(math.ulp(2.0**33)), 4 * Fraction(math.ulp(2.0**33))]
+    assert changes.exceeded_by((0, 1), {"t"}, 7) == 2 * (1 + 4) + sum(units)
 
 
 def framework_of(low: int, high: int, n: int, **options) -> bp.DistributionalAttributePrivacy:

@@ -123,3 +123,18 @@ def test_a_ratio_on_the_edge_is_neither_called_false_nor_true() -> None:
         with pytest.raises(StopError) as told:
             NoisyPair(claim).compare("a pair", law, other)
     assert told.value.args[0] == "cannot be shown"
+
+
+@pytest.mark.parametrize("noise", ["Laplace", "DiscreteLaplace", "NoNoise"])
+def test_delta_is_that_of_the_worse_direction(noise: str) -> None:
+    """The first law passes the second one by more than delta, and the second nowhere the first."""
+    often, rarely = ({(0.0,): 1 - Decimal(p), (1.0,): Decimal(p)} for p in ("0.1", "0.001"))
+    scale = 0.0 if noise == "NoNoise" else 0.02
+    with localcontext(ARITHMETIC):
+        comparison = NoisyPair(claim_of(noise, scale, 1.0, 0.05))
+        assert comparison.excess(often, rarely) > comparison.claim.delta
+        assert comparison.excess(rarely, often) < comparison.claim.delta
+        for pair in ((often, rarely), (rarely, often)):
+            with pytest.raises(StopError) as told:
+                comparison.compare("a pair", *pair)
+            assert told.value.args[0] == "fails"
