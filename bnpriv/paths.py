@@ -9,6 +9,9 @@ from unicodedata import normalize
 JOURNALS = ("-journal", "-wal", "-shm")
 """What SQLite adds to the name of a database for the files that it keeps beside it."""
 
+NO_PATH = "no path: it holds a sign that no name of a file can have"
+"""What is found where the system takes a text for no path at all, as with a NUL byte in it."""
+
 _DATABASE = b"SQLite format 3\0"
 
 

@@ -19,7 +19,7 @@ from bnpriv.accounting.ledger_chain import changed
 from bnpriv.accounting.ledger_schema import OPENING_LOCK, found_tables, make_tables, migrate
 from bnpriv.accounting.ledger_values import Uncopied
 from bnpriv.errors import LedgerError, MissingExtraError
-from bnpriv.paths import JOURNALS, user_path
+from bnpriv.paths import JOURNALS, NO_PATH, user_path
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -239,7 +239,7 @@ def check_file(path: Path) -> None:
     try:
         about, folder = path.lstat(), path.parent.stat()
     except (OSError, ValueError) as error:
-        found = (error.strerror if isinstance(error, OSError) else None) or "no path"
+        found = (error.strerror if isinstance(error, OSError) else None) or NO_PATH
         remedy = f"Check the path. {_ON_PURPOSE} If one was lost, what it held counts as spent."
         raise LedgerError("the ledger must be there", found=found, remedy=remedy) from None
     if stat.S_ISLNK(about.st_mode):
@@ -382,7 +382,7 @@ def _make_file(store: LedgerStore) -> None:
     except (OSError, ValueError) as error:
         if isinstance(error, LedgerError):
             raise
-        found = (error.strerror if isinstance(error, OSError) else None) or "no path"
+        found = (error.strerror if isinstance(error, OSError) else None) or NO_PATH
         raise LedgerError("the folder of a new ledger must be writable", found=found, remedy=_ELSEWHERE) from None
     finally:
         with suppress(OSError, ValueError):

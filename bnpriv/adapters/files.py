@@ -17,7 +17,7 @@ from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.file_rules import MOST_NETWORK_BYTES
 from bnpriv.networks.foreign import foreign_remedy
 from bnpriv.networks.missing_rows import MissingRows
-from bnpriv.paths import user_path
+from bnpriv.paths import NO_PATH, user_path
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".dill", ".pt", ".pth")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz")
@@ -167,7 +167,7 @@ def _read_bytes(path: Path, label: str, most_bytes: int) -> bytes:
         if isinstance(broken, (FileNotFoundError, NotADirectoryError)):
             absent = "Check the path, or put the file there."
             raise FileError(f"{label}: the file must be there", found="no such file", remedy=absent) from None
-        reason = (broken.strerror if isinstance(broken, OSError) else None) or "no path"
+        reason = (broken.strerror if isinstance(broken, OSError) else None) or NO_PATH
         raise FileError(f"{label}: the file must be readable", found=reason, remedy=remedy) from None
 
 

@@ -172,10 +172,15 @@ class Certificate(HasCard):
 
     @property
     def _most_reasons(self) -> int:
-        """Return how many decisions are told: few where they are one pair of secrets under many models."""
+        """Return how many decisions are told: few where they are one pair of secrets under many models.
+
+        One where none of these needs noise, as all then say the same.
+        """
         laws = [decision for decision in self.decisions if isinstance(decision, LawDecision)]
         different = {(decision.protected, str(decision.pair)) for decision in laws}
-        return MOST_OF_A_PAIR if len(different) == 1 and len(laws) == len(self.decisions) else MOST_REASONS
+        if len(different) != 1 or len(laws) != len(self.decisions):
+            return MOST_REASONS
+        return MOST_OF_A_PAIR if any(decision.scale for decision in laws) else 1
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.networks import Posterior, drivers
 from bnpriv.queries.base import Query
 from bnpriv.render import number_text
-from bnpriv.secrets.values import ContinuousPair
 
 PURE_SCALES, APPROXIMATE_SCALES, WEIGHTINGS = 2, 6, 3
 """Among how many scales a plan chooses for one question (docs/claims/posterior.md, claim 3).
@@ -126,9 +125,8 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     prior = f", prior {drawn.prior}" if drawn.prior else ""
     records = "" if drawn.table is None else f" given {drawn.table.records:,} public records"
     first = next(iter(certificate.decisions), None)
-    # without noise the influences of continuous parameters, which are infinite, tell no draw from another
-    tied = first is not None and first.scale == 0 and isinstance(getattr(first, "pair", None), ContinuousPair)
-    decides = "" if first is None or tied else f" Draw {first.model} decides the noise, for {first.protected}."
+    # where no draw needs noise, none decides it
+    decides = f" Draw {first.model} decides the noise, for {first.protected}." if first and first.scale else ""
     some = "" if drawn.of is None else f" of {drawn.of:,}"
     spaced = "" if drawn.of is None else ", evenly spaced: as many as time allows, 25 or so at most"
     made = f"The models are {drawn.draws:,}{some} draws from a posterior{records}{prior}{seed}{spaced}.{decides}"

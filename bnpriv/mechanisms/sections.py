@@ -222,7 +222,7 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
     by_share = shape is not None and shape.by_share
     order = "mean error, as a share of the range of each part," if by_share else "expected error"
     return Table(
-        caption=f"Every mechanism that gives this guarantee, the least {order} first",
+        caption=f"Every mechanism that gives this guarantee, the least {order} first{_last(calibrations)}",
         drawn=bars,
         header=(
             *("mechanism", "noise", "scale", "mean error"),
@@ -234,9 +234,20 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
     )
 
 
+def _last(calibrations: Sequence[Calibrated]) -> str:
+    """Return what stands at the end of the table, though its error may be less."""
+    drawn = any(each.holds_for_draws_only for each in calibrations)
+    baselines = any(each.guarantee.baseline_text for each in calibrations)
+    return ("; after them what holds for the models drawn only" if drawn else "") + (
+        "; last baselines, which give another" if baselines else ""
+    )
+
+
 def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
-    note = "a baseline" if calibration.guarantee.baseline_text else calibration.certificate.caution
+    note = calibration.certificate.caution
+    if calibration.guarantee.baseline_text:
+        note = f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
     if calibration.holds_for_draws_only:
         note = "for the models drawn only"
     error: Cell | str = errors_text(calibration, MOST_IN_CELL)

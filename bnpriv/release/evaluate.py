@@ -351,7 +351,7 @@ def _compare(query: Custom, chosen: frozenset[str], before: pd.DataFrame, after:
     one, other = _called(query, before.copy()), _called(query, after.copy())
     if one is None or other is None:
         raise QueryError(
-            f"{query} must return {query.size} finite numbers on every table",
+            f"{query} must return {query.size} finite number{'s' * (query.size > 1)} on every table",
             found="an error or something else, on a made-up table",
             remedy="Let the function answer every table of the declared columns: an error tells about the data too.",
         )

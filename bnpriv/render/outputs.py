@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import final
 
 from bnpriv.errors import FileError
-from bnpriv.paths import is_of_database, may_be_one, user_path
+from bnpriv.paths import NO_PATH, is_of_database, may_be_one, user_path
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def _refusing(path: Path) -> Generator[None]:
             ) from None
         raise _unwritable(path, error.strerror or "an error") from None
     except ValueError:  # a NUL byte
-        raise _unwritable(path, "no path") from None
+        raise _unwritable(path, NO_PATH) from None
 
 
 def _status(place: Path) -> os.stat_result | None:
@@ -167,7 +167,11 @@ def _check_free(path: Path, place: Path, before: os.stat_result | None, taken: I
         folder = before is None or stat.S_ISDIR(before.st_mode)
         raise _unwritable(path, "a folder" if folder else "a device or a pipe")
     if any(may_be_one(place, other) for other in taken):
-        raise _unwritable(path, "a file that is read for it, or the ledger")
+        raise FileError(
+            f"{path}: an output must be a file of its own",
+            found="the ledger, a file beside it, or a file that is read",
+            remedy="Choose another.",
+        )
     _check_no_database(path, place)
     if before is None:
         return

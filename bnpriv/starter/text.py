@@ -137,8 +137,8 @@ def _records(known: Started) -> str:
 def _column(known: Started, name: str, chosen: KnownColumn) -> str:
     if name in known.left_out:
         return (
-            f"# {_comment(name)} is left out, and no query can read it: the public table shows fewer\n"
-            "# than two states of it, so that it is no node of the learned network.\n"
+            f"# {_comment(name)} is left out, and no query can read it: with its rare values put\n"
+            "# together, the public table has fewer than two states of it; the learned network needs two.\n"
         )
     head = f"[columns.{toml_key(name)}]"
     if chosen.column is None:

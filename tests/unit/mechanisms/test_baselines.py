@@ -14,6 +14,7 @@ from bnpriv.divergences import gaussian_delta, gaussian_mu
 from bnpriv.errors import ParameterError
 from bnpriv.mechanisms import STANDARD
 from bnpriv.mechanisms.baselines import group_sensitivity
+from bnpriv.render.text import upper_text
 
 Group, Record = bp.mechanisms.GroupPrivacyMechanism, bp.mechanisms.RecordPrivacyMechanism
 
@@ -114,6 +115,11 @@ def test_no_plan_takes_them_for_the_best() -> None:
     assert plan.baselines[0].expected_error < plan.best.expected_error
     assert "RecordPrivacyMechanism()" in str(plan)
     assert "RecordPrivacyMechanism" not in str(plain)
+    assert "the least expected error first; last baselines, which give another\n" in str(plan)
+    assert "the least expected error first\n" in str(plain)
+    for each in plan.baselines:
+        told = f"epsilon {upper_text(each.guarantee.epsilon)} for the secrets"
+        assert f"{each.mechanism}: a baseline: {told}" in str(plan)
     assert "for records: a baseline, to be compared with what protects the secrets" in plan.baselines[0].explain()
     assert "baseline" in plan.to_markdown()
     assert len(plan.to_pandas()) == len(plan.calibrations) + 2
