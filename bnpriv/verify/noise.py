@@ -17,7 +17,7 @@ from typing import Any
 
 from bnpriv.verify.values import ONE, ZERO, Law, StopError, require, summed
 
-MOST_NUMBERS = 2**20
+MOST_NOISY_NUMBERS = 2**20
 """Numbers that an answer may have."""
 
 
@@ -47,7 +47,7 @@ def smoothed(masses: list[Decimal], decays: Sequence[Sequence[Decimal]]) -> list
 def weights_of(noise: Any) -> list[Fraction]:
     """Return the weight of every number of an answer: it has noise of the scale over its weight."""
     written, count = noise.get("weights"), noise["dimension"]
-    require(type(count) is int and count <= MOST_NUMBERS, "the numbers of an answer")  # a list of as many is made
+    require(type(count) is int and count <= MOST_NOISY_NUMBERS, "the numbers of an answer")  # a list of as many is made
     require(not written or all(type(weight) in (int, float) for weight in written), "the weights of the noise")
     found = [Fraction(weight) for weight in written or [1] * count]
     require(all(weight > 0 for weight in found), "the weights of the noise")

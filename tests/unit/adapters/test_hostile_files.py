@@ -381,10 +381,10 @@ HUGE = 10**400
     [
         (NetworkError, lambda: bp.MarkovChain([[HUGE, 0], [0, 1]], "stationary", 5)),
         (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], [HUGE, 0], 5)),
-        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=7)),  # type: ignore[arg-type]
-        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=[["a"], ["b"]])),  # type: ignore[list-item]
-        (SchemaError, lambda: bp.Binned([0, 1, 2], labels=[["a"], "b"])),  # type: ignore[list-item]
-        (SchemaError, lambda: bp.Binned([0, 1, 2], labels=[{}, {}])),  # type: ignore[list-item]
+        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=7)),
+        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=[["a"], ["b"]])),
+        (SchemaError, lambda: bp.Binned([0, 1, 2], labels=[["a"], "b"])),
+        (SchemaError, lambda: bp.Binned([0, 1, 2], labels=[{}, {}])),
         (SchemaError, lambda: bp.Binned([0, 1, HUGE])),
         (NetworkError, lambda: bp.DiscreteNetwork.from_tables({"a": [HUGE, 1]}, states={"a": ["x", "y"]})),
     ],
