@@ -55,6 +55,15 @@ def test_ten_tenths_fit_exactly_into_one(place: Path) -> None:
     assert ledger.book(account).charges[-1].total == 1
 
 
+def test_a_total_that_passes_the_budget_by_less_than_a_double_tells_is_refused(place: Path) -> None:
+    """Row 24: budgets are compared as exact numbers."""
+    ledger, account = opened(place)
+    with pytest.raises(BudgetError):
+        ledger.charge(account, TENTH, admit=lambda entries, new: Fraction(1) + Fraction(1, 10**30))
+    assert not ledger.book(account).charges
+    ledger.charge(account, TENTH, admit=lambda entries, new: Fraction(1))
+
+
 def entry(epsilon: object, delta: object = "0") -> dict[str, object]:
     return {"epsilon": epsilon, "delta": delta}
 

@@ -22,6 +22,7 @@ from bnpriv.evidence.structural import Influences
 from bnpriv.mechanisms import STANDARD, Calibration, ColumnMechanism, MarkovQuiltMechanism
 from bnpriv.queries.asked import as_query
 from bnpriv.queries.base import Output, Power, Query
+from bnpriv.queries.weighted import Weighted
 from bnpriv.session.cost import cost_of
 from bnpriv.types import Budget
 from tests.kinds import KINDS, Kind
@@ -198,6 +199,19 @@ def test_a_session_tells_one_number_for_what_is_spent(tmp_path: Path) -> None:
         assert spent == pytest.approx(mark.total, rel=1e-12)
         assert (repr(again), again.remaining) == (repr(session), price.remaining)
         assert f"remaining={session.history.remaining}" in repr(again)
+
+
+def test_what_its_text_does_not_say_counts_in_the_norm_of_its_noise() -> None:
+    query, evidence = QUESTIONS["long"](), influences(THREE)
+    assert isinstance(evidence, Influences)
+    gaussian = MarkovQuiltMechanism(noise="gaussian", large_delta=True)
+    for mechanism, norm, delta in ((MarkovQuiltMechanism(), 1, 0.0), (gaussian, 2, 0.01)):
+        entry = Entry.of(mechanism.calibrate(THREE, query, epsilon=1.0, delta=delta))
+        counted = Weighted(asked=query, weights=entry.weights) if entry.weights else query
+        assert entry.query is None
+        assert entry.moved == evidence.sensitivity(counted, query.columns, norm).upper
+        alone = {name: evidence.sensitivity(counted, frozenset({name}), norm).upper for name in query.columns}
+        assert dict(entry.steps) == alone
 
 
 def test_steps_of_columns_bound_a_change_of_several() -> None:
