@@ -15,7 +15,7 @@ from bnpriv.verify.values import SLACK, UNSHOWN, ZERO, Law, StopError, number, r
 MOST_WORK = 1_000_000
 """Products of masses in one check: a few seconds."""
 
-BASELINES = ("RecordPrivacyMechanism", "GroupPrivacyMechanism")
+HIDE_RECORDS = ("RecordPrivacyMechanism", "GroupPrivacyMechanism")
 """They hide records; what their guarantee says of the secrets is another epsilon, which is not replayed."""
 
 
@@ -28,7 +28,7 @@ class Claim:
         self.network = Nodes(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
         self.mechanism, self.noise, self.seen = record["mechanism"]["name"], record["noise"]["law"], 0
         self.joints = dict[Any, Law]()
-        require(self.mechanism not in BASELINES, f"{self.mechanism!r:.40}, a baseline")
+        require(self.mechanism not in HIDE_RECORDS, f"{self.mechanism!r:.40}, a baseline")
         self.epsilon, self.delta = Decimal(record["guarantee"]["epsilon"]), Decimal(record["guarantee"]["delta"])
         require(0 < self.epsilon < 10**6 and 0 <= self.delta < 1, "a guarantee out of range")
         if record["epsilon"] != record["guarantee"]["epsilon"]:
