@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bnpriv.verify.answers import AnswerLaws
-from bnpriv.verify.claim import BASELINES, Claim
+from bnpriv.verify.claim import HIDE_RECORDS, Claim
 from bnpriv.verify.compared import NoisyPair
 from bnpriv.verify.declared import declared
 from bnpriv.verify.moves import Moves
@@ -121,7 +121,7 @@ def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
             whole = column["type"] == "real" or low + steps == high
             require(-(2**100) <= low < high <= 2**100 and 1 <= steps <= 2**31 and whole, "the bounds of a column")
     claim = Claim(record, model)
-    if claim.mechanism in BASELINES:
+    if claim.mechanism in HIDE_RECORDS:
         trusted.append("what is said of single records and groups of them: only the secrets were looked at")
     return _replayed(claim)
 
@@ -135,7 +135,7 @@ def _replayed(claim: Claim) -> str:
     if claim.channel:
         return _by_channel(claim, claim.channel)
     quilts = claim.mechanism == "MarkovQuiltMechanism"
-    known = quilts or claim.mechanism in ("TightMechanism", "WassersteinMechanism", *CHANNELS, *BASELINES)
+    known = quilts or claim.mechanism in ("TightMechanism", "WassersteinMechanism", *CHANNELS, *HIDE_RECORDS)
     require(known, f"{claim.mechanism!r:.40}")
     if quilts and claim.model["notion"] != VALUE:
         return by_quilts_unless_refuted(claim)

@@ -15,7 +15,7 @@ from bnpriv.verify.values import SLACK, UNSHOWN, ZERO, Law, StopError, number, r
 MOST_WORK = 1_000_000
 """Products of masses in one check: a few seconds."""
 
-BASELINES = ("RecordPrivacyMechanism", "GroupPrivacyMechanism")
+HIDE_RECORDS = ("RecordPrivacyMechanism", "GroupPrivacyMechanism")
 """Noise that was fitted to single records or groups: the guarantee has an epsilon of its own for the secrets."""
 
 
@@ -30,7 +30,7 @@ class Claim:
         self.joints = dict[Any, Law]()
         self.epsilon, self.delta = Decimal(record["guarantee"]["epsilon"]), Decimal(record["guarantee"]["delta"])
         require(0 < self.epsilon < 10**6 and 0 <= self.delta < 1, "a guarantee out of range")
-        if self.mechanism not in BASELINES and record["epsilon"] != record["guarantee"]["epsilon"]:
+        if self.mechanism not in HIDE_RECORDS and record["epsilon"] != record["guarantee"]["epsilon"]:
             raise StopError("fails", "the guarantee has another epsilon than the calibration")
         self.channel = StoredRows(record["noise"]["channel"]) if self.noise == "Channel" else None
         self.scale = ZERO if self.channel else number(record["noise"]["exact_scale"])
