@@ -138,7 +138,10 @@ def least_level(excess: Callable[[float], float], delta: float, most: float) -> 
     >>> round(least_level(lambda level: math.exp(-level), 0.1, 50.0), 6) == round(math.log(10), 6)
     True
     """
-    low, high = 0.0, most
+    # what rounding adds grows with the level: the least one is sought from below, where large ones pass delta again
+    low, high = 0.0, min(1.0, most)
+    while high < most and excess(high) > delta:
+        low, high = high, min(1.5 * high, most)
     for _ in range(LEVEL_STEPS):
         middle = (low + high) / 2
         if excess(middle) <= delta:

@@ -135,13 +135,14 @@ def test_gaussian_baselines_print_what_holds() -> None:
             assert gaussian_mixture_delta(laws[a], laws[b], found.scale, told.epsilon) <= delta
 
 
+@pytest.mark.parametrize("most", [5.0, 50.0, 50_000.0])
 @pytest.mark.parametrize("rounding", [0.0, 1e-6, 1e-3])
-def test_what_rounding_moves_is_paid_behind_normal_noise(rounding: float) -> None:
+def test_what_rounding_moves_is_paid_behind_normal_noise(rounding: float, most: float) -> None:
     """As delta, under both secrets; of two curves the lower one counts."""
     low, high = ((lambda level, delta, c=c: lambda scale: c * math.exp(-level)) for c in (1.0, 2.0))
     for curves in ((low, high), (high, low)):
         coupled: Any = SimpleNamespace(coupled_curve=curves[0], composed_curve=curves[1])
-        found = _of_gaussian(coupled, Gaussian(3.0), 0.1, rounding, 5.0)
+        found = _of_gaussian(coupled, Gaussian(3.0), 0.1, rounding, most)
         assert math.exp(-found) + (1 + math.exp(found)) * rounding / 3.0 == pytest.approx(0.1, rel=1e-6)
 
 
@@ -199,3 +200,13 @@ def test_vectors_and_several_models() -> None:
     assert 0 < both.guarantee.epsilon <= price(0.3, 1.0, 3) * (1 + 1e-9)
     worst = Record().calibrate(framework(50, 3, 0.9, 0.2), COUNT, epsilon=1.0).guarantee.epsilon
     assert Record().calibrate(wide, COUNT, epsilon=1.0).guarantee.epsilon == pytest.approx(worst, rel=1e-9)
+
+
+def test_a_share_is_told_as_well_as_the_count_behind_normal_noise() -> None:
+    """A hundredth is no double: what rounding moves must not make the price that of all records."""
+    told = [
+        Record(noise="gaussian").calibrate(framework(100, 5), query, epsilon=1.0, delta=1e-4).guarantee
+        for query in (COUNT, bp.proportion(bp.col("x") == 1))
+    ]
+    assert told[1].epsilon == pytest.approx(told[0].epsilon, rel=1e-4)
+    assert told[1].without_model == pytest.approx(told[0].without_model)
