@@ -143,10 +143,10 @@ def least_level(excess: Callable[[float], float], delta: float, most: float) -> 
     >>> round(least_level(lambda level: math.exp(-level), 0.1, 50.0), 6) == round(math.log(10), 6)
     True
     """
-    # what rounding adds grows with the level: only the smaller ones of those that are private are next to the least
-    tried = (most * 0.5**halvings for halvings in range(LEVEL_STEPS, 0, -1))
-    high = next((level for level in tried if excess(level) <= delta), most)
-    low = high / 2 if excess(high / 2) > delta else 0.0
+    # what rounding adds grows with the level: the least one is sought from below, where large ones pass delta again
+    low, high = 0.0, min(1.0, most)
+    while high < most and excess(high) > delta:
+        low, high = high, min(1.5 * high, most)
     for _ in range(LEVEL_STEPS):
         middle = (low + high) / 2
         if excess(middle) <= delta:

@@ -156,13 +156,14 @@ def test_gaussian_baselines_print_what_holds() -> None:
             assert gaussian_mixture_delta(laws[a], laws[b], found.scale, told.epsilon) <= delta
 
 
+@pytest.mark.parametrize("most", [5.0, 50.0, 50_000.0])
 @pytest.mark.parametrize("rounding", [0.0, 1e-6, 1e-3])
-def test_what_rounding_moves_is_paid_behind_normal_noise(rounding: float) -> None:
+def test_what_rounding_moves_is_paid_behind_normal_noise(rounding: float, most: float) -> None:
     """As delta, under both secrets; of two curves the lower one counts."""
     low, high = ((lambda level, delta, c=c: lambda scale: c * math.exp(-level)) for c in (1.0, 2.0))
     for curves in ((low, high), (high, low)):
         coupled: Any = SimpleNamespace(coupled_curve=curves[0], composed_curve=curves[1])
-        found = _of_gaussian(coupled, Gaussian(3.0), 0.1, rounding, 5.0)
+        found = _of_gaussian(coupled, Gaussian(3.0), 0.1, rounding, most)
         assert math.exp(-found) + (1 + math.exp(found)) * rounding / 3.0 == pytest.approx(0.1, rel=1e-6)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +16,10 @@ import bnpriv as bp
 from bnpriv.accounting import Accountant
 from bnpriv.accounting.entries import Entry
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.mechanisms import MarkovQuiltMechanism
+from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism
+from bnpriv.session import split as splitting
 from bnpriv.session.cost import scale_at_cost, total_with, with_scale
-from bnpriv.session.shares import NearCosts, best_sharing
+from bnpriv.session.shares import NearCosts, Sharing, best_sharing
 from bnpriv.session.split import AskedQuestion
 
 CLINIC, DATA = bp.example("clinic"), bp.example_data("clinic")
@@ -76,6 +80,26 @@ def test_the_least_scale_at_a_cost_keeps_within_it() -> None:
         assert total is not None
         assert total <= limit
         assert less is None or less > limit
+
+
+def test_what_column_releases_cost_is_no_longer_there_to_be_split(session: bp.Session) -> None:
+    session.release(WARD, mechanism=ColumnMechanism(), epsilon=0.5)
+    split = session.plan([COST, WARD])
+    assert split.before == Fraction(1, 2)
+    assert split.epsilon <= 1.5
+    assert split.epsilon == pytest.approx(1.5, rel=1e-6)
+
+
+def test_a_split_that_would_pass_its_limit_is_refused(session: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever rates were found: what counts is the total of the accountant."""
+
+    def too_much(*given: Any) -> Sharing | None:
+        found = best_sharing(*given)
+        return found and dataclasses.replace(found, rates=tuple(1.01 * rate for rate in found.rates))
+
+    monkeypatch.setattr(splitting, "best_sharing", too_much)
+    with pytest.raises(RefusedError, match="a total that passes it"):
+        session.plan([COST, WARD])
 
 
 def test_no_scales_on_a_grid_are_better() -> None:
