@@ -371,6 +371,7 @@ def main() -> None:
         app()
     except BnprivError as error:
         lines = str(error).split("\n") if isinstance(error, FileProblemsError) else [str(error)]
+        lines += getattr(error, "__notes__", ())
         print("refused: " + "\n".join(visible(" ".join(line.split())) for line in lines), file=sys.stderr)
         sys.exit(REFUSED)
     finally:

@@ -33,7 +33,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def name_charge(error: BaseException, account: str, charge: Charge | None) -> None:
-    """Name what was charged, as the last line of whatever interrupts a release.
+    """Name what was charged, as the last line of whatever ends a release before its answer is shown.
 
     Called by the frame that holds the charge: a context manager could itself be interrupted before it begins.
 
@@ -46,9 +46,7 @@ def name_charge(error: BaseException, account: str, charge: Charge | None) -> No
     charge : Charge or None
         None if this call charged nothing, as far as the frame knows: what was noted further inside counts.
     """
-    if not is_interrupt(error):
-        return
     if charge is not None:
         error.add_note(charged_text(account, charge.number))
-    elif not getattr(error, "__notes__", None):
+    elif is_interrupt(error) and not getattr(error, "__notes__", None):
         error.add_note(NOTHING_CHARGED)

@@ -18,6 +18,9 @@ from bnpriv.render.text import and_text, full_text, name_text, percent_text, rou
 DOUBLED = math.log(2)
 """With delta above 0: odds rise by more than twice exp(epsilon) with probability at most 2 delta."""
 
+CERTAIN = 0.99
+"""From where on a probability is hardly told from 1."""
+
 CHOSEN = (
     "That is for an epsilon and a delta fixed beforehand: where they are chosen among several by looking at the noise, "
     "what the confidence leaves to 100 % counts once for each."
@@ -95,8 +98,12 @@ class Guarantee(HasCard):
 
     @property
     def failure(self) -> float:
-        """Return the probability, at most, that odds rise further than `nats` says; 0 with delta 0."""
-        return min(1.0, 2 * self.delta)
+        """Return the probability, at most, that odds rise further than `nats` says; 0 with delta 0.
+
+        A probability that is shown as 1 is 1: then nothing is said of odds.
+        """
+        rare = 2 * self.delta
+        return rare if rare < CERTAIN else 1.0
 
     @property
     def nats(self) -> float:

@@ -55,7 +55,7 @@ from bnpriv.render.document import (
     Table,
     Text,
 )
-from bnpriv.render.text import number_text, upper_chance, upper_percent, upper_text
+from bnpriv.render.text import full_text, number_text, upper_chance, upper_percent, upper_text
 
 Refusals = Sequence[tuple[Method, Refusal]]
 
@@ -210,8 +210,20 @@ def trust_section(source: str | None, assumptions: Iterable[str], certificate: C
 
 def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals, limit: Limit) -> Section:
     """Return what every mechanism would do, the one with the least expected error first, and which ones cannot."""
-    compared = (comparison_table(calibrations, limit), Paragraph(limit.text)) if calibrations else ()
+    compared: tuple[Block, ...] = ()
+    if calibrations:
+        compared = (comparison_table(calibrations, limit), Paragraph(limit.text), *_smaller_delta(calibrations))
     return Section(title="The mechanisms compared", id="plan", blocks=(*compared, *refused(refusals)))
+
+
+def _smaller_delta(calibrations: Sequence[Calibrated]) -> Iterable[Block]:
+    """Yield that some mechanisms were calibrated for less delta than was asked for, where they were."""
+    deltas = sorted({calibration.delta for calibration in calibrations})
+    if len(deltas) > 1:
+        yield Paragraph(
+            f"Mechanisms that refuse a delta of one over the number of records or more, as {full_text(deltas[-1])} is, "
+            f"were calibrated for {number_text(deltas[0])}."
+        )
 
 
 def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:

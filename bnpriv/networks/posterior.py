@@ -141,7 +141,7 @@ class Posterior:
         among : int
             How many there were to choose from.
         """
-        return self._said(among, "if query, epsilon and delta were chosen beforehand")
+        return self._said(among, "if secrets, query, epsilon and delta were chosen beforehand")
 
     def _said(self, among: int, condition: str) -> str:
         if self.belief:

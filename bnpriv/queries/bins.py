@@ -10,7 +10,7 @@ from typing import cast, final
 from bnpriv import checks
 from bnpriv.errors import QueryError, SizeError
 from bnpriv.queries.predicates import And, Comparison, Constant, Predicate, constant, literal, quoted
-from bnpriv.tables.bins import Binned
+from bnpriv.tables.bins import MOST_BINS, Binned
 from bnpriv.tables.schema import Categorical, Column, Integer
 
 
@@ -30,9 +30,6 @@ class ColumnBin:
     label: str
     condition: Predicate
 
-
-MOST_BINS = 10_000
-"""Bins of one question; the plan of so many takes half a minute."""
 
 MOST_NUMBERS_APART = 12
 """Whole numbers between the bounds of a column that count one by one where no edges are given."""

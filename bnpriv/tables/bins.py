@@ -22,6 +22,9 @@ Spread = Literal["uniform", "whole numbers"]
 Inside = Spread | Mapping[float, float]
 """The law of a number given its bin."""
 
+MOST_BINS = 10_000
+"""Bins of a column, and of a question; the plan of so many takes half a minute."""
+
 SPREADS: tuple[Spread, ...] = ("uniform", "whole numbers")
 
 _WITHIN = (
@@ -224,6 +227,9 @@ def _edges(given: object) -> tuple[float, ...]:
         found = checks.type_text(given) if listed is None else f"{len(listed)} edges"
         raise SchemaError("a Binned column needs a list of two or more edges", found=found, remedy=remedy)
     # -0.0 is 0 here
+    if len(listed) > MOST_BINS + 1:
+        found = f"{len(listed) - 1:,}"
+        raise SchemaError(f"a column has at most {MOST_BINS:,} bins", found=found, remedy="Write fewer edges.")
     edges = tuple(checks.number("an edge", edge, error=SchemaError, remedy=remedy) + 0.0 for edge in listed)
     wrong = next(((low, high) for low, high in pairwise(edges) if not low < high), None)
     if wrong is not None:

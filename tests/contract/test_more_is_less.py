@@ -157,3 +157,10 @@ def test_no_plan_errs_more_for_a_larger_delta(name: str) -> None:
     found = [bp.plan(framework, query, epsilon=0.3, delta=delta).best for delta in (0.0, 1e-3, 0.05, 0.5)]
     falls(found)
     assert all(each.guarantee.delta < 1 / framework.schema.records for each in found)
+
+
+def test_a_plan_says_where_it_took_less_delta() -> None:
+    framework, query = question("a property of a table")
+    least = "were calibrated for"
+    assert least not in bp.plan(framework, query, epsilon=0.3, delta=1e-3).text
+    assert f"as 0.5 is, {least}" in bp.plan(framework, query, epsilon=0.3, delta=0.5).text.replace("\n", " ")

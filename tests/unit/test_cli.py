@@ -307,6 +307,19 @@ def test_release_with_a_ledger(shell, tmp_path: Path) -> None:
     assert "Add --ledger FILE." in err
 
 
+def test_a_refusal_after_the_charge_names_it(shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise bp.errors.DataError("a table must be readable", found="one that is not", remedy="Look at it.")
+
+    monkeypatch.setattr(sys.modules["bnpriv.release.release"], "evaluate_many", broken)
+    asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5"]
+    code, _, err = shell(*asked, "--ledger", str(tmp_path / "ledger.db"), "--budget", "0.9")
+    told = "Release 1 of the account 'data' was charged, and stays so; its answer was not shown."
+    assert (code, err.splitlines()[-1]) == (2, told)
+    code, _, err = shell(*asked)
+    assert (code, len(err.splitlines())) == (2, 1)
+
+
 def test_ledger_show_verify_export(shell, tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
     words = ["--query", "mean(sat)", "--epsilon", "0.5", "--ledger", str(place), "--budget", "2", "--json", "-"]

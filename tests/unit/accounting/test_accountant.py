@@ -263,3 +263,17 @@ def test_entries_that_were_passed_are_counted_again() -> None:
     again = Accountant(framework, entries=recorded.entries)
     assert again.total == recorded.total
     assert again.record(other).total == recorded.record(other).total
+
+
+def test_an_estimate_is_counted_alone_and_beside_column_releases_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    framework = bp.example("clinic")
+    quilt = [
+        MarkovQuiltMechanism().calibrate(framework, text, epsilon=1.0)
+        for text in ("mean(visits)", "mean(liver_enzyme)")
+    ]
+    column = ColumnMechanism().calibrate(framework, "mean(visits)", epsilon=0.5)
+    monkeypatch.setattr(Accountant, "kind", property(lambda _: "estimate"))
+    alone = Accountant(framework).record(quilt[0]).record(column)
+    assert len(alone.entries) == 2
+    with pytest.raises(RefusedError, match="only what is proved"):
+        alone.record(quilt[1])

@@ -147,13 +147,15 @@ def test_row_19_an_exception_after_the_charge_stays_charged(session: bp.Session)
         def laplace(self, *_: object) -> tuple[float, ...]:
             raise ArithmeticError
 
-    with pytest.raises(ParameterError, match="withheld"):
+    with pytest.raises(ParameterError, match="withheld") as caught:
         session.release(SAT, epsilon=0.5, key="a", sampler=Broken())  # type: ignore[arg-type]
+    assert "was charged, and stays so" in caught.value.__notes__[-1]
     assert session.remaining == pytest.approx(1.5)
     assert session.history.releases[0].key == "a"
     # an answer may have been seen: no new noise under the same key
-    with pytest.raises(LedgerError):
+    with pytest.raises(LedgerError) as again:
         session.release(SAT, epsilon=0.5, key="a")
+    assert not getattr(again.value, "__notes__", ())
 
 
 def test_threads_that_look_at_a_session_make_no_release_cheaper(

@@ -31,3 +31,9 @@ def test_every_bin_of_hundreds_has_its_numbers() -> None:
         edges[place] = edges[place - 1]
         with pytest.raises(SchemaError, match="edges must increase"):
             Binned(edges)
+
+
+def test_a_column_of_too_many_bins_is_refused_by_their_number() -> None:
+    assert len(Binned(range(10_001)).labels) == 10_000
+    with pytest.raises(SchemaError, match=r"at most 10,000 bins; found 10,001"):
+        Binned(range(10_002))
