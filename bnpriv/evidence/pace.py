@@ -69,6 +69,9 @@ def _callers_level() -> int:
     return level
 
 
+FEW_ITEMS = 8
+"""Of fewer the last ones are not looked at by themselves: one may take long by chance."""
+
 SHORTER = "Fewer posterior draws (draws=, thin=) or models take less"
 """What makes work short that is done for every model."""
 
@@ -87,15 +90,23 @@ def watched(items: Sequence[Item], what: str, each: str, shorter: str = "") -> I
         What would make it short, a sentence.
     """
     told = False
-    start = time.perf_counter()
+    times: list[float] = []
     for done, item in enumerate(items):
         left = len(items) - done
-        seconds = (time.perf_counter() - start) / max(1, done) * left
-        if done and not told and seconds >= LONG_SECONDS:
+        times.append(time.perf_counter())
+        seconds = _rate(times) * left
+        if not told and seconds >= LONG_SECONDS:
             told = True
             rest = f"{left:,} {each}{'' if left == 1 else 's'}"
             tell(f"To work out {what.format(rest)}", seconds, "takes about {}", shorter)
         yield item
+
+
+def _rate(times: Sequence[float]) -> float:
+    """Return the seconds for an item by when each began: the mean of all or of the last ones, as costs may grow."""
+    done = len(times) - 1
+    recent = min(done, max(FEW_ITEMS, done // 4))
+    return max((times[-1] - times[-1 - few]) / few for few in (done, recent)) if done else 0.0
 
 
 def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:

@@ -134,3 +134,25 @@ def test_row_45_a_report_watches_every_column_and_every_quilt(monkeypatch: pytes
     report = bp.influence_report(network, protect="x00")
     assert len(report.attributes[0].columns) == 29
     assert seen == {"more column": 29, "more quilt": 28}
+
+
+def test_costs_that_grow_are_told_while_most_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a grid the first columns are cheap and the last dear: the mean so far foretells too little to be told."""
+    clock = [0.0]
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
+    with pytest.warns(LongDrawingWarning, match="more column") as told:
+        for place in watched(range(500), "what is told by {}", "more column"):
+            clock[0] += 20 * 3 * place**2 / 500**3  # 20 s in all
+            if told and not hasattr(told, "at"):
+                told.at = clock[0]  # type: ignore[attr-defined]
+    assert len(told) == 1
+    assert told.at < 5  # type: ignore[attr-defined]
+
+
+def test_one_slow_column_among_quick_ones_is_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for place in watched(range(500), "what is told by {}", "more column"):
+            clock[0] += 0.07 if place == 40 else 1e-4
