@@ -105,9 +105,9 @@ def drivers(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
     >>> sorted(drivers(network, {"height", "income", "weather"}))
     ['deviation', 'income', 'mean']
     """
-    return frozenset(
-        name for column in modelled(network, columns) for name in network.reading.columns.get(column, (column,))
-    )
+    driving = network.reading.columns
+    found = frozenset(name for column in modelled(network, columns) for name in driving.get(column, (column,)))
+    return found.intersection(network.attributes)
 
 
 def driven_by(network: HasReading, columns: Iterable[str], attributes: Collection[str]) -> frozenset[str]:

@@ -57,14 +57,14 @@ class _Work(Generic[T]):
 
     def stop(self, thread: threading.Thread) -> None:
         """Let the thread end: its engine at once, its Python at the next step; it closes what it opened."""
-        stopped = ctypes.py_object(SystemExit)  # the one error that ends a thread without a word
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), stopped)
-        if not self.ended(ENGINE_PATIENCE):
-            atexit.register(self.ended, ENGINE_PATIENCE_AT_END)
+        if not self.ended(thread, ENGINE_PATIENCE):
+            atexit.register(self.ended, thread, ENGINE_PATIENCE_AT_END)
 
-    def ended(self, patience: float) -> bool:
-        """Stop what the thread waits for, again and again, since that may have begun just now; return if it is done."""
+    def ended(self, thread: threading.Thread, patience: float) -> bool:
+        """Stop the thread, and again and again what it waits for: that may have begun just now. Return if it ended."""
+        stopped = ctypes.py_object(SystemExit)  # the one error that ends a thread without a word
         end = monotonic() + patience
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), stopped)
         while not self.done.wait(LISTENING_STEP) and monotonic() < end:
             for stop in tuple(self.stops):
                 with suppress(Exception):  # closed meanwhile

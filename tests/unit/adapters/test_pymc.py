@@ -598,7 +598,7 @@ def test_the_certificate_of_a_posterior_says_what_it_owes_to_draws() -> None:
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.total("sat"), epsilon=1.0)
     notes = " ".join(calibration.certificate.notes)
     assert "100 draws" in notes
-    assert "depend on each other" in notes
+    assert "depend on each other" in calibration.guarantee.sentence
 
 
 def test_a_linear_model_has_one_law_per_draw() -> None:

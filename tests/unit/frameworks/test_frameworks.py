@@ -161,7 +161,7 @@ def test_a_distribution_is_one_model() -> None:
     assert both.models == 2
     with pytest.raises(bp.errors.FrameworkError) as caught:
         bp.DistributionPrivacy([(network(), both)], schema=schema(), source="a test")
-    says(caught.value, "2 models", "one pair per model")
+    says(caught.value, "number of models 2", "one pair per model")
 
 
 def test_a_query_needs_a_schema() -> None:

@@ -166,6 +166,8 @@ def test_row_49_a_csv_file_leaves_no_copy(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == [path]
 
 
+# what ends the thread may be raised in a finalizer, where Python drops it; the engine ends the thread then
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_row_49_a_database(tmp_path: Path) -> None:
     import sqlite3
 
@@ -265,7 +267,6 @@ def _stopping(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
 CHARGED = "Release 1 of the account 'data' was charged, and stays so; its answer was not shown."
 PLACES = {
     "check_rows": ("Nothing was charged.", 0),
-    "charge": ("Nothing was charged.", 0),
     "evaluate_many": (CHARGED, 1),
     "store": (CHARGED, 1),
 }

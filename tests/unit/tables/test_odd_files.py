@@ -107,7 +107,9 @@ def test_row_46_pipes_devices_and_odd_paths_are_refused_at_once(tmp_path: Path, 
             ask(folder)
 
 
-def test_row_46_a_folder_called_tilde_is_not_the_users_own(tmp_path: Path, monkeypatch) -> None:
+def test_row_46_tilde_is_the_home_folder_and_a_folder_of_that_name_can_be_written_out(
+    tmp_path: Path, monkeypatch
+) -> None:
     home = tmp_path / "home"
     for folder, number in ((tmp_path / "~", 1.0), (home, 2.0)):
         folder.mkdir()
@@ -115,8 +117,8 @@ def test_row_46_a_folder_called_tilde_is_not_the_users_own(tmp_path: Path, monke
         (folder / "t.csv").write_text(f"a\n{number}\n{number}\n{number}\n", encoding="utf-8")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(tmp_path)
-    for name in ("~/t.csv", "~/t.parquet"):
-        assert evaluate(queries.count(queries.col("a") < 1.5), SCHEMA, name).values == (3,)
+    for name, below in (("~/t.csv", 0), ("~/t.parquet", 0), ("./~/t.csv", 3), ("./~/t.parquet", 3)):
+        assert evaluate(queries.count(queries.col("a") < 1.5), SCHEMA, name).values == (below,)
         assert "[columns.a]" in files_to_start(Path(name), None, notion="dataset")[0]
 
 
