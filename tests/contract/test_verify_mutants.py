@@ -172,7 +172,9 @@ def test_optimal_rows_that_were_not_repaired(monkeypatch) -> None:
     """A solver meets constraints to some 1e-9 of all mass: outputs of tiny mass then tell far too much."""
 
     def unrepaired(constraints, rows, home):
-        return repair_module._whole(rows / rows.sum(axis=1, keepdims=True), home), np.arange(rows.shape[1])
+        total = rows.sum(axis=1, keepdims=True)
+        shares = np.divide(rows, total, out=np.full_like(rows, 1 / rows.shape[1]), where=total > 0)
+        return repair_module._whole(shares, home), np.arange(rows.shape[1])
 
     monkeypatch.setattr(supports_module, "repaired", unrepaired)
     assert channel_killed(OPTIMAL)

@@ -39,11 +39,13 @@ def renyi(first: Atoms, second: Atoms, scale: float, order: float) -> float:
         p, q = density_log(first, scale), density_log(second, scale)
         ends = [float(x) / scale for law in (first, second) for x in (law.support[0], law.support[-1])]
         reach = (2 * order + 1) * (max(ends) - min(ends)) + 14
-        places = np.linspace(min(ends) - reach, max(ends) + reach, 1501)
-        logs = [float(order * p(mp.mpf(w)) + (1 - order) * q(mp.mpf(w))) for w in places.tolist()]
-        logs = [max(log, float(p(mp.mpf(w)))) for log, w in zip(logs, places.tolist(), strict=True)]
-        kept = np.flatnonzero(np.array(logs) > max(logs) - 80)
-        low, high = places[max(0, kept[0] - 1)], places[min(1500, kept[-1] + 1)]
+        low, high, logs = min(ends) - reach, max(ends) + reach, [0.0]
+        for _ in range(2):  # of a large order little is left of the first look
+            places = np.linspace(low, high, 801)
+            logs = [float(order * p(mp.mpf(w)) + (1 - order) * q(mp.mpf(w))) for w in places.tolist()]
+            logs = [max(log, float(p(mp.mpf(w)))) if order == 1 else log for log, w in zip(logs, places, strict=True)]
+            kept = np.flatnonzero(np.array(logs) > max(logs) - 80)
+            low, high = places[max(0, kept[0] - 1)], places[min(800, kept[-1] + 1)]
         pieces = [mp.mpf(float(w)) for w in np.linspace(low, high, min(200, int(high - low) // 2 + 8))]
         if order == 1:
             return float(mp.quad(lambda w: mp.exp(p(w)) * (p(w) - q(w)), pieces, maxdegree=5))
