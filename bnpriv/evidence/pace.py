@@ -95,7 +95,7 @@ def watched(items: Sequence[Item], what: str, each: str, shorter: str = "") -> I
         left = len(items) - done
         times.append(time.perf_counter())
         seconds = _rate(times) * left
-        if not told and seconds >= LONG_SECONDS:
+        if done and not told and seconds >= LONG_SECONDS:
             told = True
             rest = f"{left:,} {each}{'' if left == 1 else 's'}"
             tell(f"To work out {what.format(rest)}", seconds, "takes about {}", shorter)
