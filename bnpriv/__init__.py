@@ -1,19 +1,15 @@
 """Publish statistics of a table without giving away a global property of its protected columns."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 # declare
-from bnpriv.adapters.examples import example, example_data
-from bnpriv.adapters.files import read_network
-from bnpriv.adapters.framework_file import read_framework, read_queries
-from bnpriv.adapters.pgmpy import from_pgmpy
-from bnpriv.adapters.pymc import from_pymc
 from bnpriv.networks import DiscreteNetwork, MarkovChain, model_class
 from bnpriv.tables.schema import Binned, Categorical, Integer, Real, Schema
 from bnpriv.secrets.apart import apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import pairs
 from bnpriv.secrets.values import intervals
-from bnpriv.studies.laws_by_property import laws_by_property
-from bnpriv.starter.start import start
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -49,10 +45,6 @@ from bnpriv.queries import (
 from bnpriv.influence.maximum import max_influence
 from bnpriv.influence.matrix import influence_matrix
 from bnpriv.influence.quilts import markov_quilts
-from bnpriv.report import influence_report
-from bnpriv.studies.check_model import check_model
-from bnpriv.studies.compare import compare
-from bnpriv.studies.leaks import leaks
 
 # calibrate
 from bnpriv.mechanisms import (
@@ -61,27 +53,62 @@ from bnpriv.mechanisms import (
     TightMechanism,
     WassersteinMechanism,
 )
-from bnpriv.mechanisms.plan import plan
-from bnpriv.studies.rehearse import rehearse
-from bnpriv.studies.tradeoff import tradeoff
 
 # release
 from bnpriv.release import release
-from bnpriv.studies.simulate import simulate
 from bnpriv.verify import verify
-
-# check a table, for its owner alone
-from bnpriv.private_checks import check_data
-
-# account
-from bnpriv.accounting import Accountant
-from bnpriv.session import Session
 
 # refusals, and what stands behind the rest
 from bnpriv.errors import BnprivError
-from bnpriv import errors, laws, mechanisms, noise, types
+from bnpriv import errors, laws, mechanisms, noise
+
+if TYPE_CHECKING:
+    from bnpriv import types
+    from bnpriv.accounting import Accountant
+    from bnpriv.adapters.examples import example, example_data
+    from bnpriv.adapters.files import read_network
+    from bnpriv.adapters.framework_file import read_framework, read_queries
+    from bnpriv.adapters.pgmpy import from_pgmpy
+    from bnpriv.adapters.pymc import from_pymc
+    from bnpriv.mechanisms.plan import plan
+    from bnpriv.private_checks import check_data
+    from bnpriv.report import influence_report
+    from bnpriv.session import Session
+    from bnpriv.starter.start import start
+    from bnpriv.studies.check_model import check_model
+    from bnpriv.studies.compare import compare
+    from bnpriv.studies.laws_by_property import laws_by_property
+    from bnpriv.studies.leaks import leaks
+    from bnpriv.studies.rehearse import rehearse
+    from bnpriv.studies.simulate import simulate
+    from bnpriv.studies.tradeoff import tradeoff
 
 __version__ = "0.1.0"
+
+_LOADED_WHEN_USED = {
+    "Accountant": "accounting",
+    "Session": "session",
+    "check_data": "private_checks",
+    "check_model": "studies.check_model",
+    "compare": "studies.compare",
+    "example": "adapters.examples",
+    "example_data": "adapters.examples",
+    "from_pgmpy": "adapters.pgmpy",
+    "from_pymc": "adapters.pymc",
+    "influence_report": "report",
+    "laws_by_property": "studies.laws_by_property",
+    "leaks": "studies.leaks",
+    "plan": "mechanisms.plan",
+    "read_framework": "adapters.framework_file",
+    "read_network": "adapters.files",
+    "read_queries": "adapters.framework_file",
+    "rehearse": "studies.rehearse",
+    "simulate": "studies.simulate",
+    "start": "starter.start",
+    "tradeoff": "studies.tradeoff",
+    "types": "types",
+}
+"""Names on top that most programs do without, and the modules that they are in."""
 
 __all__ = [
     "Accountant",
@@ -156,6 +183,16 @@ __all__ = [
     "variance",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Load what is used for the first time."""
+    if name not in _LOADED_WHEN_USED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_LOADED_WHEN_USED[name]}")
+    value: object = module if name == "types" else getattr(module, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

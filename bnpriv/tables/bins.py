@@ -226,10 +226,10 @@ def _edges(given: object) -> tuple[float, ...]:
     if listed is None or len(listed) < 2:
         found = checks.type_text(given) if listed is None else f"{len(listed)} edges"
         raise SchemaError("a Binned column needs a list of two or more edges", found=found, remedy=remedy)
-    # -0.0 is 0 here
     if len(listed) > MOST_BINS + 1:
         found = f"{len(listed) - 1:,}"
         raise SchemaError(f"a column has at most {MOST_BINS:,} bins", found=found, remedy="Write fewer edges.")
+    # -0.0 is 0 here
     edges = tuple(checks.number("an edge", edge, error=SchemaError, remedy=remedy) + 0.0 for edge in listed)
     wrong = next(((low, high) for low, high in pairwise(edges) if not low < high), None)
     if wrong is not None:

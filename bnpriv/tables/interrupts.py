@@ -26,7 +26,7 @@ T = TypeVar("T")
 LISTENING_STEP = 0.05
 """Seconds between two looks at whether Ctrl-C was pressed, where a wait is not ended by it."""
 
-ENGINE_PATIENCE = 1.0
+ENGINE_PATIENCE = 0.5
 """Seconds that work which was told to stop has to close what it opened."""
 
 ENGINE_PATIENCE_AT_END = 30.0
