@@ -63,25 +63,38 @@ from bnpriv.errors import BnprivError
 from bnpriv import errors, laws, mechanisms, noise
 
 if TYPE_CHECKING:
-    from bnpriv import types
-    from bnpriv.accounting import Accountant
+    # declare
     from bnpriv.adapters.examples import example, example_data
     from bnpriv.adapters.files import read_network
     from bnpriv.adapters.framework_file import read_framework, read_queries
     from bnpriv.adapters.pgmpy import from_pgmpy
     from bnpriv.adapters.pymc import from_pymc
-    from bnpriv.mechanisms.plan import plan
-    from bnpriv.private_checks import check_data
-    from bnpriv.report import influence_report
-    from bnpriv.session import Session
+    from bnpriv.studies.laws_by_property import laws_by_property
     from bnpriv.starter.start import start
+
+    # analyse
+    from bnpriv.report import influence_report
     from bnpriv.studies.check_model import check_model
     from bnpriv.studies.compare import compare
-    from bnpriv.studies.laws_by_property import laws_by_property
     from bnpriv.studies.leaks import leaks
+
+    # calibrate
+    from bnpriv.mechanisms.plan import plan
     from bnpriv.studies.rehearse import rehearse
-    from bnpriv.studies.simulate import simulate
     from bnpriv.studies.tradeoff import tradeoff
+
+    # release
+    from bnpriv.studies.simulate import simulate
+
+    # check a table, for its owner alone
+    from bnpriv.private_checks import check_data
+
+    # account
+    from bnpriv.accounting import Accountant
+    from bnpriv.session import Session
+
+    # refusals, and what stands behind the rest
+    from bnpriv import types
 
 __version__ = "0.1.0"
 

@@ -40,10 +40,11 @@ MODULES = {
 def groups() -> dict[str, list[str]]:
     """Return the names of the face under each verb, which begins the comment above their imports."""
     source = inspect.getsource(bnpriv)
-    comments = {number: line.split()[1] for number, line in enumerate(source.splitlines(), 1) if line.startswith("# ")}
+    lines = [line.strip() for line in source.splitlines()]
+    comments = {number: line.split()[1] for number, line in enumerate(lines, 1) if line.startswith("# ")}
     found: dict[str, list[str]] = {verb: [] for verb in VERBS}
-    for node in ast.parse(source).body:
-        if not isinstance(node, ast.ImportFrom):
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("bnpriv"):
             continue
         verb = comments[max(number for number in comments if number < node.lineno)]
         names = [alias.asname or alias.name for alias in node.names]
