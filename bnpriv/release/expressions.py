@@ -8,7 +8,7 @@ the width of a step would be a fourth of them in Polars, which multiplies with t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, cast, final
@@ -123,9 +123,9 @@ def grid_steps(value: nw.Expr, column: NumberColumn, constant: Written) -> nw.Ex
 
 def _predicate(predicate: Predicate, leaves: _Leaves) -> nw.Expr:
     if isinstance(predicate, And):
-        return reduce(lambda left, right: left & right, (_predicate(part, leaves) for part in predicate.parts))
+        return _balanced(lambda left, right: left & right, [_predicate(part, leaves) for part in predicate.parts])
     if isinstance(predicate, Or):
-        return reduce(lambda left, right: left | right, (_predicate(part, leaves) for part in predicate.parts))
+        return _balanced(lambda left, right: left | right, [_predicate(part, leaves) for part in predicate.parts])
     if isinstance(predicate, Not):
         return ~_predicate(predicate.part, leaves)
     if not isinstance(predicate, (Comparison, IsIn)):
@@ -137,9 +137,17 @@ def _predicate(predicate: Predicate, leaves: _Leaves) -> nw.Expr:
     return _number(predicate, value, leaves.constant)
 
 
+def _balanced(join: Callable[[nw.Expr, nw.Expr], nw.Expr], parts: Sequence[nw.Expr]) -> nw.Expr:
+    """Return all parts joined, as a tree of little depth: an engine goes down an expression by recursion."""
+    while len(parts) > 1:
+        odd = parts[len(parts) & ~1 :]
+        parts = [*map(join, parts[::2], parts[1::2]), *odd]
+    return parts[0]
+
+
 def _number(leaf: Comparison | IsIn, value: nw.Expr, written: Written) -> nw.Expr:
     if isinstance(leaf, IsIn):
-        return reduce(lambda left, right: left | right, (value == written(float(number)) for number in leaf.values))
+        return _balanced(lambda left, right: left | right, [value == written(float(number)) for number in leaf.values])
     constant = written(float(leaf.value))
     match leaf.operator:
         case "<":
@@ -175,7 +183,7 @@ def _among(value: nw.Expr, keys: Sequence[Category | float], constant: Written) 
     if not keys:
         return value.is_null() & ~value.is_null()
     if constant is not float and isinstance(keys[0], float):
-        found = reduce(lambda left, right: left | right, (value == constant(cast(float, key)) for key in keys))
+        found = _balanced(lambda left, right: left | right, [value == constant(cast(float, key)) for key in keys])
     else:
         found = value.is_in(keys)
     return nw.when(~value.is_null() & found).then(nw.lit(True)).otherwise(nw.lit(False))
