@@ -247,6 +247,14 @@ print("ready", flush=True)
 bp.release(calibration, relation, ledger="l.db", budget=2.0)
 """
 
+OWN_SCAN = (
+    SCAN.replace("duckdb.execute", "own = duckdb.connect()\nown.execute")
+    .replace("duckdb.sql", "own.sql")
+    .replace("bp.release(", "try:\n    bp.release(")
+    + "except KeyboardInterrupt:\n    print('heard', flush=True)\n    raise\n"
+)
+"""A connection of one's own cannot be stopped: Ctrl-C is heard, and the query ends behind."""
+
 WAIT = """
 import bnpriv as bp
 from tests.ledgers import opened, released
@@ -268,6 +276,10 @@ def interrupted(program: str, after: float) -> tuple[float, int, str]:
     assert process.poll() is None, "it ended before Ctrl-C"
     process.send_signal(signal.SIGINT)
     started = time.monotonic()
+    if program == OWN_SCAN:
+        assert process.stdout.readline() == "heard\n"
+        heard = time.monotonic() - started
+        return heard, process.wait(45), process.communicate()[1]
     try:
         _, said = process.communicate(timeout=45)
     except subprocess.TimeoutExpired:
@@ -284,6 +296,10 @@ def _(folder: Path) -> str:
     assert "KeyboardInterrupt" in said, f"scan: {seconds:.1f} s, then {last[:100]}"
     assert seconds < 2 * slowness(), f"scan: {seconds:.1f} s"
     with_charge = "charge" in last
+    (folder / "l.db").unlink()
+    own, _, said = interrupted(OWN_SCAN, 1.0)
+    assert "KeyboardInterrupt" in said, f"scan by a connection of one's own: {own:.1f} s"
+    assert own < 2 * slowness(), f"scan by a connection of one's own: {own:.1f} s"
     (folder / "l.db").unlink(missing_ok=True)
     opened(folder / "l.db")
     holder = sqlite3.connect(folder / "l.db", isolation_level=None)
@@ -293,7 +309,8 @@ def _(folder: Path) -> str:
     assert "KeyboardInterrupt" in said, f"lock: {waited:.1f} s, then {said[-100:]}"
     assert waited < 2 * slowness(), f"lock: {waited:.1f} s"
     assert with_charge, f"the last line does not say what was charged: {last[:100]}"
-    return f"scan {seconds:.1f} s, wait {waited:.1f} s, KeyboardInterrupt; last line: {last[:60]}"
+    scans = f"scan {seconds:.1f} s, by a connection of one's own {own:.1f} s"
+    return f"{scans}, wait {waited:.1f} s, KeyboardInterrupt; last line: {last[:60]}"
 
 
 def slowness() -> float:
