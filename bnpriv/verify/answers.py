@@ -91,6 +91,7 @@ class AnswerLaws:
         """Return the law of what one record adds where every column has a given one of its laws."""
         form, laws = self.claim.form, self.model["laws"]
         options = [column_values(form, column, laws[column][k]) for column, k in chosen]
+        self.claim.spend(math.prod(map(len, options)))
         cells = [zip(*each, strict=True) for each in product(*options)]
         return summed((form.key(dict(zip(form.reads, v, strict=True))), math.prod(m, start=ONE)) for v, m in cells)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -38,8 +39,8 @@ class NoisyPair:
         if self.claim.noise == "DiscreteLaplace" and any(x != int(x) for point in union for x in point):
             raise StopError("fails", "an answer that is no whole number, which discrete noise refuses")
         axes = [sorted(set(numbers)) for numbers in zip(*union, strict=True)]
+        self.claim.spend(4 * (math.prod(map(len, axes)) if self.claim.scale else len(union)))
         points = list(product(*axes)) if self.claim.scale else union
-        self.claim.spend(4 * len(points))
         f, g = (self.smooth([law.get(point, ZERO) for point in points], axes) for law in (first, second))
         ordered = ((*sorted((p, q)), point) for p, q, point in zip(f, g, points, strict=True) if p or q)
         return max(((high / low if low else INFINITE), point) for low, high, point in ordered)

@@ -6,6 +6,7 @@ claim is false if it is false under some laws of columns; otherwise nothing is s
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import Any
 
@@ -58,6 +59,7 @@ def _showing(claim: Claim, column: str, name: str, pair: Any, theta: int, record
                 side[tuple(places)] += p
     first, second = chances
     masses = [sum(each.values()) for each in chances]
+    claim.spend(math.prod(len(states[node]) for node in nodes))
     cells = product(*(range(len(states[node])) for node in nodes))
     likelier = [first[cell] * masses[1] >= second[cell] * masses[0] for cell in cells]
     return [{"values": [records[not each][column]], "masses": ["0x1p+0"]} for each in likelier]

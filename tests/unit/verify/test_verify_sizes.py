@@ -439,6 +439,20 @@ def test_work_is_bounded() -> None:
     assert SIZE * SIZE * SIZE // 2 // 16 < MOST_WORK
 
 
+def test_a_grid_of_a_thousand_million_outputs_is_counted_before_it_is_made() -> None:
+    """Three numbers of one column on 1,001 values each: the laws have 1,001 answers, their grid 10^9."""
+    network = bp.DiscreteNetwork.from_tables(
+        {"u": [0.5, 0.5]}, states={"u": ["few", "many"]}, parents={}, level="parameters"
+    )
+    schema = bp.Schema(records=1000, columns={"u": bp.Integer(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(
+        network, schema, "u", source="a test", laws={"u": {"few": 0.4, "many": 0.6}}
+    )
+    thrice = bp.stack(bp.linear({"u": Fraction(1, 10)}), bp.mean("u"), bp.linear({"u": Fraction(3, 10)}))
+    calibration = bp.WassersteinMechanism().calibrate(framework, thrice, epsilon=1.0)
+    assert bp.verify(calibration).status == "too large"
+
+
 @pytest.mark.parametrize("place", [0, 99, 100, 149])
 def test_the_law_of_one_record_is_compared_in_every_case(place: int, monkeypatch) -> None:
     """One of 150 cases, of a pair or of an attribute in a model, passes the claim."""
