@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.verify import one_record
+from bnpriv.verify import answers, one_record, showing
 from bnpriv.verify.answers import AnswerLaws
 from bnpriv.verify.bif import bif_nodes
 from bnpriv.verify.changes import Changes
@@ -451,6 +451,49 @@ def test_a_grid_of_a_thousand_million_outputs_is_counted_before_it_is_made() -> 
     thrice = bp.stack(bp.linear({"u": Fraction(1, 10)}), bp.mean("u"), bp.linear({"u": Fraction(3, 10)}))
     calibration = bp.WassersteinMechanism().calibrate(framework, thrice, epsilon=1.0)
     assert bp.verify(calibration).status == "too large"
+
+
+def limited(most: int) -> Any:
+    """Return a claim that stops where more than `most` products of masses are made."""
+
+    def spend(cost: int) -> None:
+        if cost > most:
+            raise StopError("too large", "more")
+
+    return SimpleNamespace(spend=spend, form=SimpleNamespace(reads=["x", "y", "z"]))
+
+
+def test_records_and_states_are_counted_before_they_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three columns of eleven values, three parameters of eleven states: 1,331 where 1,330 are the most."""
+    laws = SimpleNamespace(claim=limited(1330), model={"laws": {name: [None] for name in "xyz"}})
+    monkeypatch.setattr(answers, "column_values", lambda *_: [(k, Decimal(1)) for k in range(11)])
+    with pytest.raises(StopError, match="too large"):
+        AnswerLaws.given_states(laws, (("x", 0), ("y", 0), ("z", 0)))
+    claim = limited(1330)
+    states = {"s": ["a", "b"], **{name: list(range(11)) for name in "uvw"}}
+    claim.network = SimpleNamespace(states=states, driven={"x": ["u", "v", "w"]})
+    claim.joint = lambda *_, theta: {}
+    with pytest.raises(StopError, match="too large"):
+        showing._showing(claim, "x", "s", ({"a"}, {"b"}), 0, [{"x": 0}, {"x": 1}])
+
+
+def test_where_memory_ends_quilts_still_bear_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The laws of the answer are tried first; an error without words is no reason to stop."""
+    network = bp.DiscreteNetwork.from_tables(
+        {"u": [0.5, 0.5], "v": [[0.6, 0.4], [0.4, 0.6]]},
+        states={"u": ["0", "1"], "v": ["0", "1"]},
+        parents={"v": ["u"]},
+        level="records",
+    )
+    schema = bp.Schema(records=3, columns={"u": bp.Integer(0, 1), "v": bp.Integer(0, 1)})
+    framework = bp.ValuePrivacy(network, schema, "u", source="a test")
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.total("v"), epsilon=1.0)
+
+    def full(self: AnswerLaws) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(AnswerLaws, "families", full)
+    assert bp.verify(calibration).status == "holds"
 
 
 @pytest.mark.parametrize("place", [0, 99, 100, 149])
