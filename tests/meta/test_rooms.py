@@ -12,6 +12,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
 
 ROOMS: tuple[str, ...] = (
+    "lazy",
+    "services",
     "errors",
     "checks",
     "paths",

@@ -1,0 +1,62 @@
+"""Packages that load a name when it is first used, so that importing one does not run all that it offers."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+
+
+def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package whose imports stand under ``if TYPE_CHECKING:``.
+
+    The imports are read from the package's own source, so that type checkers, readers and the interpreter all go by
+    the same lines.
+
+    Parameters
+    ----------
+    package : str
+        The ``__name__`` of the package.
+
+    Returns
+    -------
+    tuple of callable
+        ``__getattr__``, which loads a name when it is first asked for and keeps it, and ``__dir__``.
+    """
+    where = dict(_imports(package))
+
+    def load(name: str) -> object:
+        if name not in where:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, inner = where[name]
+        value = _value(module, inner)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        loaded = vars(sys.modules[package])
+        offered: list[str] = loaded.get("__all__", list(where))
+        return sorted({*offered, *(name for name in loaded if name.startswith("__"))})
+
+    return load, names
+
+
+def _value(module: str, name: str) -> object:
+    """What ``from module import name`` gives: an attribute, or a module of that name inside a package."""
+    try:
+        return getattr(import_module(module), name)
+    except AttributeError:
+        return import_module(f"{module}.{name}")
+
+
+def _imports(package: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Every name that the source of a package imports under ``if TYPE_CHECKING:``, with where it comes from."""
+    spec = find_spec(package)
+    source = spec.loader.get_source(package) if spec and spec.loader and hasattr(spec.loader, "get_source") else ""
+    for block in ast.parse(source or "").body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for line in block.body:
+                if isinstance(line, ast.ImportFrom) and line.module:
+                    yield from ((alias.asname or alias.name, (line.module, alias.name)) for alias in line.names)
