@@ -318,6 +318,11 @@ class Laws(Protocol):
         """Return what must hold outside the library."""
         ...
 
+    @property
+    def closed_form(self) -> bool:
+        """Whether the laws have a closed form, which is as quick for the answer's numbers with weights."""
+        ...
+
     def constraints(self) -> tuple[Constraint, ...]:
         """Return one constraint per protected attribute and model."""
         ...

@@ -77,6 +77,11 @@ class DatasetLaws:
         ]
         return tuple(names)
 
+    @property
+    def closed_form(self) -> bool:
+        """The laws are worked out value by value."""
+        return False
+
     def constraints(self) -> tuple[Constraint, ...]:
         """Return one constraint per protected attribute and model."""
         return self._constraints

@@ -11,10 +11,11 @@ from bnpriv.errors import BnprivError, LawError, Refusal
 from bnpriv.evidence.answer_source import AnswerSource, ExactSampler
 from bnpriv.evidence.believed import confidence_refusal, shared_refusal
 from bnpriv.evidence.columns import numbers_in_bins
-from bnpriv.evidence.constraints import Constraint, LawPair
+from bnpriv.evidence.constraints import Constraint, LawPair, Laws
 from bnpriv.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
 from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal
 from bnpriv.evidence.forward import AnswerSampler
+from bnpriv.evidence.laws import CUSTOM, laws_of, too_many_numbers
 from bnpriv.evidence.properties import AS_UNKNOWN
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, SampledPair, SampledSide
 from bnpriv.evidence.sums import record_pair, released, rounding_of, too_large
@@ -23,6 +24,7 @@ from bnpriv.frameworks.pairs import DISTRIBUTION, DistributionPair, draws_tables
 from bnpriv.laws import Atoms, Normal, WholeLaw, summed
 from bnpriv.networks import DiscreteNetwork, Network, Sampling, forward_of
 from bnpriv.queries.base import Query
+from bnpriv.queries.custom import Custom
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import NormalForm, normal_form
 
@@ -39,6 +41,11 @@ class GivenLaws:
     rounding: float
     assumptions: tuple[str, ...]
     dropped: tuple[str, ...] = ()
+
+    @property
+    def closed_form(self) -> bool:
+        """The laws are worked out value by value."""
+        return False
 
     def constraints(self) -> tuple[Constraint, ...]:
         """Return one constraint per pair."""
@@ -177,3 +184,11 @@ def _answer(law: WholeLaw, form: NormalForm) -> Atoms | Refusal:
         return released(form, summed((law, n)))
     except BnprivError as error:
         return Refusal.of(error)
+
+
+@laws_of.register
+def _(framework: DistributionPrivacy, query: Query | None) -> Laws | Refusal:
+    if isinstance(query, Custom):
+        return CUSTOM
+    refusal = too_many_numbers(query, framework.schema) if framework.of_records and query is not None else None
+    return refusal or given_laws(framework, query)

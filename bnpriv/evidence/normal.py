@@ -172,6 +172,11 @@ class NormalLaws:
         """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
         return linear_rounding(self.linear, self.form)
 
+    @property
+    def closed_form(self) -> bool:
+        """The laws are normal."""
+        return True
+
     def constraints(self) -> tuple[Constraint, ...]:
         """Return one constraint per protected attribute and model."""
         return self._constraints

@@ -78,6 +78,11 @@ class ParameterLaws:
             if not all(self._possible(name, side, model) for side in (pair.first, pair.second))
         )
 
+    @property
+    def closed_form(self) -> bool:
+        """The laws are worked out value by value."""
+        return False
+
     def constraints(self) -> tuple[Constraint, ...]:
         """Return one constraint per protected attribute and model."""
         return self._constraints

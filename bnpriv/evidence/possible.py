@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import singledispatch
 
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.evidence.dataset import can_vary
@@ -11,11 +10,12 @@ from bnpriv.evidence.structural import structural_evidence
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.influence.base import influence_of
 from bnpriv.influence.maximum import impossible_secrets
+from bnpriv.kind import by_kind
 from bnpriv.networks import Network
 from bnpriv.secrets.pair import Pair
 
 
-@singledispatch
+@by_kind
 def impossibility(framework: object) -> Refusal | None:
     """Return why the secrets of a protected attribute are no constraint under any model, or None if some are.
 

@@ -104,6 +104,11 @@ class SampledLaws:
         """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
         return rounding_of(self.form)
 
+    @property
+    def closed_form(self) -> bool:
+        """The laws are learned from draws."""
+        return False
+
     def constraints(self) -> tuple[Constraint, ...]:
         """Return one constraint per protected attribute and model; the first call draws."""
         return self._constraints

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import Literal, final
 
 from bnpriv.bound import Bound
@@ -21,6 +20,7 @@ from bnpriv.frameworks.digest import first_digest
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.kinds import Work, assumptions_of, frontier_of, road_refusal, work_of
 from bnpriv.influence.maximum import impossible_secrets
+from bnpriv.kind import by_kind
 from bnpriv.networks import Network, driven_by, drivers, modelled
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity, record_sensitivity
@@ -132,7 +132,7 @@ class Influences:
         return self.moved(query, columns, self.schema, norm)
 
 
-@singledispatch
+@by_kind
 def influences(framework: object) -> Influences | Refusal:
     """Return the structural evidence of a framework, or why there is none.
 

@@ -50,6 +50,11 @@ class WeightedLaws:
         """Return what must hold outside the library."""
         return self.plain.assumptions
 
+    @property
+    def closed_form(self) -> bool:
+        """The laws are worked out value by value."""
+        return False
+
     def constraints(self) -> tuple[Constraint, ...]:
         """Return one constraint per protected attribute and model."""
         return self._constraints

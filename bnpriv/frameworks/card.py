@@ -58,3 +58,20 @@ def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, 
         desc=f"{network_text(network)}. Protected attributes have a double border.",
     )
     return (Figure(graph_html(drawing), "Protected attributes have a double border."),)
+
+
+def network_document(network: Network) -> Document:
+    """Return what a network is, drawn where it is small enough to be read."""
+    text = network_text(network)
+    kind, _, size = text.partition(": ")
+    drawing = Drawing(nodes=network.attributes, edges=network.graph.edges, title="The network", desc=f"{text}.")
+    drawn = (Figure(graph_html(drawing)),) if 1 < len(network.attributes) <= MOST_DRAWN else ()
+    return Document(
+        kind="network",
+        kicker="bnpriv network",
+        headline=kind,
+        lead=f"{size[0].upper()}{size[1:]}.",
+        answer=drawn,
+        facts=(fact("Attributes", (Names(network.attributes),)),) if not drawn else (),
+        data={"kind": kind, "attributes": list(network.attributes), "models": network.models, "level": network.level},
+    )

@@ -10,13 +10,10 @@ from typing import final
 
 from bnpriv import checks
 from bnpriv.errors import BnprivError, FrameworkError, SecretError
-from bnpriv.frameworks.card import framework_document
+from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.digest import digest
-from bnpriv.frameworks.file_parts import law_sections, secret_of_table
-from bnpriv.frameworks.fingerprint import fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
-from bnpriv.frameworks.to_file import FileParts, WrittenAsFile
 from bnpriv.networks import DensityNetwork, Network, forward_of, require_discrete
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
@@ -29,6 +26,7 @@ from bnpriv.secrets.neighbours import neighbours_text
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.values import ValuesApart
+from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Categorical, Schema, require_schema
@@ -155,9 +153,9 @@ class DatasetAttributePrivacy(HasCard, WrittenAsFile):
     def document(self) -> Document:
         """Return what is declared: who is kept from learning what, the network and the columns."""
         secrets = self.protected_secrets
-        return framework_document(self.notion, self.source, self.schema, secrets, self.network)
+        return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network)
 
-    def file_parts(self) -> FileParts:
+    def file_parts(self) -> object:
         """Return what a file says of the framework.
 
         Raises
@@ -165,17 +163,7 @@ class DatasetAttributePrivacy(HasCard, WrittenAsFile):
         FileError
             If no file can.
         """
-        states = self.network.states
-        # what follows from the bins of a column is declared there
-        declared = {name: laws for name, laws in self.column_laws.items() if name in (self.laws or {})}
-        return FileParts(
-            notion="dataset",
-            source=self.source,
-            network=self.network,
-            schema=self.schema,
-            protect={name: secret_of_table(secret) for name, secret in self.protect.items()},
-            laws=law_sections(declared, self.schema, lambda name: states.get(name, ())),
-        )
+        return service("framework.file_parts.dataset")(self)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

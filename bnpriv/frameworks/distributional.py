@@ -5,38 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
-from bnpriv.frameworks.card import framework_document
-from bnpriv.frameworks.file_parts import law_sections, secrets_of_parameter
-from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import KINDS_NOT_VALUES, require_level, require_stated_level, spelt_as_values
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
-from bnpriv.frameworks.to_file import FileParts, WrittenAsFile
-from bnpriv.networks import GaussianNetwork, IntervalNetwork, Network, unfixed_of
+from bnpriv.kind import by_kind
+from bnpriv.networks import IntervalNetwork, Network, unfixed_of
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
 from bnpriv.render import Document, HasCard
 from bnpriv.render.text import and_text, name_text
 from bnpriv.secrets.declared import Protect, protected_names, secrets_of
 from bnpriv.secrets.pair import Pair
+from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Schema, require_schema
 
 
-@singledispatch
+@by_kind
 def centred(network: Network) -> tuple[str, ...]:
     """Return the attributes of a network that are a number about which the records of their column may lie."""
     return ()
-
-
-@centred.register
-def _(network: GaussianNetwork) -> tuple[str, ...]:
-    return network.attributes
 
 
 @final
@@ -196,9 +189,9 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
     def document(self) -> Document:
         """Return what is declared: who is kept from learning what, the network and the columns."""
         secrets, apart = self.protected_secrets, sorted(self.independent)
-        return framework_document(self.notion, self.source, self.schema, secrets, self.network, apart)
+        return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network, apart)
 
-    def file_parts(self) -> FileParts:
+    def file_parts(self) -> object:
         """Return what a file says of the framework.
 
         Raises
@@ -206,16 +199,7 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
         FileError
             If no file can.
         """
-        states = self.network.states
-        return FileParts(
-            notion="distributional",
-            source=self.source,
-            network=self.network,
-            schema=self.schema,
-            protect={name: secrets_of_parameter(pairs, states.get(name, ())) for name, pairs in self.secrets.items()},
-            independent=self.independent,
-            laws=law_sections(self.column_laws, self.schema, lambda name: states.get(name, ())),
-        )
+        return service("framework.file_parts.distributional")(self)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

@@ -14,8 +14,8 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import FileError
 from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, Network, State
-from bnpriv.networks.file_texts import WrittenTable, WrittenTables, can_be_written, network_text
-from bnpriv.networks.finite import FiniteNetwork, written_models
+from bnpriv.networks.file_texts import WrittenTable, WrittenTables, can_be_written, network_text, written_models
+from bnpriv.networks.finite import FiniteNetwork
 from bnpriv.render.new_files import numbered
 from bnpriv.render.toml import short_number, toml_section
 

@@ -10,10 +10,8 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FileError, FrameworkError
-from bnpriv.frameworks.card import framework_document
-from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
-from bnpriv.frameworks.to_file import FileParts, WrittenAsFile
 from bnpriv.laws import Atoms, Normal
 from bnpriv.networks import DiscreteNetwork, Network, Sampling, forward_of
 from bnpriv.networks.foreign import require_network
@@ -21,6 +19,7 @@ from bnpriv.networks.kept import Kept
 from bnpriv.queries import Query, as_query
 from bnpriv.render import Document, HasCard
 from bnpriv.secrets.pair import Pair
+from bnpriv.services import service
 from bnpriv.tables.schema import Categorical, Schema, require_schema
 
 DISTRIBUTION = "the distribution"
@@ -216,9 +215,9 @@ class DistributionPrivacy(HasCard, WrittenAsFile):
     def document(self) -> Document:
         """Return what is declared: who is kept from learning what, the network and the columns."""
         secrets = self.protected_secrets
-        return framework_document(self.notion, self.source, self.schema, secrets, None)
+        return service("framework.document")(self.notion, self.source, self.schema, secrets, None)
 
-    def file_parts(self) -> FileParts:
+    def file_parts(self) -> object:
         """Refuse: pairs of distributions are declared in Python.
 
         Raises

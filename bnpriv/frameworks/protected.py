@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from itertools import combinations
 from typing import final
 
-from bnpriv.networks import DensityNetwork, Network
+from bnpriv.kind import by_kind
+from bnpriv.networks.base import Network
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Count, Linear, Mean, Proportion
 from bnpriv.queries.predicates import Comparison, Predicate
@@ -77,18 +77,13 @@ class ProtectedSecret:
         }
 
 
-@singledispatch
+@by_kind
 def pairs_secret(network: Network, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
     """Return what is protected of an attribute of a network."""
     states = network.states.get(attribute)
     if states is None:
         return interval_secret(attribute, secret, of_values(pairs), ())
     return state_secret(attribute, secret, of_states(pairs), states)
-
-
-@pairs_secret.register
-def _(network: DensityNetwork, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
-    return interval_secret(attribute, secret, of_values(pairs), network.parameters[attribute].states or ())
 
 
 def state_secret(attribute: str, secret: str, pairs: Sequence[SecretPair], states: Sequence[object]) -> ProtectedSecret:

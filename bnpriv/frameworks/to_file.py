@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
@@ -11,13 +10,24 @@ from typing import cast, final
 
 from bnpriv.checks import text
 from bnpriv.errors import FileError, ParameterError, SizeError
+from bnpriv.frameworks.base import WrittenAsFile
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.file_network import network_part
-from bnpriv.frameworks.file_parts import column_sections, query_text
+from bnpriv.frameworks.file_parts import (
+    column_sections,
+    law_sections,
+    query_text,
+    secret_of_table,
+    secrets_of_parameter,
+)
+from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.networks import Network
 from bnpriv.paths import user_path
 from bnpriv.queries import Query, as_query
 from bnpriv.render.new_files import write_new
 from bnpriv.render.toml import toml_section
+from bnpriv.secrets.pair import Pair
 from bnpriv.tables.schema import Schema
 
 MOST_FRAMEWORK_BYTES = 2**18
@@ -76,79 +86,70 @@ class FileParts:
             yield toml_section(["queries"], queries)
 
 
-class WrittenAsFile:
-    """What all notions do alike that a framework file can hold."""
+def write_framework(
+    framework: WrittenAsFile,
+    path: str | os.PathLike[str],
+    *,
+    queries: Mapping[str, Query | str] | None = None,
+    overwrite: bool = False,
+) -> tuple[Path, ...]:
+    """Write a framework to a TOML file, with its network beside it: `DistributionalAttributePrivacy.to_file`."""
+    file = user_path(path)
+    if file.suffix.lower() != ".toml" or "\\" in file.stem or PureWindowsPath(file.stem).drive:
+        raise FileError(
+            "a framework file must end in .toml, with a plain name before it",
+            found=repr(file.name[:80]),
+            remedy="Name it for example framework.toml.",
+        )
+    texts = cast(FileParts, framework.file_parts()).texts(file, _query_texts({} if queries is None else queries))
+    write_new(texts, overwrite=overwrite)
+    return tuple(texts)
 
-    @abstractmethod
-    def file_parts(self) -> FileParts:
-        """Return what a file says of the framework.
 
-        Raises
-        ------
-        FileError
-            If no file can.
-        """
+def dataset_parts(framework: DatasetAttributePrivacy) -> FileParts:
+    """Return what a file says of dataset attribute privacy."""
+    states = framework.network.states
+    # what follows from the bins of a column is declared there
+    declared = {name: laws for name, laws in framework.column_laws.items() if name in (framework.laws or {})}
+    return FileParts(
+        notion="dataset",
+        source=framework.source,
+        network=framework.network,
+        schema=framework.schema,
+        protect={name: secret_of_table(secret) for name, secret in framework.protect.items()},
+        laws=law_sections(declared, framework.schema, lambda name: states.get(name, ())),
+    )
 
-    def to_file(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        queries: Mapping[str, Query | str] | None = None,
-        overwrite: bool = False,
-    ) -> tuple[Path, ...]:
-        """Write the framework to a TOML file, with the network in a file of its own beside it.
 
-        `bnpriv.read_framework` reads the same framework from it, every number bit for bit, and the shell runs it.
+def distributional_parts(framework: DistributionalAttributePrivacy) -> FileParts:
+    """Return what a file says of distributional attribute privacy."""
+    states = framework.network.states
+    return FileParts(
+        notion="distributional",
+        source=framework.source,
+        network=framework.network,
+        schema=framework.schema,
+        protect={name: secrets_of_parameter(pairs, states.get(name, ())) for name, pairs in framework.secrets.items()},
+        independent=framework.independent,
+        laws=law_sections(framework.column_laws, framework.schema, lambda name: states.get(name, ())),
+    )
 
-        Parameters
-        ----------
-        path : str or path
-            A file that ends in .toml. The network stands beside it: ``student.bif`` for ``student.toml``, in XMLBIF
-            where a name needs it, and one file for each of several models.
-        queries : mapping from str to Query or str, optional
-            Queries that are written with it, by their names: ``bnpriv plan student.toml --query NAME`` finds them.
-        overwrite : bool
-            Whether files that are there already are replaced.
 
-        Returns
-        -------
-        tuple of Path
-            The files that were written, this one last.
-
-        Raises
-        ------
-        FileError
-            If a file is there already or cannot be written, or the framework says what no file can: models of PyMC,
-            draws of a posterior, intervals other than around a network, a covariance, laws that are neither normal
-            nor of categories, states that are no texts, custom queries.
-        ParameterError
-            If `queries` is no mapping from names.
-        QueryError
-            If the text of a query is outside the grammar.
-        SizeError
-            If a file would be larger than one that is read.
-
-        Examples
-        --------
-        >>> from tempfile import TemporaryDirectory
-        >>> import bnpriv as bp
-        >>> framework = bp.example("student")
-        >>> with TemporaryDirectory() as folder:
-        ...     files = framework.to_file(Path(folder, "mine.toml"), queries={"tall": "count(height > 180)"})
-        ...     same = bp.read_framework(files[-1]).fingerprint() == framework.fingerprint()
-        >>> [file.name for file in files], same
-        (['mine.bif', 'mine.toml'], True)
-        """
-        file = user_path(path)
-        if file.suffix.lower() != ".toml" or "\\" in file.stem or PureWindowsPath(file.stem).drive:
-            raise FileError(
-                "a framework file must end in .toml, with a plain name before it",
-                found=repr(file.name[:80]),
-                remedy="Name it for example framework.toml.",
-            )
-        texts = self.file_parts().texts(file, _query_texts({} if queries is None else queries))
-        write_new(texts, overwrite=overwrite)
-        return tuple(texts)
+def value_parts(framework: ValuePrivacy) -> FileParts:
+    """Return what a file says of the privacy of single values."""
+    # of a chain all pairs are hidden
+    secrets: Mapping[str, tuple[Pair, ...]] = framework.secrets if framework.chain is None else {}
+    states = framework.network.states
+    return FileParts(
+        notion="value",
+        source=framework.source,
+        network=framework.network,
+        schema=framework.schema,
+        protect={
+            name: secrets_of_parameter(secrets[name], states[name]) if name in secrets else {}
+            for name in framework.protected
+        },
+    )
 
 
 def _query_texts(queries: object) -> dict[str, str]:

@@ -9,12 +9,9 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
-from bnpriv.frameworks.card import framework_document
-from bnpriv.frameworks.file_parts import secrets_of_parameter
-from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
-from bnpriv.frameworks.to_file import FileParts, WrittenAsFile
 from bnpriv.networks import DiscreteNetwork, MarkovChain
 from bnpriv.networks.chain import as_chain
 from bnpriv.networks.foreign import require_network
@@ -23,6 +20,7 @@ from bnpriv.render import Document, HasCard
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
+from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, bin_laws
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Binned, Categorical, Column, Schema, require_schema
@@ -130,9 +128,9 @@ class ValuePrivacy(HasCard, WrittenAsFile):
     def document(self) -> Document:
         """Return what is declared: who is kept from learning what, the network and the columns."""
         secrets = self.protected_secrets
-        return framework_document(self.notion, self.source, self.schema, secrets, self.network)
+        return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network)
 
-    def file_parts(self) -> FileParts:
+    def file_parts(self) -> object:
         """Return what a file says of the framework.
 
         Raises
@@ -140,19 +138,7 @@ class ValuePrivacy(HasCard, WrittenAsFile):
         FileError
             If no file can.
         """
-        # of a chain all pairs are hidden
-        secrets: Mapping[str, tuple[Pair, ...]] = self.secrets if self.chain is None else {}
-        states = self.network.states
-        return FileParts(
-            notion="value",
-            source=self.source,
-            network=self.network,
-            schema=self.schema,
-            protect={
-                name: secrets_of_parameter(secrets[name], states[name]) if name in secrets else {}
-                for name in self.protected
-            },
-        )
+        return service("framework.file_parts.value")(self)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a calibration depends on."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
@@ -17,6 +17,7 @@ from bnpriv import checks
 from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import BnprivError, NetworkError, Refusal
 from bnpriv.influence.losses import PrivacyLosses
+from bnpriv.kind import by_kind
 from bnpriv.networks import State
 from bnpriv.networks.base import Network
 from bnpriv.render import Document, HasCard, number_text, plotting, set_text
@@ -384,7 +385,7 @@ def told_text(influence: Influence) -> str:
     return f"{verb} {'at most ' if bound else ''}{of_nats(upper_text(told))} about {name}"
 
 
-@singledispatch
+@by_kind
 def influence_of(network: object, columns: Iterable[str], protected: str, pairs: Sequence[Pair]) -> Influence:
     """Return the influence for given pairs of secrets; one registration per kind of network.
 

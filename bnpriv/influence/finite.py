@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, final
 
@@ -12,18 +12,20 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, influence_of, worst_place
-from bnpriv.influence.conditionals import two_conditionals
 from bnpriv.influence.elimination import joint_size
 from bnpriv.influence.explanation import explanation
 from bnpriv.influence.kinds import Work, work_of
 from bnpriv.influence.largest_ratio import MOST_ASSIGNMENT_WORK
 from bnpriv.influence.losses import MOST_LOSSES, Losses
 from bnpriv.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
+from bnpriv.influence.rows import InfluenceRows, rows_of
 from bnpriv.networks import DiscreteNetwork, State
 from bnpriv.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.render.text import rough_text
 from bnpriv.render.two_curves import TwoCurves
+from bnpriv.secrets.declared import Declared
 from bnpriv.secrets.states import SecretPair
+from bnpriv.services import service
 
 
 @final
@@ -65,7 +67,7 @@ class FiniteDetails(WithoutDistance):
     def conditional(self, influence: Influence, column: str) -> TwoCurves:
         """Return the law of one column given each of the two secrets that are told apart best."""
         pair = cast(SecretPair, influence.pair)
-        return two_conditionals(self.network, influence.protected, column, pair, influence.model)
+        return service("influence.two_conditionals")(self.network, influence.protected, column, pair, influence.model)
 
 
 def finite_influence(
@@ -243,3 +245,8 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the sums of all cells of two tables of shape (models, cells)."""
     both = left[:, :, np.newaxis] + right[:, np.newaxis, :]
     return both.reshape(both.shape[0], -1)
+
+
+@rows_of.register
+def _(network: DiscreteNetwork, chosen: Mapping[str, Declared | None], workers: int | None = 1) -> InfluenceRows:
+    return service("influence.finite_rows")(network, chosen, workers)

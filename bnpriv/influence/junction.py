@@ -17,15 +17,17 @@ from bnpriv.influence.junction_network import NumberedNetwork, common_ancestors
 from bnpriv.influence.junction_ratios import PairStates, Passes, TreeNumbers
 from bnpriv.influence.junction_weights import OutOfRangeError
 from bnpriv.influence.maximum import impossible_secrets
-from bnpriv.influence.rows import InfluenceRows, rows_of, rows_one_by_one
+from bnpriv.influence.rows import InfluenceRows, rows_one_by_one
 from bnpriv.laws.base import FUNCTION_ERROR
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.secrets.declared import Declared, pairs_of
 from bnpriv.secrets.states import BETWEEN, SecretPair, of_states
 
 
-@rows_of.register
-def _(network: DiscreteNetwork, chosen: Mapping[str, Declared | None], workers: int | None = 1) -> InfluenceRows:
+def finite_rows(
+    network: DiscreteNetwork, chosen: Mapping[str, Declared | None], workers: int | None = 1
+) -> InfluenceRows:
+    """Return what every attribute tells, from one pass over a junction tree; one by one where it would be too large."""
     try:
         return junction_rows(network, chosen, workers)
     except (OutOfRangeError, SizeError):

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 from typing import cast
 
-from bnpriv.errors import BnprivError
 from bnpriv.influence.base import Influence, influence_of
-from bnpriv.influence.density.influence import unknown_because
 from bnpriv.influence.finite import finite_influence, influence_cells
-from bnpriv.networks import DensityNetwork, DiscreteNetwork
+from bnpriv.kind import by_kind
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair
-from bnpriv.secrets.values import IntervalPair
 
 
-@singledispatch
+@by_kind
 def limited_influence(
     network: object, border: tuple[str, ...], protected: str, pairs: Sequence[Pair], most_work: int
 ) -> tuple[Influence, int]:
@@ -48,13 +45,3 @@ def _(
     chosen = cast("Sequence[SecretPair]", pairs)
     cells = influence_cells(network, border, protected, chosen, most_work)
     return finite_influence(network, border, protected, chosen, most_work=most_work), cells
-
-
-@limited_influence.register
-def _(
-    network: DensityNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[Pair], most_work: int
-) -> tuple[Influence, int]:
-    try:
-        return influence_of(network, border, protected, pairs), 0
-    except BnprivError as error:
-        return unknown_because(network, border, protected, cast("Sequence[IntervalPair]", pairs), error), 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import final
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.influence.base import influence_of
 from bnpriv.influence.maximum import impossible_secrets
+from bnpriv.kind import by_kind
 from bnpriv.networks.base import Network
 from bnpriv.secrets.declared import Declared, pairs_of
 
@@ -39,7 +39,7 @@ class InfluenceRows:
     dropped: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
-@singledispatch
+@by_kind
 def rows_of(network: Network, chosen: Mapping[str, Declared | None], workers: int | None = 1) -> InfluenceRows:
     """Return what every attribute tells about the protected ones, each with its secrets; None for all pairs.
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import cast, final
 
 import numpy as np
@@ -26,6 +25,7 @@ from bnpriv.influence.base import Influence
 from bnpriv.influence.junction_messages import CliqueLaws
 from bnpriv.influence.junction_tree import JunctionTree
 from bnpriv.influence.junction_weights import OutOfRangeError, summed, weights_of
+from bnpriv.kind import by_kind
 from bnpriv.networks import DiscreteNetwork, State
 from bnpriv.networks.base import Network
 from bnpriv.render import number_text
@@ -157,7 +157,7 @@ def influence_gradient(influence: Influence) -> InfluenceGradient | Refusal:
     return _gradient(influence.network, influence)
 
 
-@singledispatch
+@by_kind
 def _gradient(network: Network, influence: Influence) -> InfluenceGradient | Refusal:
     return _NO_TABLES
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import final
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
 from bnpriv.influence.elimination import joint_law
+from bnpriv.kind import by_kind
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.base import Network
 from bnpriv.secrets.pair import Pair
@@ -41,7 +41,7 @@ class TreeChoice:
     total: float
 
 
-@singledispatch
+@by_kind
 def tree_choice(
     network: Network, protected: str, pair: Pair, model: int, costs: Mapping[str, float], most: float
 ) -> TreeChoice | None:

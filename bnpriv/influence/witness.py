@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import singledispatch
 from typing import cast
 
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.influence.elimination import joint_law
+from bnpriv.kind import by_kind
 from bnpriv.laws.base import log_sum_exp
 from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.base import Network
@@ -27,7 +27,7 @@ AtLeast = Callable[[Iterable[str]], float]
 """From attributes to what they tell at least, in nats."""
 
 
-@singledispatch
+@by_kind
 def at_least(network: Network, protected: str, pair: Pair, model: int, columns: Iterable[str]) -> AtLeast:
     """Return lower bounds of what subsets of some columns tell about one pair, under one model: 0 by default.
 

@@ -12,8 +12,7 @@ from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import Reading
 from bnpriv.render import Document, HasCard
-from bnpriv.render.document import Figure, Names, fact
-from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
+from bnpriv.services import service
 from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
@@ -144,19 +143,7 @@ class NetworkMethods(HasCard):
     @property
     def document(self: Network) -> Document:
         """Return what the network is, drawn where it is small enough to be read."""
-        text = network_text(self)
-        kind, _, size = text.partition(": ")
-        drawing = Drawing(nodes=self.attributes, edges=self.graph.edges, title="The network", desc=f"{text}.")
-        drawn = (Figure(graph_html(drawing)),) if 1 < len(self.attributes) <= MOST_DRAWN else ()
-        return Document(
-            kind="network",
-            kicker="bnpriv network",
-            headline=kind,
-            lead=f"{size[0].upper()}{size[1:]}.",
-            answer=drawn,
-            facts=(fact("Attributes", (Names(self.attributes),)),) if not drawn else (),
-            data={"kind": kind, "attributes": list(self.attributes), "models": self.models, "level": self.level},
-        )
+        return service("network.document")(self)
 
 
 def network_text(network: Network) -> str:

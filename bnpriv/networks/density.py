@@ -338,6 +338,11 @@ class DensityNetwork(NetworkMethods):
                 )
         return None
 
+    @property
+    def usual_sampling(self) -> bool:
+        """Whether laws are learned from draws as they are unless somebody asks otherwise."""
+        return self.sampling == Sampling()
+
     def with_sampling(
         self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = USUAL_CELLS
     ) -> DensityNetwork:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import final, overload
+from typing import TYPE_CHECKING, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,25 +16,20 @@ from bnpriv.errors import NetworkError
 from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks.base import Level, columns_identity, level_of
 from bnpriv.networks.declared import FEW_DECIMALS, DeclaredTables, declared_tables
-from bnpriv.networks.density import USUAL_CELLS, DensityNetwork, Sampling, resampled
 from bnpriv.networks.factors import LogTable
 from bnpriv.networks.finite import DeclaredNumbers, FiniteMethods
 from bnpriv.networks.graph import Graph, Parents, parents_of
 from bnpriv.networks.interval import interval_ends, middle_columns
 from bnpriv.networks.kept import Kept
-from bnpriv.networks.learning.network import Prior, posterior_tables
-from bnpriv.networks.missing_rows import (
-    MissingRows,
-    ends_of,
-    gaps_again,
-    named_gaps,
-    require_missing_rows,
-    split_gaps,
-)
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import LEVEL_ASSUMED, NOTHING_READ, Reading
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import State
+
+if TYPE_CHECKING:
+    from bnpriv.networks.density import DensityNetwork
+    from bnpriv.networks.learning.network import Prior
+    from bnpriv.networks.missing_rows import MissingRows
 
 
 @final
@@ -168,10 +163,12 @@ class DiscreteNetwork(FiniteMethods):
         >>> network
         DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
         """
-        require_missing_rows(missing_rows)
         tolerance = FEW_DECIMALS if normalize else SUM_TOLERANCE
         if missing_rows is None:
             return of_tables(declared_tables(tables, states, parents, tolerance), level)
+        from bnpriv.networks.missing_rows import ends_of, gaps_again, named_gaps, require_missing_rows, split_gaps
+
+        require_missing_rows(missing_rows)
         filled, gaps = split_gaps(tables, {} if parents is None else parents_of(parents))
         shape = declared_tables(filled, states, parents, tolerance)
         if not gaps:
@@ -290,6 +287,8 @@ class DiscreteNetwork(FiniteMethods):
         >>> DiscreteNetwork.posterior({"smokes": ["ill"]}, census, public="made up", prior="uniform", seed=1)
         DiscreteNetwork(attributes=2, edges=1, models=1000, level='records')
         """
+        from bnpriv.networks.learning.network import posterior_tables
+
         learned, drawn = posterior_tables(
             graph,
             public_table,
@@ -342,12 +341,12 @@ class DiscreteNetwork(FiniteMethods):
             parts.append(repr((table.axes, table.values.shape, self.states[name])).encode())
             parts.append(table.values.tobytes())
         parts.append(b"" if self.posterior_draws is None else repr(self.posterior_draws).encode())
-        if self.forward is not None and self.forward.sampling != Sampling():
+        if self.forward is not None and not self.forward.usual_sampling:
             parts.append(repr(self.forward.sampling).encode())
         return b"".join(parts)
 
     def with_sampling(
-        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = USUAL_CELLS
+        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 2_000
     ) -> DiscreteNetwork:
         """Return the same network with another way to learn the law of an answer from draws of whole tables.
 
@@ -361,6 +360,8 @@ class DiscreteNetwork(FiniteMethods):
         NetworkError
             If there is no way to draw from it, or a number is out of range.
         """
+        from bnpriv.networks.density import resampled
+
         forward, unfixed = resampled((self.forward, self.unfixed), draws, seed, confidence, cells)
         return replace(self, forward=forward, unfixed=unfixed)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import final
 from xml.sax.saxutils import escape
 
@@ -14,6 +16,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import FileError, SizeError
+from bnpriv.networks.base import Network
 from bnpriv.networks.file_rules import (
     BIF_BARRED,
     MOST_ATTRIBUTES,
@@ -23,6 +26,9 @@ from bnpriv.networks.file_rules import (
     MOST_PARENTS,
     may_be_named,
 )
+from bnpriv.networks.finite import FiniteNetwork
+from bnpriv.paths import user_path
+from bnpriv.render.new_files import numbered, write_new
 from bnpriv.tables.schema import State
 
 _BARE = re.compile(r"[A-Za-z][\w.-]*+", re.ASCII)
@@ -222,3 +228,43 @@ _FORMATS: Mapping[str, Callable[[WrittenTables], Iterator[str]]] = {
     ".xmlbif": _xmlbif,
     ".net": _net,
 }
+
+
+def write_network(network: FiniteNetwork, path: str | os.PathLike[str], *, overwrite: bool) -> tuple[Path, ...]:
+    """Write a network to files: `bnpriv.networks.finite.FiniteMethods.to_file`."""
+    models = written_models(network)
+    files = numbered(user_path(path), len(models))
+    texts = [network_text(tables, files[0].suffix.lower()) for tables in models]
+    write_new(dict(zip(files, texts, strict=True)), overwrite=overwrite)
+    return files
+
+
+def written_models(network: FiniteNetwork) -> list[list[WrittenTable]]:
+    """Return the tables of every model as files hold them.
+
+    Raises
+    ------
+    FileError
+        If files cannot hold the network.
+    """
+    if network.reading.columns or not network.declared:
+        raise FileError(
+            "a network file holds tables of probabilities that were declared one by one",
+            found=_held_otherwise(network),
+            remedy="Keep it in Python: write there what made it, and calibrate there.",
+        )
+    return [
+        [
+            WrittenTable(
+                name=name, states=network.states[name], parents=network.graph.parents[name], numbers=tables[name]
+            )
+            for name in network.attributes
+        ]
+        for tables in network.declared
+    ]
+
+
+def _held_otherwise(network: Network) -> str:
+    if network.posterior_draws is not None:
+        return f"{network.models:,} draws of a posterior"
+    return "columns that are no attribute" if network.reading.columns else network.kind_text

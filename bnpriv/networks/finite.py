@@ -11,11 +11,8 @@ from typing import Any, Protocol, Self, cast
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.errors import FileError
 from bnpriv.networks.base import Level, Network, NetworkMethods, level_of
-from bnpriv.networks.file_texts import WrittenTable, network_text
-from bnpriv.paths import user_path
-from bnpriv.render.new_files import numbered, write_new
+from bnpriv.services import service
 
 DeclaredNumbers = Mapping[str, FloatArray]
 """The numbers of a table of every attribute, with axes (attribute, *parents)."""
@@ -95,11 +92,7 @@ class FiniteMethods(NetworkMethods):
         ...     [file.name for file in coin.to_file(Path(folder, "coin.bif"))]
         ['coin.bif']
         """
-        models = written_models(self)
-        files = numbered(user_path(path), len(models))
-        texts = [network_text(tables, files[0].suffix.lower()) for tables in models]
-        write_new(dict(zip(files, texts, strict=True)), overwrite=overwrite)
-        return files
+        return service("network.to_file")(self, path, overwrite=overwrite)
 
     def same_law(self: FiniteNetwork, other: Network, attribute: str) -> bool:
         """Return whether another network is of the same kind and has the same table of an attribute."""
@@ -111,34 +104,3 @@ class FiniteMethods(NetworkMethods):
         pairs = zip(self.laws(attribute), cast(FiniteNetwork, other).laws(attribute), strict=True)
         # one table may stand for all models where another has it once per model
         return all((len(a) == len(b) or 1 in (len(a), len(b))) and bool(np.all(a == b)) for a, b in pairs)
-
-
-def written_models(network: FiniteNetwork) -> list[list[WrittenTable]]:
-    """Return the tables of every model as files hold them.
-
-    Raises
-    ------
-    FileError
-        If files cannot hold the network.
-    """
-    if network.reading.columns or not network.declared:
-        raise FileError(
-            "a network file holds tables of probabilities that were declared one by one",
-            found=_held_otherwise(network),
-            remedy="Keep it in Python: write there what made it, and calibrate there.",
-        )
-    return [
-        [
-            WrittenTable(
-                name=name, states=network.states[name], parents=network.graph.parents[name], numbers=tables[name]
-            )
-            for name in network.attributes
-        ]
-        for tables in network.declared
-    ]
-
-
-def _held_otherwise(network: Network) -> str:
-    if network.posterior_draws is not None:
-        return f"{network.models:,} draws of a posterior"
-    return "columns that are no attribute" if network.reading.columns else network.kind_text

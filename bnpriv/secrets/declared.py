@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from functools import singledispatch
 from typing import cast
 
 from bnpriv.checks import listing, member, type_text
-from bnpriv.errors import NetworkError, SecretError
-from bnpriv.networks import DensityNetwork, GaussianNetwork
+from bnpriv.errors import SecretError
+from bnpriv.kind import by_kind
 from bnpriv.networks.base import Network
 from bnpriv.secrets.apart import Apart
-from bnpriv.secrets.neighbours import neighbours_text
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPairs, all_pairs, pairs, state_pairs
-from bnpriv.secrets.values import IntervalPairs, ValuesApart, interval_pairs, value_pairs
+from bnpriv.secrets.values import IntervalPairs, value_pairs
 from bnpriv.tables.schema import State
-
-SUGGESTED_FROM = 2000
-"""Draws of a parameter from which intervals are suggested."""
 
 Declared = SecretPairs | Apart | IntervalPairs
 """What a user may declare about the secrets of one attribute."""
@@ -28,7 +22,7 @@ Protect = str | Iterable[str] | Mapping[str, SecretPairs | Apart | IntervalPairs
 """A protected attribute, several, or several with what must not be told apart."""
 
 
-@singledispatch
+@by_kind
 def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...]:
     """Return the pairs of secrets of an attribute; of finitely many states all ordered pairs by default.
 
@@ -68,38 +62,7 @@ def _by_states(attribute: str, states: tuple[State, ...], given: object) -> obje
     return pairs(*cast("list[tuple[frozenset[State], frozenset[State]]]", sides))
 
 
-@pairs_of.register
-def _(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
-    if isinstance(given, Apart):
-        raise _no_distance(network, attribute, given)
-    # under a model that a draw is, what is protected has its law in the model, not that of the draws
-    believed = network.drawn is not None and network.drawn.reading == "belief"
-    drawn = network.drawn.values.get(attribute) if network.drawn is not None and believed else None
-    return interval_pairs(network.parameters[attribute], given, drawn)
-
-
-def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> SecretError:
-    """Return why values so far apart are refused where laws are learned from draws, with intervals to declare."""
-    parameter = network.parameters[attribute]
-    try:
-        drawn = network.simulate((attribute,), SUGGESTED_FROM, seed=0, given={}, records=1)[attribute]
-        text = neighbours_text(drawn, given.at_most, touching=parameter.is_continuous)
-    except NetworkError:  # what cannot be drawn is refused where draws are needed
-        text = ""
-    ranges = (
-        f"intervals next to each other, for example protect={{{attribute!r}: {text}}}"
-        if text
-        else "intervals that come up often, or a larger distance"
-    )
-    return SecretError(
-        f"the secrets of {attribute!r} must be intervals: the law of an answer is learned from draws in a secret, and "
-        "no two of them have one value",
-        found=f"any two values at most {given.at_most:g} apart, infinitely many pairs",
-        remedy=f"Declare {ranges}. What is protected is then in which interval it lies, not where in it.",
-    )
-
-
-@singledispatch
+@by_kind
 def usual_pairs(network: Network, attribute: str) -> tuple[Pair, ...]:
     """Return the pairs that stand for the secrets of an attribute of which none are declared.
 
@@ -116,18 +79,6 @@ def usual_pairs(network: Network, attribute: str) -> tuple[Pair, ...]:
     """
     states = network.states.get(attribute)
     return () if states is None else all_pairs(states)
-
-
-@usual_pairs.register
-def _(network: GaussianNetwork, attribute: str) -> tuple[Pair, ...]:
-    place = network.attributes.index(attribute)
-    return (ValuesApart(math.sqrt(float(network.covariance[:, place, place].max()))),)
-
-
-@usual_pairs.register
-def _(network: DensityNetwork, attribute: str) -> tuple[Pair, ...]:
-    parameter = network.parameters[attribute]
-    return interval_pairs(parameter, None) if len(parameter.states or ()) > 1 else ()
 
 
 def protected_names(protect: object) -> frozenset[object]:

@@ -9,8 +9,7 @@ from pathlib import Path
 from bnpriv.adapters.files import read_network
 from bnpriv.errors import FileError, ParameterError
 from bnpriv.networks import DiscreteNetwork
-from bnpriv.networks.file_texts import network_text
-from bnpriv.networks.finite import written_models
+from bnpriv.networks.file_texts import network_text, written_models
 from bnpriv.paths import user_path
 from bnpriv.starter.learn import check_protected
 from bnpriv.starter.started import StartedNotion, level_of, started

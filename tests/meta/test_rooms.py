@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
 
 ROOMS: tuple[str, ...] = (
     "lazy",
+    "kind",
     "services",
     "errors",
     "checks",

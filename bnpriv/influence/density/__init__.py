@@ -1,5 +1,1 @@
 """What columns tell about a parameter of a network of densities, by quadrature over its graph."""
-
-from bnpriv.influence.density import influence
-
-__all__ = ["influence"]

@@ -24,11 +24,13 @@ from bnpriv.influence.density.densities import without_density
 from bnpriv.influence.density.lattice import Lattice
 from bnpriv.influence.density.refine import Settled, outside, refined
 from bnpriv.influence.kinds import road_refusal
+from bnpriv.influence.limited import limited_influence
 from bnpriv.influence.losses import PureLosses, private_shifts
 from bnpriv.networks import DensityNetwork
 from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.render import number_text
 from bnpriv.render.two_curves import TwoCurves
+from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.values import IntervalPair
 
 T = TypeVar("T")
@@ -275,3 +277,13 @@ def _told(lattice: Lattice, key: tuple[object, ...], find: Callable[[], T]) -> T
             del kept[next(iter(kept))]
         kept[key] = found
     return kept[key]
+
+
+@limited_influence.register
+def _(
+    network: DensityNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[Pair], most_work: int
+) -> tuple[Influence, int]:
+    try:
+        return influence_of(network, border, protected, pairs), 0
+    except BnprivError as error:
+        return unknown_because(network, border, protected, cast("Sequence[IntervalPair]", pairs), error), 0

@@ -21,6 +21,10 @@ class Plain:
     dropped: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
 
+    @property
+    def closed_form(self) -> bool:
+        return False
+
     def constraints(self) -> tuple[Constraint, ...]:
         pair = LawPair(pair="a", first=FIRST, second=SECOND, rounding=0.75, kind="estimate", sampled=DRAWN)
         return (Constraint(protected="a", model=0, record=None, pairs=(pair,)),)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.frameworks.fingerprint import fingerprint
+from bnpriv.frameworks.base import fingerprint
 from bnpriv.influence.base import draw_points
 from bnpriv.networks import parameters_by_group
 from bnpriv.networks.learning.fingerprint import fingerprint_of

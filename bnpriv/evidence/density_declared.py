@@ -1,0 +1,59 @@
+"""What networks of densities declare in their own way: secrets that are intervals of a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bnpriv.errors import NetworkError, SecretError
+from bnpriv.frameworks.protected import ProtectedSecret, interval_secret, pairs_secret
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.declared import pairs_of, usual_pairs
+from bnpriv.secrets.neighbours import neighbours_text
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.values import interval_pairs, of_values
+
+SUGGESTED_FROM = 2000
+"""Draws of a parameter from which intervals are suggested."""
+
+
+@pairs_of.register
+def _(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
+    if isinstance(given, Apart):
+        raise _no_distance(network, attribute, given)
+    # under a model that a draw is, what is protected has its law in the model, not that of the draws
+    believed = network.drawn is not None and network.drawn.reading == "belief"
+    drawn = network.drawn.values.get(attribute) if network.drawn is not None and believed else None
+    return interval_pairs(network.parameters[attribute], given, drawn)
+
+
+def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> SecretError:
+    """Return why values so far apart are refused where laws are learned from draws, with intervals to declare."""
+    parameter = network.parameters[attribute]
+    try:
+        drawn = network.simulate((attribute,), SUGGESTED_FROM, seed=0, given={}, records=1)[attribute]
+        text = neighbours_text(drawn, given.at_most, touching=parameter.is_continuous)
+    except NetworkError:  # what cannot be drawn is refused where draws are needed
+        text = ""
+    ranges = (
+        f"intervals next to each other, for example protect={{{attribute!r}: {text}}}"
+        if text
+        else "intervals that come up often, or a larger distance"
+    )
+    return SecretError(
+        f"the secrets of {attribute!r} must be intervals: the law of an answer is learned from draws in a secret, and "
+        "no two of them have one value",
+        found=f"any two values at most {given.at_most:g} apart, infinitely many pairs",
+        remedy=f"Declare {ranges}. What is protected is then in which interval it lies, not where in it.",
+    )
+
+
+@usual_pairs.register
+def _(network: DensityNetwork, attribute: str) -> tuple[Pair, ...]:
+    parameter = network.parameters[attribute]
+    return interval_pairs(parameter, None) if len(parameter.states or ()) > 1 else ()
+
+
+@pairs_secret.register
+def _(network: DensityNetwork, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
+    return interval_secret(attribute, secret, of_values(pairs), network.parameters[attribute].states or ())

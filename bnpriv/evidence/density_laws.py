@@ -1,0 +1,52 @@
+"""Laws of answers of models that are known by draws of whole tables."""
+
+from __future__ import annotations
+
+from bnpriv.errors import Refusal
+from bnpriv.evidence.constraints import Laws
+from bnpriv.evidence.draws import sampled_laws
+from bnpriv.evidence.laws import laws_of_network
+from bnpriv.evidence.properties import property_laws
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
+from bnpriv.queries.base import Query
+
+MOST_LEARNED_MODELS = 100
+"""Draws of a posterior for each of which laws of an answer are learned."""
+
+
+@laws_of_network.register
+def _(network: DensityNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
+    return sampled_laws(framework, network, query)
+
+
+def too_many_draws(forward: DensityNetwork) -> Refusal | None:
+    """Return why laws of an answer are not learned for so many draws, each a model; None if they are."""
+    if forward.models <= MOST_LEARNED_MODELS:
+        return None
+    return Refusal(
+        required=f"laws of an answer are learned for each draw of a posterior, for {MOST_LEARNED_MODELS} at most",
+        found=f"{forward.models:,}, and an answer whose law has no closed form",
+        remedy=f"Take fewer: from_pymc(..., thin={-(-forward.models // 25)}), or use MarkovQuiltMechanism.",
+    )
+
+
+def laws_given_property(framework: DatasetAttributePrivacy, query: Query) -> Laws | Refusal:
+    """Return the laws of an answer given properties of tables that are drawn as a whole."""
+    forward = framework.forward
+    assert forward is not None
+    # a linear model keeps all draws, for laws in closed form: there are none given a property
+    many = too_many_draws(forward) if isinstance(framework.network, GaussianNetwork) else None
+    return many or property_laws(framework, forward, query)
+
+
+def laws_of_drawn_tables(
+    network: DiscreteNetwork, framework: DistributionalAttributePrivacy, query: Query
+) -> Laws | Refusal:
+    """Return the laws of an answer of columns that finitely many states drive, learned from draws."""
+    forward = network.forward
+    assert forward is not None
+    return too_many_draws(forward) or sampled_laws(framework, forward, query)

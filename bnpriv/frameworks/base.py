@@ -1,0 +1,87 @@
+"""What all notions do alike: a hash of what a calibration depends on, and a file that holds the framework."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from bnpriv.networks.base import Network
+from bnpriv.queries.base import Query
+from bnpriv.services import service
+
+
+def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
+    """Return a hash of the representation of `facts` and of all that tells networks apart."""
+    digest = hashlib.sha256(repr(facts).encode())
+    for network in networks:
+        digest.update(network.identity())
+    return digest.hexdigest()
+
+
+class WrittenAsFile:
+    """What all notions do alike that a framework file can hold."""
+
+    @abstractmethod
+    def file_parts(self) -> object:
+        """Return what a file says of the framework.
+
+        Raises
+        ------
+        FileError
+            If no file can.
+        """
+
+    def to_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        queries: Mapping[str, Query | str] | None = None,
+        overwrite: bool = False,
+    ) -> tuple[Path, ...]:
+        """Write the framework to a TOML file, with the network in a file of its own beside it.
+
+        `bnpriv.read_framework` reads the same framework from it, every number bit for bit, and the shell runs it.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that ends in .toml. The network stands beside it: ``student.bif`` for ``student.toml``, in XMLBIF
+            where a name needs it, and one file for each of several models.
+        queries : mapping from str to Query or str, optional
+            Queries that are written with it, by their names: ``bnpriv plan student.toml --query NAME`` finds them.
+        overwrite : bool
+            Whether files that are there already are replaced.
+
+        Returns
+        -------
+        tuple of Path
+            The files that were written, this one last.
+
+        Raises
+        ------
+        FileError
+            If a file is there already or cannot be written, or the framework says what no file can: models of PyMC,
+            draws of a posterior, intervals other than around a network, a covariance, laws that are neither normal
+            nor of categories, states that are no texts, custom queries.
+        ParameterError
+            If `queries` is no mapping from names.
+        QueryError
+            If the text of a query is outside the grammar.
+        SizeError
+            If a file would be larger than one that is read.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> import bnpriv as bp
+        >>> framework = bp.example("student")
+        >>> with TemporaryDirectory() as folder:
+        ...     files = framework.to_file(Path(folder, "mine.toml"), queries={"tall": "count(height > 180)"})
+        ...     same = bp.read_framework(files[-1]).fingerprint() == framework.fingerprint()
+        >>> [file.name for file in files], same
+        (['mine.bif', 'mine.toml'], True)
+        """
+        return service("framework.to_file")(self, path, queries=queries, overwrite=overwrite)
