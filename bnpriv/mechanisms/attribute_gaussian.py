@@ -25,6 +25,7 @@ from bnpriv.laws import Normal
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.covariance_noise import spent_delta
 from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
@@ -38,7 +39,6 @@ from bnpriv.mechanisms.normal_laws import (
     normal_ratio,
 )
 from bnpriv.mechanisms.search import found_scale, least_scale
-from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.weighted import Weighted

@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, Protocol, final
 
 from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.influence.quilts import MarkovQuilt
-from bnpriv.mechanisms.chain_decision import ChainDecision
-from bnpriv.mechanisms.channel_facts import ChannelFacts
-from bnpriv.mechanisms.law_decision import LawDecision, model_text
-from bnpriv.render import Document, HasCard, Json, number_text, set_text
-from bnpriv.render.document import Code, Items, Section, fact
-from bnpriv.render.text import of_nats, upper_chance, upper_text
+from bnpriv.render.shown import HasCard
+from bnpriv.render.text import Json, number_text, of_nats, set_text, upper_chance, upper_text
 from bnpriv.secrets.pair import Pair
+from bnpriv.services import service
 
-MOST_REASONS, MOST_OF_A_PAIR = 20, 3
-"""Decisions that are told in words; there may be one for every model."""
+if TYPE_CHECKING:
+    from bnpriv.mechanisms.channel_facts import ChannelFacts
+    from bnpriv.render.document import Document
+
+
+class Decided(Protocol):
+    """What decided the noise for one protected attribute, whatever evidence the mechanism asked for."""
+
+    @property
+    def protected(self) -> str:
+        """Return the protected attribute, or column."""
+        ...
+
+    @property
+    def model(self) -> int:
+        """Return the index in Theta of the model that needs the most noise."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """Return the noise scale that it needs."""
+        ...
+
+    @property
+    def kind(self) -> Kind:
+        """Return how well its numbers are known."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """Return the decision in a sentence."""
+        ...
+
+    def to_json(self) -> Json:
+        """Return the decision as plain values."""
+        ...
 
 
 @final
@@ -141,7 +172,7 @@ class Certificate(HasCard):
 
     theorem: str
     claim: str
-    decisions: tuple[Decision | LawDecision | ChainDecision, ...]
+    decisions: tuple[Decided, ...]
     sensitivity: Bound
     source: str
     assumptions: tuple[str, ...]
@@ -171,47 +202,14 @@ class Certificate(HasCard):
         return "an estimate" if self.kind == "estimate" else ""
 
     @property
-    def _most_reasons(self) -> int:
-        """Return how many decisions are told: few where they are one pair of secrets under many models.
-
-        One where none of these needs noise, as all then say the same.
-        """
-        laws = [decision for decision in self.decisions if isinstance(decision, LawDecision)]
-        different = {(decision.protected, str(decision.pair)) for decision in laws}
-        if len(different) != 1 or len(laws) != len(self.decisions):
-            return MOST_REASONS
-        return MOST_OF_A_PAIR if any(decision.scale for decision in laws) else 1
-
-    @property
     def reasons(self) -> tuple[str, ...]:
         """Return in words what decided the noise, the most noise first; of many decisions the first ones."""
-        most = self._most_reasons
-        told = self.decisions[:most] if len(self.decisions) > most + 1 else self.decisions
-        texts = tuple(decision.text for decision in told)
-        left = len(self.decisions) - len(texts)
-        return (*texts, f"{left:,} more decisions, for which no more noise is needed.") if left else texts
+        return service("certificate.reasons")(self)
 
     @property
     def document(self) -> Document:
         """Return the theorem, what decided the noise, and what must hold outside the library."""
-        reasons = (self.zero_noise_reason,) if self.zero_noise_reason and not self.reasons else self.reasons
-        lists = {
-            "What decided the noise": (*reasons, *self.notes),
-            "No constraint": self.dropped,
-            "Assumed": self.assumptions,
-        }
-        return Document(
-            kind="certificate",
-            kicker="bnpriv certificate",
-            headline=self.theorem,
-            facts=(
-                fact("Proved in", (Code(f"docs/claims/{self.claim}"),)),
-                fact("Its numbers are", self.known),
-                fact("Source of the model", self.source),
-            ),
-            sections=tuple(Section(title=title, blocks=(Items(items),)) for title, items in lists.items() if items),
-            data=self.to_json(),
-        )
+        return service("certificate.document")(self)
 
     def to_json(self) -> Json:
         """Return the certificate as plain values."""
@@ -229,3 +227,14 @@ class Certificate(HasCard):
             "zero_noise_reason": self.zero_noise_reason,
             **({} if self.channel is None else {"channel": self.channel.to_json()}),
         }
+
+
+def model_text(model: int, models: int) -> str:
+    """Return which of several models decides; nothing where there is only one.
+
+    Examples
+    --------
+    >>> model_text(0, 1), model_text(2, 3)
+    ('', ', model 2')
+    """
+    return f", model {model}" if models > 1 else ""

@@ -117,3 +117,14 @@ def large_delta_refusal(framework: Framework, delta: float) -> Refusal | None:
         found=f"{full_text(delta)}: publishing some records in full would pass as private",
         remedy="Choose a smaller delta. In Python the option large_delta=True of the mechanism waives this.",
     )
+
+
+def noise_refusal(noise: str, framework: Framework, delta: float, *, large_delta: bool) -> Refusal | None:
+    """Return why a law of noise does not go with delta, or None if it does."""
+    if noise == "gaussian" and delta == 0:
+        return Refusal(
+            required="Gaussian noise needs delta above 0",
+            found="delta 0",
+            remedy="Pass a delta well below one over the number of records, or use Laplace noise.",
+        )
+    return None if large_delta or delta == 0 else large_delta_refusal(framework, delta)

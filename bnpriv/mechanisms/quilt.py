@@ -11,9 +11,9 @@ from bnpriv.evidence import Influences, influences
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.quilt_search import MOST_SEARCH_CELLS, QuiltSearch
 from bnpriv.mechanisms.search import found_scale
-from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import separate_columns

@@ -27,6 +27,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.alike import ANSWER_RULE, RECORD_CURVE_RULE, decided
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, moved_by
 from bnpriv.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, distance_scale, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
@@ -37,7 +38,6 @@ from bnpriv.mechanisms.tight_refusals import (
     atoms_of,
     atoms_refusal,
     coarse_enough,
-    noise_refusal,
     on_line,
     unsupported,
 )
