@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, final, overlo
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
-from bnpriv.evidence import impossibility
-from bnpriv.frameworks import (
-    Framework,
-    Guarantee,
-)
 from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.certificate import Certificate
@@ -24,7 +19,7 @@ from bnpriv.mechanisms.guarantees import guarantee_for, kinds_of
 from bnpriv.mechanisms.posterior_draws import beyond_text, claimed_delta, posteriors_of, stands_for_more
 from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
 from bnpriv.noise.continuous import Noise
-from bnpriv.queries import as_query
+from bnpriv.queries.asked import as_query
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render.shown import Shown
@@ -33,6 +28,7 @@ from bnpriv.services import service
 
 if TYPE_CHECKING:
     from bnpriv.divergences.curve import PrivacyCurve
+    from bnpriv.frameworks import Framework, Guarantee
     from bnpriv.mechanisms.misspecified import Misspecified
     from bnpriv.mechanisms.released import Released
     from bnpriv.mechanisms.usefulness import Usefulness
@@ -40,7 +36,7 @@ if TYPE_CHECKING:
     from bnpriv.noise.sampling import Sampler
     from bnpriv.render.document import Document
 
-Search = Callable[[Framework, Query, float, float], "tuple[Noise, Certificate, float]"]
+Search = Callable[["Framework", Query, float, float], "tuple[Noise, Certificate, float]"]
 """Finds noise, its certificate and the delta that it needs for a framework, a query, epsilon and delta."""
 
 
@@ -179,6 +175,8 @@ class Mechanism(ABC):
             return Refusal(
                 required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
             )
+        from bnpriv.evidence.possible import impossibility
+
         return (
             impossibility(framework)
             or weights_refusal(asked, framework, self.weights, fixed=self.fixed_shape)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final
 
 from bnpriv.bound import Bound, Kind, weakest
-from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.render.shown import HasCard
 from bnpriv.render.text import Json, number_text, of_nats, set_text, upper_chance, upper_text
-from bnpriv.secrets.pair import Pair
 from bnpriv.services import service
 
 if TYPE_CHECKING:
+    from bnpriv.influence.quilts import MarkovQuilt
     from bnpriv.mechanisms.channel_facts import ChannelFacts
     from bnpriv.render.document import Document
+    from bnpriv.secrets.pair import Pair
 
 
 class Decided(Protocol):

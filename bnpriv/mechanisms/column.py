@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.divergences import gaussian_mu
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
@@ -17,6 +16,9 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.render.text import full_text, number_text
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 NO_QUERY_FOR_COLUMNS = Refusal(
     required="column sensitivity needs a query",

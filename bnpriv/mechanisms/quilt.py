@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Influences, influences
-from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import noise_refusal
@@ -17,6 +16,9 @@ from bnpriv.mechanisms.search import found_scale
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import separate_columns
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 
 @final

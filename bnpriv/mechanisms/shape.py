@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast, final
+from typing import TYPE_CHECKING, Literal, cast, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
-from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.noise.continuous import DivisibleNoise, Gaussian, Laplace, Noise
 from bnpriv.noise.intervals import is_none
@@ -21,6 +20,9 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import answer_range, sensitivity_of_numbers
 from bnpriv.queries.weighted import AnswerPart, Weighted, parts_of
 from bnpriv.render.text import Json, and_text, number_text
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 ShapeName = Literal["equal", "range", "balanced", "chosen"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import ClassVar, Literal, cast, final
+from typing import TYPE_CHECKING, ClassVar, Literal, cast, final
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
 from bnpriv.evidence.constraints import log_ratio
 from bnpriv.evidence.pace import SHORTER, watched
-from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.alike import ANSWER_RULE, RECORD_CURVE_RULE, decided
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
@@ -45,6 +44,9 @@ from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
 from bnpriv.transport import tolerance, w_infinity
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 TightNoise = Literal["laplace", "gaussian", "discrete_laplace"]
 

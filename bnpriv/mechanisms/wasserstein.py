@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from bnpriv.divergences import gaussian_mu
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
 from bnpriv.evidence.pace import SHORTER, watched
-from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.alike import ANSWER_RULE, decided
 from bnpriv.mechanisms.base import Mechanism
@@ -29,6 +28,9 @@ from bnpriv.mechanisms.tight_normal import OTHER_COVARIANCES, are_normal, one_co
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 RECORD_DISTANCE_RULE = "what one record adds, once for every record that changes"
 
