@@ -23,6 +23,8 @@ SERVICES: dict[str, str] = {
     "certificate.document": "bnpriv.mechanisms.certificate_document:certificate_document",
     "certificate.draws": "bnpriv.mechanisms.draws_words:with_draws",
     "certificate.reasons": "bnpriv.mechanisms.certificate_document:certificate_reasons",
+    "draws.notes": "bnpriv.mechanisms.draws_words:learned_notes",
+    "draws.refusal": "bnpriv.mechanisms.draws_words:too_few_draws",
     "law_decision.plot": "bnpriv.mechanisms.law_drawing:plot_decision",
     # guarantees, frameworks, secrets
     # networks and influence

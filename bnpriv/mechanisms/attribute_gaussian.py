@@ -13,7 +13,8 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
 from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal
 from bnpriv.errors import ParameterError, Refusal
-from bnpriv.evidence import Laws, laws
+from bnpriv.evidence import Laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,

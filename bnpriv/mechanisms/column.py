@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
-from bnpriv.divergences import gaussian_mu
+from bnpriv.divergences.gaussian import gaussian_mu
 from bnpriv.errors import Refusal
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate

@@ -13,7 +13,8 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up, weakest
 from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal, delta_of_constant
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Laws, laws
+from bnpriv.evidence import Laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy, Framework
 from bnpriv.laws import Normal
 from bnpriv.mechanisms.added_covariance import Gap, hidden, repaired

@@ -13,8 +13,9 @@ from bnpriv.divergences.curve import PrivacyCurve
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.divergences.shown_views import curve_figure, views_table
 from bnpriv.errors import LawError, Refusal, RefusedError, SizeError
-from bnpriv.evidence import LawPair, laws
+from bnpriv.evidence import LawPair
 from bnpriv.evidence.constraints import AnswerLaw, Constraint
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import DistributionPrivacy
 from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.alike import ANSWER_RULE

@@ -1,22 +1,27 @@
-"""What a certificate and a report say about models that were drawn from a posterior (docs/claims/posterior.md)."""
+"""What certificates say about draws: models from a posterior, laws from tables (docs/claims/posterior.md, draws.md)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import influences
+from bnpriv.evidence import Laws, SampledLaws, influences, plain_laws
 from bnpriv.frameworks import DistributionPrivacy, Framework
 from bnpriv.influence.base import draw_points
+from bnpriv.laws.draws import draws_needed, missed
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.from_draws import CALIBRATIONS, DELTA_MARGIN, sampling_of
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.posterior_draws import posterior_of, posteriors_of
-from bnpriv.networks import Posterior, drivers
+from bnpriv.networks import ParameterDraws, Posterior, drivers
+from bnpriv.networks.density import MOST_DRAWS
 from bnpriv.queries.base import Query
 from bnpriv.render import number_text
+from bnpriv.render.text import full_text, percent_text, rough_text
 
 
 def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
@@ -80,3 +85,99 @@ def _told(framework: Framework, query: Query) -> list[str]:
         if told.mu is None and asked and told.unknown is None:
             notes.append(f"Of {name}, without noise, by the other queried columns: {points_text(told.values)}")
     return notes
+
+
+def too_few_draws(evidence: Laws, delta: float, epsilon: float) -> Refusal | None:
+    """Return why certified laws from so many draws do not do for delta, or None if they do.
+
+    The curve at `epsilon` is what is compared; closeness is the curve at 0.
+    """
+    sampling = sampling_of(evidence)
+    if sampling is None or sampling.confidence is None:
+        return None
+    if delta == 0:
+        return Refusal(
+            required="a guarantee with a confidence needs delta above 0: draws say nothing of answers so rare that "
+            "none was drawn",
+            found="delta 0",
+            remedy="Pass a delta below one over the number of records, or leave out the confidence for an estimate.",
+        )
+    share = (1 - sampling.confidence) / CALIBRATIONS
+    ratio = math.exp(epsilon)
+    error = missed(sampling.draws, share, ratio)
+    if error * (1 + DELTA_MARGIN) < delta:
+        return None
+    return Refusal(
+        required=f"what {sampling.draws:,} draws may miss with confidence {100 * sampling.confidence:g} % must be "
+        f"below delta, {full_text(delta)}",
+        found=_found(error, evidence),
+        remedy=_more_draws(draws_needed(delta / (1 + DELTA_MARGIN), share, ratio)),
+    )
+
+
+def _found(error: float, evidence: Laws) -> str:
+    plain = plain_laws(evidence)
+    assert isinstance(plain, SampledLaws)
+    records = plain.form.schema.records
+    above = (
+        f", which passes one over the number of records, {number_text(1 / records)}, too"
+        if error >= 1 / records
+        else ""
+    )
+    return f"{number_text(error)}{above}"
+
+
+def _more_draws(needed: int) -> str:
+    instead = "Or leave out the confidence, for an estimate."
+    if needed > MOST_DRAWS:
+        return (
+            f"It takes {rough_text(needed)} draws, above the limit of {MOST_DRAWS:,}: ask for a larger delta. {instead}"
+        )
+    return f"Take at least {needed:,} draws, better four times as many: network.with_sampling(draws=...). {instead}"
+
+
+def _waited(evidence: Laws) -> str:
+    """Return how rare the rarest secret is among draws of which those with the secret were kept."""
+    listed = [pair for each in evidence.constraints() if not isinstance(each.pairs, Refusal) for pair in each.pairs]
+    met = {pair.pair: pair.sampled.share for pair in listed if pair.sampled is not None}
+    rarest = min(met, key=lambda name: met[name], default="")
+    if not met or met[rarest] == 1:
+        return ""
+    often = percent_text(met[rarest])
+    return f"; tables were drawn until so many had each secret, the rarer one of {rarest} came up in {often} of them"
+
+
+def _posterior_of(evidence: Laws) -> tuple[ParameterDraws | None, float]:
+    """Return the draws of a posterior that laws rest on, and what those in the rarest secret are worth."""
+    plain = plain_laws(evidence)
+    if not isinstance(plain, SampledLaws):
+        return None, math.inf
+    pairs = [pair for each in plain.constraints() if not isinstance(each.pairs, Refusal) for pair in each.pairs]
+    known = [each for pair in pairs if pair.sampled is not None and (each := pair.sampled.effective) is not None]
+    return plain.drawn, min(known, default=math.inf)
+
+
+def learned_notes(evidence: Laws) -> tuple[str, ...]:
+    """Return how the laws were learned from draws, for a certificate."""
+    sampling = sampling_of(evidence)
+    if sampling is None:
+        return ()
+    apart = sampling.told_apart(evidence.dimension)
+    how = (
+        f"The laws of the answer were learned from {sampling.draws:,} independent draws under each secret "
+        f"(seed {sampling.seed}; at most {apart:,} values are told apart){_waited(evidence)}."
+    )
+    drawn, effective = _posterior_of(evidence)
+    if drawn is not None and drawn.reading == "belief":
+        kind = "draws" if drawn.log_weights is None else "weighted draws"
+        how = (
+            f"The laws of the answer were learned from {sampling.draws:,} tables under each secret, drawn below the "
+            f"{drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {apart:,} values are told "
+            f"apart); those in the rarest secret are worth {number_text(effective)} independent ones."
+        )
+    if sampling.confidence is None:
+        return how, "Answers that are rare may be missing among the draws: the noise is an estimate, not a bound."
+    return how, (
+        f"With confidence {100 * sampling.confidence:g} % over these draws the noise is enough, for all mechanisms "
+        "of a plan at once, not for several epsilons or deltas; what the draws may have missed is taken off delta."
+    )

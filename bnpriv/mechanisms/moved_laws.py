@@ -10,7 +10,8 @@ from typing import Literal, final
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down
 from bnpriv.divergences import GaussianConstant, constant_refusal, gaussian_ratio
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Laws, laws
+from bnpriv.evidence import Laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import noise_refusal

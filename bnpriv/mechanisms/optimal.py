@@ -12,7 +12,8 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import Bound
 from bnpriv.errors import ParameterError, Refusal
-from bnpriv.evidence import LawPair, Laws, laws
+from bnpriv.evidence import LawPair, Laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Mechanism

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Influences, influences
+from bnpriv.evidence.structural import Influences, influences
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import noise_refusal
