@@ -14,7 +14,7 @@ from bnpriv.laws.atoms import Atoms
 from bnpriv.services import service
 
 if TYPE_CHECKING:
-    from bnpriv.networks.parameter_draws import Sampling
+    from bnpriv.networks.density import Sampling
 
 CALIBRATIONS = 3
 """Calibrations of one question that share draws: TightMechanism with two laws of noise, and WassersteinMechanism.
