@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, final
 
 from bnpriv.bound import Bound, Kind, weakest
+from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.render.shown import HasCard
 from bnpriv.render.text import Json, number_text, of_nats, set_text, upper_chance, upper_text
 from bnpriv.services import service
 
 if TYPE_CHECKING:
     from bnpriv.influence.quilts import MarkovQuilt
+    from bnpriv.mechanisms.chain_decision import ChainDecision
     from bnpriv.mechanisms.channel_facts import ChannelFacts
+    from bnpriv.mechanisms.law_decision import LawDecision
     from bnpriv.render.document import Document
     from bnpriv.secrets.pair import Pair
-
-
-class Decided(Protocol):
-    """What decided the noise for one protected attribute, whatever evidence the mechanism asked for."""
-
-    @property
-    def protected(self) -> str:
-        """Return the protected attribute, or column."""
-        ...
-
-    @property
-    def model(self) -> int:
-        """Return the index in Theta of the model that needs the most noise."""
-        ...
-
-    @property
-    def scale(self) -> float:
-        """Return the noise scale that it needs."""
-        ...
-
-    @property
-    def kind(self) -> Kind:
-        """Return how well its numbers are known."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """Return the decision in a sentence."""
-        ...
-
-    def to_json(self) -> Json:
-        """Return the decision as plain values."""
-        ...
 
 
 @final
@@ -172,7 +142,7 @@ class Certificate(HasCard):
 
     theorem: str
     claim: str
-    decisions: tuple[Decided, ...]
+    decisions: tuple[Decision | LawDecision | ChainDecision, ...]
     sensitivity: Bound
     source: str
     assumptions: tuple[str, ...]
@@ -227,14 +197,3 @@ class Certificate(HasCard):
             "zero_noise_reason": self.zero_noise_reason,
             **({} if self.channel is None else {"channel": self.channel.to_json()}),
         }
-
-
-def model_text(model: int, models: int) -> str:
-    """Return which of several models decides; nothing where there is only one.
-
-    Examples
-    --------
-    >>> model_text(0, 1), model_text(2, 3)
-    ('', ', model 2')
-    """
-    return f", model {model}" if models > 1 else ""

@@ -20,11 +20,11 @@ from bnpriv.frameworks import DistributionPrivacy
 from bnpriv.laws import Atoms, Normal
 from bnpriv.mechanisms.alike import ANSWER_RULE
 from bnpriv.mechanisms.calibrated import Calibrated
-from bnpriv.mechanisms.certificate import model_text
 from bnpriv.mechanisms.k_fold import SUMS_RULE, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import channel_drawing
 from bnpriv.mechanisms.normal_laws import mahalanobis
+from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.noise import Channel, CorrelatedGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.words import noise_name
 from bnpriv.render.document import Figure, Paragraph, Section

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from bnpriv.bound import Bound, Kind
 from bnpriv.evidence.constraints import AnswerLaw
 from bnpriv.frameworks.pairs import DISTRIBUTION
-from bnpriv.mechanisms.certificate import model_text
+from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.render.text import Json, name_text, number_text, upper_text
 from bnpriv.services import service
 

@@ -10,8 +10,8 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import LawError
 from bnpriv.evidence.constraints import AnswerLaw
 from bnpriv.laws import Atoms
-from bnpriv.mechanisms.certificate import model_text
 from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.noise.channel import Channel
 from bnpriv.render.document import Figure
 from bnpriv.render.plotting import axes

@@ -1,4 +1,4 @@
-"""What is promised of models that were drawn from a posterior (docs/claims/posterior.md)."""
+"""What is said of the models, and promised of those drawn from a posterior (docs/claims/posterior.md)."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ def models_text(framework: Framework) -> str:
     """Return what the adversary may believe, where that is more than the number of models."""
     drawn = posterior_of(framework)
     return cast(str, getattr(framework, "models_text", "")) if drawn is None else drawn.models_text
+
+
+def model_text(model: int, models: int) -> str:
+    """Return which of several models decides; nothing where there is only one.
+
+    Examples
+    --------
+    >>> model_text(0, 1), model_text(2, 3)
+    ('', ', model 2')
+    """
+    return f", model {model}" if models > 1 else ""
 
 
 def beyond_text(framework: Framework, numbers: int, *, delta: float, parts: int = 1) -> str:

@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
-from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.mechanisms.channel_facts import OVER_ALL
-from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.noise_words import (
     MOST_SAID_PARTS,
     from_to,
@@ -133,9 +131,7 @@ def brief_text(calibration: Calibrated) -> str:
     if not isinstance(worst, Decision):
         weights = "" if calibration.shape is None else calibration.shape.text
         # the first note is the reason; who is taken for the observer stands in a row of its own
-        why = next((note for note in _notes(calibration) if note != weights), "")
-        if isinstance(worst, (ChainDecision, LawDecision)):
-            why = worst.why
+        why = next((note for note in _notes(calibration) if note != weights), "") if worst is None else worst.why
         return f"{noise}. {why}".rstrip()
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
     moved = number_text(worst.sensitivity.upper)

@@ -11,17 +11,18 @@ from functools import cache
 import networkx as nx
 import pytest
 
+from bnpriv.services import SERVICES, service
 from tests.meta.test_rooms import imported_at_once, modules
 
 KERNEL = ("bnpriv.mechanisms.quilt", "bnpriv.release.release")
 COLUMN = ("bnpriv.mechanisms.column",)
 
-MOST_LINES = {KERNEL: 27_900, COLUMN: 12_600}
+MOST_LINES = {KERNEL: 27_450, COLUMN: 12_600}
 """Lines of code that may be brought in by modules that are imported together."""
 
 MECHANISMS = ("base", "column", "quilt", "tight", "wasserstein")
 
-SERVICES = frozenset(
+ASKED_FOR = frozenset(
     {
         *("answer", "calibrated", "certificate_document", "channel_facts", "closer_secrets", "curves", "draws_words"),
         *("facts", "law_drawing", "misspecified", "more_draws", "noise_words", "plan", "record", "robustness"),
@@ -103,13 +104,11 @@ def test_the_kernel_can_be_read(roots: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_mechanism_brings_in_no_words_pages_or_curves(name: str) -> None:
     found = brought_in((f"bnpriv.mechanisms.{name}",))
-    outside = {f"bnpriv.mechanisms.{each}" for each in SERVICES}
+    outside = {f"bnpriv.mechanisms.{each}" for each in ASKED_FOR}
     outside |= {f"bnpriv.divergences.{each}" for each in NOT_COMPUTED}
     assert outside <= modules().keys()
     assert not found & outside
 
 
 def test_every_service_is_there() -> None:
-    from bnpriv.services import SERVICES, service
-
     assert all(callable(service(name)) for name in SERVICES)
