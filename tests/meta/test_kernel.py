@@ -8,7 +8,6 @@ import tokenize
 from collections.abc import Mapping
 from functools import cache
 
-import networkx as nx
 import pytest
 
 from bnpriv.services import SERVICES, service
@@ -17,7 +16,7 @@ from tests.meta.test_rooms import imported_at_once, modules
 KERNEL = ("bnpriv.mechanisms.quilt", "bnpriv.release.release")
 COLUMN = ("bnpriv.mechanisms.column",)
 
-MOST_LINES = {KERNEL: 27_450, COLUMN: 12_600}
+MOST_LINES: Mapping[tuple[str, ...], int] = {KERNEL: 27_450, COLUMN: 12_600}
 """Lines of code that may be brought in by modules that are imported together."""
 
 MECHANISMS = ("base", "column", "quilt", "tight", "wasserstein")
@@ -38,7 +37,7 @@ IGNORED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 
 
 @cache
-def imports() -> nx.DiGraph[str]:
+def imports() -> Mapping[str, set[str]]:
     """Return which module imports which as soon as it is imported, whatever a package offers at its defining module.
 
     Packages load what they offer when it is asked for, and so bring in nothing themselves.
@@ -55,13 +54,10 @@ def imports() -> nx.DiGraph[str]:
         for module, path in every.items()
         if path.name == "__init__.py"
     }
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(every)
+    graph: dict[str, set[str]] = {module: set() for module in every}
     for module in every.keys() - faces.keys():
-        for _, name in imported_at_once(trees[module], module, is_package=False):
-            used = _defining(name, every, faces)
-            if used is not None and used != module:
-                graph.add_edge(module, used)
+        names = (name for _, name in imported_at_once(trees[module], module, is_package=False))
+        graph[module] |= {used for used in (_defining(name, every, faces) for name in names) if used is not None}
     return graph
 
 
@@ -77,7 +73,14 @@ def _defining(name: str, every: Mapping[str, object], faces: Mapping[str, Mappin
 
 def brought_in(roots: tuple[str, ...]) -> set[str]:
     """Return the modules that are imported together with some, and these."""
-    return set(roots).union(*(nx.descendants(imports(), root) for root in roots))
+    found: set[str] = set()
+    todo = list(roots)
+    while todo:
+        module = todo.pop()
+        if module not in found:
+            found.add(module)
+            todo += imports()[module]
+    return found
 
 
 def code_lines(module: str) -> int:
