@@ -12,6 +12,20 @@ from typing import Any
 
 SERVICES: dict[str, str] = {
     # calibrations and mechanisms
+    "calibration.curve": "bnpriv.mechanisms.curves:curve_of",
+    "calibration.document": "bnpriv.mechanisms.sections:calibration_document",
+    "calibration.misspecified": "bnpriv.mechanisms.misspecified:misspecified",
+    "calibration.record": "bnpriv.mechanisms.record:calibration_record",
+    "calibration.release": "bnpriv.release.release:release",
+    "calibration.restored": "bnpriv.mechanisms.record:restored_calibration",
+    "calibration.steps": "bnpriv.mechanisms.steps:steps_covered",
+    "calibration.useful": "bnpriv.mechanisms.usefulness:usefulness",
+    "certificate.document": "bnpriv.mechanisms.certificate_document:certificate_document",
+    "certificate.draws": "bnpriv.mechanisms.draws_words:with_draws",
+    "certificate.reasons": "bnpriv.mechanisms.certificate_document:certificate_reasons",
+    "draws.notes": "bnpriv.mechanisms.draws_words:learned_notes",
+    "draws.refusal": "bnpriv.mechanisms.draws_words:too_few_draws",
+    "law_decision.plot": "bnpriv.mechanisms.law_drawing:plot_decision",
     # guarantees, frameworks, secrets
     "framework.document": "bnpriv.frameworks.card:framework_document",
     "framework.file_parts.dataset": "bnpriv.frameworks.to_file:dataset_parts",

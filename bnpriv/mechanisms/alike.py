@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Constraint, laws
-from bnpriv.frameworks import Framework
+from bnpriv.evidence.constraints import Constraint
+from bnpriv.evidence.laws import laws
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.channel_facts import LEANS_ON
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.noise.continuous import NoNoise
 from bnpriv.queries.base import Query
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 ANSWER_RULE = "the laws of the answer"
 """Names decisions that compare the laws of the answer themselves."""
@@ -43,6 +46,8 @@ def unchanged(framework: Framework, query: Query, epsilon: float) -> tuple[NoNoi
     constraints = evidence.constraints()
     if not constraints or any(each.left_to_hide(epsilon) is not None for each in constraints):
         return None
+    from bnpriv.mechanisms.channel_facts import LEANS_ON
+
     decisions = [_nothing(each, epsilon) for each in constraints]
     certificate = law_certificate(framework, query, evidence, decisions, theorem=ALIKE_AS_THEY_ARE, claim="alike.md")
     return NoNoise(evidence.dimension), replace(certificate, notes=(*certificate.notes, LEANS_ON)), 0.0

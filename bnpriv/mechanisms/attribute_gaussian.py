@@ -13,7 +13,8 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
 from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal
 from bnpriv.errors import ParameterError, Refusal
-from bnpriv.evidence import Laws, laws
+from bnpriv.evidence import Laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import (
     DatasetAttributePrivacy,
     DistributionalAttributePrivacy,
@@ -25,6 +26,7 @@ from bnpriv.laws import Normal
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.covariance_noise import spent_delta
 from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
@@ -38,7 +40,6 @@ from bnpriv.mechanisms.normal_laws import (
     normal_ratio,
 )
 from bnpriv.mechanisms.search import found_scale, least_scale
-from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.weighted import Weighted

@@ -7,42 +7,36 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
-from typing import ClassVar, NamedTuple, cast, final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, weakest
-from bnpriv.divergences.curve import PrivacyCurve
-from bnpriv.errors import CertificateError, ParameterError, QueryError, Refusal, RefusedError, SizeError
-from bnpriv.evidence import impossibility
-from bnpriv.frameworks import (
-    Framework,
-    Guarantee,
-)
+from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import own_query, require_framework
-from bnpriv.mechanisms.alike import unchanged
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.curves import curve_of
 from bnpriv.mechanisms.guarantees import guarantee_for, kinds_of
-from bnpriv.mechanisms.misspecified import Misspecified, misspecified
-from bnpriv.mechanisms.posterior_draws import beyond_text, claimed_delta, stands_for_more, with_draws
-from bnpriv.mechanisms.record import CALIBRATION_FORMAT, calibration_record
-from bnpriv.mechanisms.released import Released, released
-from bnpriv.mechanisms.sections import calibration_document
+from bnpriv.mechanisms.posterior_draws import beyond_text, claimed_delta, posteriors_of, stands_for_more
 from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
-from bnpriv.mechanisms.steps import steps_notes, with_steps_covered
-from bnpriv.mechanisms.stored import Record, differences, field_of, read_record, stored_mechanism
-from bnpriv.mechanisms.usefulness import Usefulness, usefulness
-from bnpriv.noise.channel import Averaged, Channel
 from bnpriv.noise.continuous import Noise
-from bnpriv.noise.sampling import Sampler
-from bnpriv.queries import as_query
+from bnpriv.queries.asked import as_query
 from bnpriv.queries.base import Query
-from bnpriv.queries.parser import parse_query
 from bnpriv.queries.sensitivity import answer_range
-from bnpriv.render import Document, Json, Shown
+from bnpriv.render.shown import Shown
+from bnpriv.render.text import Json
+from bnpriv.services import service
 
-Search = Callable[[Framework, Query, float, float], "tuple[Noise, Certificate, float]"]
+if TYPE_CHECKING:
+    from bnpriv.divergences.curve import PrivacyCurve
+    from bnpriv.frameworks import Framework, Guarantee
+    from bnpriv.mechanisms.misspecified import Misspecified
+    from bnpriv.mechanisms.released import Released
+    from bnpriv.mechanisms.usefulness import Usefulness
+    from bnpriv.noise.channel import Averaged
+    from bnpriv.noise.sampling import Sampler
+    from bnpriv.render.document import Document
+
+Search = Callable[["Framework", Query, float, float], "tuple[Noise, Certificate, float]"]
 """Finds noise, its certificate and the delta that it needs for a framework, a query, epsilon and delta."""
 
 
@@ -181,6 +175,8 @@ class Mechanism(ABC):
             return Refusal(
                 required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
             )
+        from bnpriv.evidence.possible import impossibility
+
         return (
             impossibility(framework)
             or weights_refusal(asked, framework, self.weights, fixed=self.fixed_shape)
@@ -249,10 +245,8 @@ class Mechanism(ABC):
         noise, certificate, spent = found
         if self.needs_model and kinds_of(framework):
             certificate = replace(certificate, assumptions=(*certificate.assumptions, kinds_of(framework)))
-        covering = with_steps_covered(framework, asked, noise) if self.needs_model else noise
-        if self.needs_model:
-            notes = steps_notes(framework, asked, noise, covering)
-            certificate = replace(certificate, notes=(*certificate.notes, *notes))
+        covering, notes = _steps_covered(framework, asked, noise) if self.needs_model else (noise, ())
+        certificate = replace(certificate, notes=(*certificate.notes, *notes))
         if covering is not noise:
             shape = None if shape is None else shape.with_noise(covering)
         spent = claimed_delta(framework, spent, delta)
@@ -277,7 +271,7 @@ class Mechanism(ABC):
             delta=delta,
             noise=covering,
             guarantee=guarantee,
-            certificate=with_draws(framework, asked, with_shape(certificate, shape)),
+            certificate=_with_draws(framework, asked, with_shape(certificate, shape)),
             shape=shape,
         )
         # the framework is hashed once: if it was changed after that, it does not fit, and is refused
@@ -291,9 +285,12 @@ class Mechanism(ABC):
 
         What is private with delta 0 is so with any delta (docs/claims/alike.md).
         """
-        free = unchanged(framework, query, epsilon) if self.compares_laws else None
-        if free is not None:
-            return free
+        if self.compares_laws:
+            from bnpriv.mechanisms.alike import unchanged
+
+            free = unchanged(framework, query, epsilon)
+            if free is not None:
+                return free
         found = self._calibrated(framework, query, epsilon, delta)
         if found[2] == 0 or self.least_of_all or self._refusal(framework, query, epsilon, 0.0) is not None:
             return found
@@ -312,7 +309,9 @@ class Mechanism(ABC):
     ) -> tuple[Noise, Certificate, float]:
         """Return the noise, the certificate and the delta that the guarantee needs; the query may be weighted."""
 
-    def restored(self, record: Record, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration:
+    def restored(
+        self, record: dict[str, Any], framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> Calibration:
         """Return what a stored record should say: found again, or checked where a search may end elsewhere.
 
         Parameters
@@ -335,7 +334,7 @@ class Mechanism(ABC):
         return self._completed(framework, query, epsilon, delta, partial(self._restored, record=record))
 
     def _restored(
-        self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
+        self, framework: Framework, query: Query, epsilon: float, delta: float, record: dict[str, Any]
     ) -> tuple[Noise, Certificate, float]:
         """Return what was found before; mechanisms that search by a solver check what is stored instead."""
         return self._found(framework, query, epsilon, delta)
@@ -482,7 +481,7 @@ class Calibration(Shown):
         None for noise that is added: its error is the same whatever the answer is. Errors compare only where they are
         averaged over the same.
         """
-        return self.noise.averaged_over if isinstance(self.noise, Channel) else None
+        return cast("Averaged | None", getattr(self.noise, "averaged_over", None))
 
     @property
     def ranked_error(self) -> float:
@@ -505,7 +504,8 @@ class Calibration(Shown):
     def useful(self) -> Usefulness:
         """Return whether the answer still says something, measured against its range."""
         lower, upper = answer_range(self.query, self.framework.schema)
-        return usefulness(self.noise, [float(width) for width in upper - lower], self.shape.parts if self.shape else ())
+        widths = [float(width) for width in upper - lower]
+        return service("calibration.useful")(self.noise, widths, self.shape.parts if self.shape else ())
 
     def misspecified(self, factor: float) -> Misspecified:
         """Return what is still guaranteed when every probability of the model may be off by a factor.
@@ -535,7 +535,7 @@ class Calibration(Shown):
         >>> print(calibration.misspecified(1.1))  # doctest: +ELLIPSIS
         If every probability of the model may be off by a factor 1.1, epsilon is at most ...
         """
-        return misspecified(self, factor)
+        return service("calibration.misspecified")(self, factor)
 
     def release(self, data: object, *, sampler: Sampler | None = None) -> Released:
         """Answer the query on a table, with this noise; every call is a release of its own.
@@ -563,7 +563,7 @@ class Calibration(Shown):
         >>> calibration.release(bp.example_data("student")).value
         1120.0
         """
-        return released(self, data, sampler)
+        return service("calibration.release")(self, data, sampler=sampler)
 
     def curve(self) -> PrivacyCurve:
         """Return the privacy curve of what is released, over all pairs of secrets and models.
@@ -590,12 +590,12 @@ class Calibration(Shown):
         >>> round(float(curve.epsilon), 6), round(float(curve.delta(0.25)), 4)
         (0.5, 0.0799)
         """
-        return curve_of(self)
+        return service("calibration.curve")(self)
 
     @property
     def document(self) -> Document:
         """Return the noise, what decided it, and the guarantee."""
-        return calibration_document(self)
+        return service("calibration.document")(self)
 
     def explain(self) -> str:
         """Return the noise, what decided it, and the guarantee, in words."""
@@ -603,7 +603,7 @@ class Calibration(Shown):
 
     def to_dict(self) -> Json:
         """Return everything as plain values; weights and parts only for an answer of several parts."""
-        return calibration_record(self)
+        return service("calibration.record")(self)
 
     def to_json(self) -> str:
         """Return everything as JSON; infinite and undefined numbers never occur in it."""
@@ -634,34 +634,23 @@ class Calibration(Shown):
         CertificateError
             If the text is not a calibration, or anything in it differs from what the framework yields.
         """
-        stored = read_record(text, CALIBRATION_FORMAT)
-        mechanism = stored_mechanism(stored, {cls.__name__: cls for cls in Mechanism.__subclasses__()})
-        asked = field_of(stored, "query", str)
-        query = own_query(framework) if query is None else query
-        if query is None or str(query) != asked:
-            try:
-                query = parse_query(asked)
-            except QueryError as error:
-                raise CertificateError(
-                    "the stored query must be readable", found=repr(asked[:200]), remedy="Pass the custom query itself."
-                ) from error
-        epsilon, delta = field_of(stored, "epsilon", float), field_of(stored, "delta", float)
-        try:
-            fresh = mechanism.restored(stored, framework, query, epsilon, delta)
-        except ParameterError as error:
-            raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error
-        different = differences(stored, json.loads(fresh.to_json()))
-        if different:
-            raise CertificateError(
-                "a stored calibration must be what its framework yields",
-                found=f"other values of {checks.listing(different)}",
-                remedy="Calibrate again from the framework; do not edit stored calibrations.",
-            )
-        return fresh
+        return service("calibration.restored")(text, framework, query)
 
     def __repr__(self) -> str:
-        size = "error" if isinstance(self.noise, Channel) else "scale"
+        size = "scale" if self.averaged_over is None else "error"
         return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, {size}={self.scale:g})"
+
+
+def _steps_covered(framework: Framework, query: Query, noise: Noise) -> tuple[Noise, tuple[str, ...]]:
+    """Return noise that covers the steps of an answer whose laws are declared, and what is to be said of them."""
+    if getattr(framework, "network", None) is not None:
+        return noise, ()
+    return service("calibration.steps")(framework, query, noise)
+
+
+def _with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
+    """Return a certificate that says what it owes to draws; the same if the models are no draws."""
+    return service("certificate.draws")(framework, query, certificate) if posteriors_of(framework) else certificate
 
 
 def _free_numbers(mechanism: Mechanism, noise: Noise, without_model: float | None) -> int:

@@ -15,8 +15,7 @@ from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism, Promise
 from bnpriv.mechanisms.bridge import ToldOfCounts, told_of_counts
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.column import NO_QUERY_FOR_COLUMNS
-from bnpriv.mechanisms.tight import noise_refusal
+from bnpriv.mechanisms.column import NO_QUERY_FOR_COLUMNS, noise_refusal
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from bnpriv.bound import UNIT_ROUNDOFF, Kind, up, weakest
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Constraint, RecordPair, laws
+from bnpriv.evidence import Constraint, RecordPair
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.inverse import laplace_loss
 from bnpriv.mechanisms.k_fold import Coupled

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from bnpriv.bound import Bound, Kind, weakest
-from bnpriv.influence.quilts import MarkovQuilt
-from bnpriv.mechanisms.chain_decision import ChainDecision
-from bnpriv.mechanisms.channel_facts import ChannelFacts
-from bnpriv.mechanisms.law_decision import LawDecision, model_text
-from bnpriv.render import Document, HasCard, Json, number_text, set_text
-from bnpriv.render.document import Code, Items, Section, fact
-from bnpriv.render.text import of_nats, upper_chance, upper_text
-from bnpriv.secrets.pair import Pair
+from bnpriv.mechanisms.posterior_draws import model_text
+from bnpriv.render.shown import HasCard
+from bnpriv.render.text import Json, number_text, of_nats, set_text, upper_chance, upper_text
+from bnpriv.services import service
 
-MOST_REASONS, MOST_OF_A_PAIR = 20, 3
-"""Decisions that are told in words; there may be one for every model."""
+if TYPE_CHECKING:
+    from bnpriv.influence.quilts import MarkovQuilt
+    from bnpriv.mechanisms.chain_decision import ChainDecision
+    from bnpriv.mechanisms.channel_facts import ChannelFacts
+    from bnpriv.mechanisms.law_decision import LawDecision
+    from bnpriv.render.document import Document
+    from bnpriv.secrets.pair import Pair
 
 
 @final
@@ -171,47 +172,14 @@ class Certificate(HasCard):
         return "an estimate" if self.kind == "estimate" else ""
 
     @property
-    def _most_reasons(self) -> int:
-        """Return how many decisions are told: few where they are one pair of secrets under many models.
-
-        One where none of these needs noise, as all then say the same.
-        """
-        laws = [decision for decision in self.decisions if isinstance(decision, LawDecision)]
-        different = {(decision.protected, str(decision.pair)) for decision in laws}
-        if len(different) != 1 or len(laws) != len(self.decisions):
-            return MOST_REASONS
-        return MOST_OF_A_PAIR if any(decision.scale for decision in laws) else 1
-
-    @property
     def reasons(self) -> tuple[str, ...]:
         """Return in words what decided the noise, the most noise first; of many decisions the first ones."""
-        most = self._most_reasons
-        told = self.decisions[:most] if len(self.decisions) > most + 1 else self.decisions
-        texts = tuple(decision.text for decision in told)
-        left = len(self.decisions) - len(texts)
-        return (*texts, f"{left:,} more decisions, for which no more noise is needed.") if left else texts
+        return service("certificate.reasons")(self)
 
     @property
     def document(self) -> Document:
         """Return the theorem, what decided the noise, and what must hold outside the library."""
-        reasons = (self.zero_noise_reason,) if self.zero_noise_reason and not self.reasons else self.reasons
-        lists = {
-            "What decided the noise": (*reasons, *self.notes),
-            "No constraint": self.dropped,
-            "Assumed": self.assumptions,
-        }
-        return Document(
-            kind="certificate",
-            kicker="bnpriv certificate",
-            headline=self.theorem,
-            facts=(
-                fact("Proved in", (Code(f"docs/claims/{self.claim}"),)),
-                fact("Its numbers are", self.known),
-                fact("Source of the model", self.source),
-            ),
-            sections=tuple(Section(title=title, blocks=(Items(items),)) for title, items in lists.items() if items),
-            data=self.to_json(),
-        )
+        return service("certificate.document")(self)
 
     def to_json(self) -> Json:
         """Return the certificate as plain values."""

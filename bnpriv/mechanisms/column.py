@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
-from bnpriv.divergences import gaussian_mu
+from bnpriv.divergences.gaussian import gaussian_mu
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
@@ -17,6 +16,9 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.render.text import full_text, number_text
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 NO_QUERY_FOR_COLUMNS = Refusal(
     required="column sensitivity needs a query",
@@ -117,3 +119,14 @@ def large_delta_refusal(framework: Framework, delta: float) -> Refusal | None:
         found=f"{full_text(delta)}: publishing some records in full would pass as private",
         remedy="Choose a smaller delta. In Python the option large_delta=True of the mechanism waives this.",
     )
+
+
+def noise_refusal(noise: str, framework: Framework, delta: float, *, large_delta: bool) -> Refusal | None:
+    """Return why a law of noise does not go with delta, or None if it does."""
+    if noise == "gaussian" and delta == 0:
+        return Refusal(
+            required="Gaussian noise needs delta above 0",
+            found="delta 0",
+            remedy="Pass a delta well below one over the number of records, or use Laplace noise.",
+        )
+    return None if large_delta or delta == 0 else large_delta_refusal(framework, delta)

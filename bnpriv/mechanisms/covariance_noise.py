@@ -13,12 +13,14 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up, weakest
 from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal, delta_of_constant
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Laws, laws
+from bnpriv.evidence import Laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy, Framework
 from bnpriv.laws import Normal
 from bnpriv.mechanisms.added_covariance import Gap, hidden, repaired
 from bnpriv.mechanisms.approximations import approximated, delta_left, smaller_epsilons
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
@@ -29,7 +31,6 @@ from bnpriv.mechanisms.normal_laws import (
     nearly_normal_pairs,
     normal_ratio,
 )
-from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.networks import GaussianNetwork
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian

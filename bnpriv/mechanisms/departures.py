@@ -1,12 +1,42 @@
-"""What a calibration owes to answers of tables whose law is nearly normal (docs/claims/normal_records.md)."""
+"""Answers whose law is normal, or nearly so, as those of clamped records are (docs/claims/normal_records.md)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
 
 from bnpriv.bound import Bound
-from bnpriv.evidence import LawPair
-from bnpriv.transport import w_infinity, w_infinity_bounds
+from bnpriv.errors import Refusal
+from bnpriv.evidence.constraints import LawPair
+from bnpriv.laws.normal import Normal
+from bnpriv.transport.distance import w_infinity, w_infinity_bounds
+
+OTHER_COVARIANCES = Refusal(
+    required="the two normal laws of a pair must have one covariance",
+    found="two that differ",
+    remedy="Declare one covariance for both, or use WassersteinMechanism with Laplace noise and delta above 0.",
+)
+
+
+def are_normal(pairs: Sequence[LawPair] | Refusal) -> bool:
+    """Return whether there are pairs of laws, and all of them are normal."""
+    return not isinstance(pairs, Refusal) and all(
+        isinstance(law, Normal) for pair in pairs for law in (pair.first, pair.second)
+    )
+
+
+def one_covariance(pair: LawPair) -> bool:
+    """Return whether two normal laws have exactly the same covariance."""
+    first, second = normals_of(pair)
+    return bool(np.array_equal(first.covariance, second.covariance))
+
+
+def normals_of(pair: LawPair) -> tuple[Normal, Normal]:
+    """Return both laws, which are normal."""
+    return cast(Normal, pair.first), cast(Normal, pair.second)
 
 
 def distance_of(pair: LawPair, norm: float) -> Bound:

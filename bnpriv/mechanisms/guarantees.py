@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bnpriv.bound import Kind
-from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, Guarantee, ValuePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.guarantee import Guarantee
+from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.mechanisms.posterior_draws import models_text
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 
 def guarantee_for(

@@ -7,15 +7,14 @@ import math
 from bnpriv.bound import up
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import Refusal
-from bnpriv.evidence import laws
 from bnpriv.evidence.constraints import Constraint, LawPair
+from bnpriv.evidence.laws import laws
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.column import ColumnMechanism
-from bnpriv.mechanisms.departures import distance_of
+from bnpriv.mechanisms.departures import are_normal, distance_of
 from bnpriv.mechanisms.from_draws import moved_by
 from bnpriv.mechanisms.tight import TightMechanism, record_loss
-from bnpriv.mechanisms.tight_normal import are_normal
 from bnpriv.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.noise.continuous import Laplace
 

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up, weakest
-from bnpriv.divergences import gaussian_mu
 from bnpriv.divergences.composition import composed_delta
-from bnpriv.divergences.gaussian import gaussian_excess
+from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
 from bnpriv.errors import SizeError
-from bnpriv.evidence import LawPair, RecordPair
+from bnpriv.evidence.constraints import LawPair, RecordPair
 from bnpriv.laws import sums_bound
 from bnpriv.laws.base import FUNCTION_ERROR
 from bnpriv.laws.binomial import binomial_logs

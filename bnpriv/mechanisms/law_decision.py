@@ -5,35 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-import numpy as np
-
-from bnpriv.bound import Bound, FloatArray, Kind
-from bnpriv.errors import LawError
-from bnpriv.evidence import AnswerLaw
+from bnpriv.bound import Bound, Kind
+from bnpriv.evidence.constraints import AnswerLaw
 from bnpriv.frameworks.pairs import DISTRIBUTION
-from bnpriv.laws import Atoms
-from bnpriv.noise.words import unit_name
-from bnpriv.render import Json, number_text
-from bnpriv.render.plotting import axes
-from bnpriv.render.text import name_text, upper_text
+from bnpriv.mechanisms.posterior_draws import model_text
+from bnpriv.render.text import Json, name_text, number_text, upper_text
+from bnpriv.services import service
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LAW_POINTS = 400
-"""Points of a drawn density."""
-
-NORMAL_DRAWN = 4.0
-"""A normal law is drawn so many standard deviations to either side."""
 
 GAP_RULE = "the two normal laws of the answer"
 """What noise keeps alike that covers the gap of two means, for normal laws."""
 
 MOVED_RULE = "the two laws of the answer"
 """The same for laws that are translations of one another."""
-
-DRAWN_COLUMNS = 161
-"""Columns that draw a normal law."""
 
 
 @final
@@ -106,6 +92,8 @@ class LawDecision:
     @property
     def text(self) -> str:
         """Return the decision in a sentence."""
+        from bnpriv.noise.words import unit_name
+
         size = f"the noise has {unit_name(gaussian=self.noise == 'gaussian')} {number_text(self.scale)}"
         noise = "no noise is needed" if self.scale == 0 else size
         which = self.which[0].upper() + self.which[1:] if self.protected == DISTRIBUTION else self.which
@@ -141,24 +129,7 @@ class LawDecision:
         MissingExtraError
             If matplotlib is not installed.
         """
-        first, second = drawable(self.first), drawable(self.second)
-        if first is None or second is None:
-            raise LawError(
-                "only laws of one number are drawn",
-                found=f"{type(self.first).__name__} in dimension {self.first.dimension}",
-                remedy="Look at to_json() instead.",
-            )
-        drawn, known = axes(ax), "from draws" if self.draws else "exact"
-        for law, colour, name in ((first, "tab:blue", "first"), (second, "tab:orange", "second")):
-            drawn.vlines(law.support, 0, law.probabilities, color=colour, alpha=0.5, label=f"{name} secret, {known}")
-            if self.scale > 0:
-                grid, density = _noisy_density(law, self.scale, self.noise)
-                drawn.plot(grid, density, color=colour, label=f"{name} secret, with noise")
-        drawn.set_xlabel("answer, up to a shift")
-        drawn.set_ylabel("probability, or density with noise")
-        drawn.set_title(f"{self.protected}: {self.pair}{model_text(self.model, self.models)}")
-        drawn.legend()
-        return drawn
+        return service("law_decision.plot")(self, ax)
 
     def to_json(self) -> Json:
         """Return the decision as plain values."""
@@ -172,36 +143,3 @@ class LawDecision:
             "scale": self.scale,
             "draws": self.draws,
         }
-
-
-def model_text(model: int, models: int) -> str:
-    """Return which of several models decides; nothing where there is only one.
-
-    Examples
-    --------
-    >>> model_text(0, 1), model_text(2, 3)
-    ('', ', model 2')
-    """
-    return f", model {model}" if models > 1 else ""
-
-
-def drawable(law: AnswerLaw) -> Atoms | None:
-    """Return the atoms that are drawn for a law, a normal one by its density on a grid; None for several numbers."""
-    if law.dimension > 1:
-        return None
-    if isinstance(law, Atoms):
-        return law
-    deviations = np.linspace(-NORMAL_DRAWN, NORMAL_DRAWN, DRAWN_COLUMNS)
-    spread = float(np.sqrt(law.covariance[0, 0]))
-    if spread == 0:
-        return Atoms(law.mean, [1.0])
-    masses = np.exp(-0.5 * deviations**2)
-    return Atoms(law.mean[0] + spread * deviations, masses / masses.sum())
-
-
-def _noisy_density(law: Atoms, scale: float, noise: str) -> tuple[FloatArray, FloatArray]:
-    """Return the density of a law with noise on a grid around its atoms."""
-    grid = np.linspace(float(law.support[0]) - 3 * scale, float(law.support[-1]) + 3 * scale, LAW_POINTS)
-    z = (grid[:, None] - law.support[None, :]) / scale
-    kernel = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) if noise == "gaussian" else 0.5 * np.exp(-np.abs(z))
-    return grid, kernel / scale @ law.probabilities

@@ -1,16 +1,34 @@
-"""The two laws that decided the noise, drawn for a page."""
+"""The two laws that decided the noise, drawn for a page or by matplotlib."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
+from bnpriv.errors import LawError
+from bnpriv.evidence.constraints import AnswerLaw
 from bnpriv.laws import Atoms
-from bnpriv.mechanisms.law_decision import LawDecision, drawable, model_text
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.noise.channel import Channel
 from bnpriv.render.document import Figure
+from bnpriv.render.plotting import axes
 from bnpriv.render.text import number_text, visible
 from bnpriv.render.two_laws import TwoLaws, two_laws
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LAW_POINTS = 400
+"""Points of a density that matplotlib draws."""
+
+NORMAL_DRAWN = 4.0
+"""A normal law is drawn so many standard deviations to either side."""
+
+DRAWN_COLUMNS = 161
+"""Columns that draw a normal law."""
 
 COLUMNS = 300
 """Places at which masses are drawn; atoms between two of them are added up."""
@@ -55,6 +73,58 @@ def law_drawing(decision: LawDecision) -> Figure | None:
     learned = f", from {decision.draws:,} draws of each" if decision.draws else ""
     caption = f"{title}: {decision.pair}{which}; {decision.rule}{learned}, up to a shift; {scale}."
     return Figure(two_laws(drawn), caption)
+
+
+def plot_decision(decision: LawDecision, ax: Axes | None) -> Axes:
+    """Draw the two laws that decided the noise, as `LawDecision.plot` says.
+
+    Raises
+    ------
+    LawError
+        If the laws are not of one number.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    first, second = drawable(decision.first), drawable(decision.second)
+    if first is None or second is None:
+        raise LawError(
+            "only laws of one number are drawn",
+            found=f"{type(decision.first).__name__} in dimension {decision.first.dimension}",
+            remedy="Look at to_json() instead.",
+        )
+    drawn, known = axes(ax), "from draws" if decision.draws else "exact"
+    for law, colour, name in ((first, "tab:blue", "first"), (second, "tab:orange", "second")):
+        drawn.vlines(law.support, 0, law.probabilities, color=colour, alpha=0.5, label=f"{name} secret, {known}")
+        if decision.scale > 0:
+            grid, density = _noisy_density(law, decision.scale, decision.noise)
+            drawn.plot(grid, density, color=colour, label=f"{name} secret, with noise")
+    drawn.set_xlabel("answer, up to a shift")
+    drawn.set_ylabel("probability, or density with noise")
+    drawn.set_title(f"{decision.protected}: {decision.pair}{model_text(decision.model, decision.models)}")
+    drawn.legend()
+    return drawn
+
+
+def drawable(law: AnswerLaw) -> Atoms | None:
+    """Return the atoms that are drawn for a law, a normal one by its density on a grid; None for several numbers."""
+    if law.dimension > 1:
+        return None
+    if isinstance(law, Atoms):
+        return law
+    deviations = np.linspace(-NORMAL_DRAWN, NORMAL_DRAWN, DRAWN_COLUMNS)
+    spread = float(np.sqrt(law.covariance[0, 0]))
+    if spread == 0:
+        return Atoms(law.mean, [1.0])
+    masses = np.exp(-0.5 * deviations**2)
+    return Atoms(law.mean[0] + spread * deviations, masses / masses.sum())
+
+
+def _noisy_density(law: Atoms, scale: float, noise: str) -> tuple[FloatArray, FloatArray]:
+    """Return the density of a law with noise on a grid around its atoms."""
+    grid = np.linspace(float(law.support[0]) - 3 * scale, float(law.support[-1]) + 3 * scale, LAW_POINTS)
+    z = (grid[:, None] - law.support[None, :]) / scale
+    kernel = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) if noise == "gaussian" else 0.5 * np.exp(-np.abs(z))
+    return grid, kernel / scale @ law.probabilities
 
 
 def channel_drawing(first: Atoms, second: Atoms, channel: Channel, name: str) -> Figure | None:

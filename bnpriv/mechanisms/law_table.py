@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence import LawPair, laws
+from bnpriv.evidence import LawPair
 from bnpriv.evidence.constraints import Laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.optimal_laws import LawTable

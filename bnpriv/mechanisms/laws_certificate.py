@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bnpriv.bound import Bound
-from bnpriv.evidence import Laws
-from bnpriv.frameworks import DistributionPrivacy, Framework
+from bnpriv.evidence.constraints import Laws
+from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.from_draws import confidence_of, draws_notes
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.queries.base import Query
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 
 def law_certificate(

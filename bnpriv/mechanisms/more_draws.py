@@ -10,7 +10,8 @@ from typing import final
 import numpy as np
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Constraint, LawPair, SampledLaws, laws, plain_laws
+from bnpriv.evidence import Constraint, LawPair, SampledLaws, plain_laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
 from bnpriv.laws.draws import draws_needed

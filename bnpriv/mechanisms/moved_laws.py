@@ -10,13 +10,14 @@ from typing import Literal, final
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down
 from bnpriv.divergences import GaussianConstant, constant_refusal, gaussian_ratio
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Laws, laws
+from bnpriv.evidence import Laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, spent_delta
 from bnpriv.mechanisms.law_decision import MOVED_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.mechanisms.translations import MovedLaw, translations
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query

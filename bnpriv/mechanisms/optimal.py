@@ -12,19 +12,20 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import Bound
 from bnpriv.errors import ParameterError, Refusal
-from bnpriv.evidence import LawPair, Laws, laws
+from bnpriv.evidence import LawPair, Laws
+from bnpriv.evidence.laws import laws
 from bnpriv.frameworks import Framework
 from bnpriv.laws import Atoms
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.channel_facts import LEANS_ON, MOST_MEANINGS, OVER_ALL, ChannelFacts, Meaning
+from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.from_draws import sampling_of
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.optimal_repair import Constraints
 from bnpriv.mechanisms.optimal_stored import stored_optimum
 from bnpriv.mechanisms.optimal_supports import Optimum, Question, optimum
 from bnpriv.mechanisms.stored import Record, field_of, inner
-from bnpriv.mechanisms.tight import noise_refusal
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise, NoNoise
 from bnpriv.queries.base import Query

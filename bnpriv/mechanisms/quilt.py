@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Influences, influences
-from bnpriv.frameworks import Framework
+from bnpriv.evidence.structural import Influences, influences
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.quilt_search import MOST_SEARCH_CELLS, QuiltSearch
 from bnpriv.mechanisms.search import found_scale
-from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import separate_columns
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 
 @final

@@ -10,7 +10,7 @@ import numpy as np
 
 from bnpriv.bound import Bound, FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Influences
+from bnpriv.evidence.structural import Influences
 from bnpriv.influence.base import Influence
 from bnpriv.influence.losses import SHIFT_HALVINGS, PrivacyLosses, largest_shift
 from bnpriv.influence.quilts import markov_quilt

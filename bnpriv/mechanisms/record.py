@@ -1,13 +1,23 @@
-"""A calibration as plain values, as it is stored."""
+"""A calibration as plain values, as it is stored, and read again."""
 
 from __future__ import annotations
 
+import json
+
+from bnpriv import checks, mechanisms
+from bnpriv.errors import CertificateError, ParameterError, QueryError
+from bnpriv.frameworks import Framework
+from bnpriv.frameworks.question import own_query
+from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.facts import model_facts, query_facts
+from bnpriv.mechanisms.stored import differences, field_of, read_record, stored_mechanism
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
+from bnpriv.queries.base import Query
+from bnpriv.queries.parser import parse_query
 from bnpriv.render import Json
 
 CALIBRATION_FORMAT = "bnpriv calibration 1"
@@ -51,3 +61,44 @@ def _drawn_facts(noise: Noise) -> Json:
     if isinstance(noise, CorrelatedGaussian):
         return {**scale, "covariance": noise.needed}
     return {**scale, "directions": noise.directions} if isinstance(noise, DirectionalLaplace) else scale
+
+
+def restored_calibration(text: str, framework: Framework, query: Query | None) -> Calibration:
+    """Recompute a stored calibration from its framework, as `Calibration.from_json` says.
+
+    Raises
+    ------
+    CertificateError
+        If the text is not a calibration, or anything in it differs from what the framework yields.
+    """
+    stored = read_record(text, CALIBRATION_FORMAT)
+    mechanism = stored_mechanism(stored, _mechanisms())
+    asked = field_of(stored, "query", str)
+    query = own_query(framework) if query is None else query
+    if query is None or str(query) != asked:
+        try:
+            query = parse_query(asked)
+        except QueryError as error:
+            raise CertificateError(
+                "the stored query must be readable", found=repr(asked[:200]), remedy="Pass the custom query itself."
+            ) from error
+    epsilon, delta = field_of(stored, "epsilon", float), field_of(stored, "delta", float)
+    try:
+        fresh = mechanism.restored(stored, framework, query, epsilon, delta)
+    except ParameterError as error:
+        raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error
+    different = differences(stored, json.loads(fresh.to_json()))
+    if different:
+        raise CertificateError(
+            "a stored calibration must be what its framework yields",
+            found=f"other values of {checks.listing(different)}",
+            remedy="Calibrate again from the framework; do not edit stored calibrations.",
+        )
+    return fresh
+
+
+def _mechanisms() -> dict[str, type[Mechanism]]:
+    """Return every mechanism by its name: those of ours, and others that were defined since."""
+    for name in mechanisms.__all__:
+        getattr(mechanisms, name)  # which loads it, and so makes it known as a subclass
+    return {cls.__name__: cls for cls in Mechanism.__subclasses__()}

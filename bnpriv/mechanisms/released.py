@@ -1,14 +1,10 @@
-"""How a calibration is released, without knowing the room that touches data: that room registers itself here."""
+"""What `bnpriv.release` returns, without knowing the room that touches data."""
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Protocol
 
-from bnpriv import checks
-from bnpriv.errors import ParameterError
 from bnpriv.frameworks.guarantee import Guarantee
-from bnpriv.noise.sampling import Sampler
 
 IntervalEnds = tuple[float, float]
 """The ends of an interval for an exact answer."""
@@ -42,13 +38,3 @@ class Released(Protocol):
     def to_json(self) -> str:
         """Return the release with its calibration as JSON."""
         ...
-
-
-@singledispatch
-def released(calibration: object, data: object, sampler: Sampler | None) -> Released:
-    """Release a calibrated answer on a table; `bnpriv.release` registers how."""
-    raise ParameterError(
-        "what is released is a calibration",
-        found=checks.type_text(calibration),
-        remedy="Pass what a mechanism's calibrate(...) returned.",
-    )

@@ -18,11 +18,13 @@ from bnpriv.mechanisms.answer import (
     verdict_badge,
 )
 from bnpriv.mechanisms.calibrated import Calibrated, Method
-from bnpriv.mechanisms.certificate import MOST_REASONS, Certificate, Decision
+from bnpriv.mechanisms.certificate import Certificate, Decision
+from bnpriv.mechanisms.certificate_document import MOST_REASONS
 from bnpriv.mechanisms.curves import channel_figures, curve_sections
-from bnpriv.mechanisms.law_decision import LawDecision, model_text
+from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.mechanisms.noise_words import scales_text, together
+from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.shape import RULES
 from bnpriv.mechanisms.verdict import (

@@ -9,22 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast, final
+from typing import TYPE_CHECKING, Literal, cast, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
-from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.noise.channel import Channel
-from bnpriv.noise.continuous import DivisibleNoise, Laplace, Noise
-from bnpriv.noise.directional import DirectionalLaplace
-from bnpriv.noise.discrete import DiscreteLaplace
+from bnpriv.noise.continuous import DivisibleNoise, Gaussian, Laplace, Noise
 from bnpriv.noise.intervals import is_none
 from bnpriv.noise.weights import power_of_two
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import answer_range, sensitivity_of_numbers
 from bnpriv.queries.weighted import AnswerPart, Weighted, parts_of
-from bnpriv.render import Json
-from bnpriv.render.text import and_text, number_text
+from bnpriv.render.text import Json, and_text, number_text
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 ShapeName = Literal["equal", "range", "balanced", "chosen"]
 
@@ -237,9 +235,14 @@ def relative_error(noise: Noise, parts: Iterable[AnswerPart], ranges: Iterable[f
 
 def mean_sizes(noise: Noise) -> tuple[float, ...]:
     """Return the mean absolute error of each number of the answer."""
+    if isinstance(noise, (Laplace, Gaussian)):
+        factor = 1.0 if isinstance(noise, Laplace) else math.sqrt(2 / math.pi)
+        return tuple(factor * scale for scale in noise.scales)
+    from bnpriv.noise import Channel, DirectionalLaplace, DiscreteLaplace
+
     if isinstance(noise, DiscreteLaplace):
         return tuple(float(DiscreteLaplace(scale).error(1)) for scale in noise.scales)
-    factor = 1.0 if isinstance(noise, (Laplace, DirectionalLaplace, Channel)) else math.sqrt(2 / math.pi)
+    factor = 1.0 if isinstance(noise, (DirectionalLaplace, Channel)) else math.sqrt(2 / math.pi)
     return tuple(factor * scale for scale in noise.scales)
 
 

@@ -38,6 +38,12 @@ EXACT_NOTE = (
 )
 
 
+def steps_covered(framework: Framework, query: Query, noise: Noise) -> tuple[Noise, tuple[str, ...]]:
+    """Return noise that hides the steps of an answer, as `with_steps_covered` does, and what is to be said of them."""
+    covering = with_steps_covered(framework, query, noise)
+    return covering, steps_notes(framework, query, noise, covering)
+
+
 def steps_notes(framework: Framework, query: Query, noise: Noise, covering: Noise) -> tuple[str, ...]:
     """Return what is to be said of steps under normal laws: that noise covers them, or that an answer has none.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import ClassVar, Literal, cast, final
+from typing import TYPE_CHECKING, ClassVar, Literal, cast, final
 
 import numpy as np
 
@@ -20,24 +20,23 @@ from bnpriv.divergences.gaussian_mixture import (
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.product import product_laplace_epsilon
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
-from bnpriv.evidence.constraints import log_ratio
+from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair, log_ratio
+from bnpriv.evidence.laws import laws
 from bnpriv.evidence.pace import SHORTER, watched
-from bnpriv.frameworks import Framework
 from bnpriv.mechanisms.alike import ANSWER_RULE, RECORD_CURVE_RULE, decided
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.column import noise_refusal
+from bnpriv.mechanisms.departures import are_normal
 from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, moved_by
 from bnpriv.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, distance_scale, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
-from bnpriv.mechanisms.tight_normal import are_normal, normal_decision
 from bnpriv.mechanisms.tight_refusals import (
     atoms_of,
     atoms_refusal,
     coarse_enough,
-    noise_refusal,
     on_line,
     unsupported,
 )
@@ -45,6 +44,9 @@ from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
 from bnpriv.transport import tolerance, w_infinity
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 TightNoise = Literal["laplace", "gaussian", "discrete_laplace"]
 
@@ -145,6 +147,8 @@ class _TightSearch:
         """Return what one constraint needs."""
         constraint = coarse_enough(constraint, self.noise)
         if are_normal(constraint.pairs):
+            from bnpriv.mechanisms.tight_normal import normal_decision
+
             pairs = cast("Sequence[LawPair]", constraint.pairs)
             decision, spends = normal_decision(constraint, pairs, self.noise, self.epsilon, self.delta)
             self.used_delta |= spends

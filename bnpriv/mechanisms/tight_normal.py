@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import cast
 
 import numpy as np
 
@@ -14,34 +13,14 @@ from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.divergences.normal_with_laplace import normal_with_laplace_delta
 from bnpriv.errors import Refusal
 from bnpriv.evidence import Constraint, LawPair
-from bnpriv.laws import Normal
 from bnpriv.mechanisms.alike import ANSWER_RULE
-from bnpriv.mechanisms.departures import clamped_of, distance_of
+from bnpriv.mechanisms.departures import OTHER_COVARIANCES, clamped_of, distance_of, normals_of, one_covariance
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.normal_laws import mahalanobis
 from bnpriv.mechanisms.search import least_scale
 
 SHARES_OF_EPSILON = tuple(2.0**-k for k in range(2, 15))
 """Parts of epsilon that moving each answer by what grids and doubles do may cost; the best of them counts."""
-
-OTHER_COVARIANCES = Refusal(
-    required="the two normal laws of a pair must have one covariance",
-    found="two that differ",
-    remedy="Declare one covariance for both, or use WassersteinMechanism with Laplace noise and delta above 0.",
-)
-
-
-def are_normal(pairs: Sequence[LawPair] | Refusal) -> bool:
-    """Return whether there are pairs of laws, and all of them are normal."""
-    return not isinstance(pairs, Refusal) and all(
-        isinstance(law, Normal) for pair in pairs for law in (pair.first, pair.second)
-    )
-
-
-def one_covariance(pair: LawPair) -> bool:
-    """Return whether two normal laws have exactly the same covariance."""
-    first, second = _normals(pair)
-    return bool(np.array_equal(first.covariance, second.covariance))
 
 
 def normal_refusal(pairs: Sequence[LawPair], noise: str) -> Refusal | None:
@@ -101,7 +80,7 @@ def normal_decision(
 
 def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
     """Return the least deviation of Gaussian noise: by the curve, or by how far answers can be apart at most."""
-    gap, covariance = _gap(pair), _normals(pair)[0].covariance
+    gap, covariance = _gap(pair), normals_of(pair)[0].covariance
     identity, clamped = np.eye(len(gap)), clamped_of(pair, epsilon)
 
     def loss(scale: float) -> float:
@@ -142,7 +121,7 @@ def _laplace(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
     if delta == 0 or far == 0:
         return pure, False
     gap, clamped = abs(float(_gap(pair)[0])) * (1 + 2.0**-50), clamped_of(pair, epsilon)
-    deviation = math.sqrt(float(_normals(pair)[0].covariance[0, 0])) * (1 - 2.0**-50)
+    deviation = math.sqrt(float(normals_of(pair)[0].covariance[0, 0])) * (1 - 2.0**-50)
 
     def loss(scale: float) -> float:
         if scale == 0:
@@ -160,10 +139,6 @@ def _laplace(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
     return scale, scale < pure
 
 
-def _normals(pair: LawPair) -> tuple[Normal, Normal]:
-    return cast(Normal, pair.first), cast(Normal, pair.second)
-
-
 def _gap(pair: LawPair) -> FloatArray:
-    first, second = _normals(pair)
+    first, second = normals_of(pair)
     return second.mean - first.mean

@@ -11,12 +11,10 @@ import numpy as np
 from bnpriv.divergences.gaussian_mixture import too_many_atoms
 from bnpriv.divergences.product import MOST_PRODUCT_CELLS, grid_size
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Constraint, LawPair, Laws, RecordPair
-from bnpriv.frameworks import Framework
-from bnpriv.laws import Atoms
-from bnpriv.mechanisms.column import large_delta_refusal
+from bnpriv.evidence.constraints import Constraint, LawPair, Laws, RecordPair
+from bnpriv.laws.atoms import Atoms
+from bnpriv.mechanisms.departures import are_normal
 from bnpriv.mechanisms.from_draws import coarser
-from bnpriv.mechanisms.tight_normal import are_normal, normal_refusal
 
 GAUSSIAN_ATOMS = 150
 """Atoms of a law that was learned from draws, with Gaussian noise: its curve costs as much as points times atoms."""
@@ -30,20 +28,11 @@ def coarse_enough(constraint: Constraint, noise: str) -> Constraint:
     return replace(constraint, pairs=tuple(coarser(pair, GAUSSIAN_ATOMS) for pair in pairs))
 
 
-def noise_refusal(noise: str, framework: Framework, delta: float, *, large_delta: bool) -> Refusal | None:
-    """Return why a law of noise does not go with delta, or None if it does."""
-    if noise == "gaussian" and delta == 0:
-        return Refusal(
-            required="Gaussian noise needs delta above 0",
-            found="delta 0",
-            remedy="Pass a delta well below one over the number of records, or use Laplace noise.",
-        )
-    return None if large_delta or delta == 0 else large_delta_refusal(framework, delta)
-
-
 def unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal | None:
     """Return why neither rule serves a constraint, or None if one does."""
     if are_normal(constraint.pairs):
+        from bnpriv.mechanisms.tight_normal import normal_refusal
+
         return normal_refusal(cast("Sequence[LawPair]", constraint.pairs), noise)
     if noise == "discrete_laplace" and (evidence.rounding > 0 or not _whole(constraint)):
         return Refusal(

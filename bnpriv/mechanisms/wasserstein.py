@@ -4,31 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, up, weakest
-from bnpriv.divergences import gaussian_mu
+from bnpriv.divergences.gaussian import gaussian_mu
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Constraint, LawPair, RecordPair, laws
+from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair
+from bnpriv.evidence.laws import laws
 from bnpriv.evidence.pace import SHORTER, watched
-from bnpriv.frameworks import Framework
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.alike import ANSWER_RULE, decided
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.departures import clamped_of, distance_bounds, distance_of
+from bnpriv.mechanisms.column import noise_refusal
+from bnpriv.mechanisms.departures import (
+    OTHER_COVARIANCES,
+    are_normal,
+    clamped_of,
+    distance_bounds,
+    distance_of,
+    one_covariance,
+)
 from bnpriv.mechanisms.from_draws import confidence_of, draws_refusal, missed_by, moved_by
 from bnpriv.mechanisms.k_fold import COUPLED_RULE, SUMS_RULE, Coupled, gaussian_scale, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import found_scale
-from bnpriv.mechanisms.tight_normal import OTHER_COVARIANCES, are_normal, one_covariance
-from bnpriv.mechanisms.tight_refusals import noise_refusal
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks import Framework
 
 RECORD_DISTANCE_RULE = "what one record adds, once for every record that changes"
 

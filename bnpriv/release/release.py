@@ -17,7 +17,6 @@ from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.plan import Plan
-from bnpriv.mechanisms.released import released
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
@@ -289,11 +288,6 @@ def release_many(
 def _described(schema: Schema) -> tuple[int, str]:
     """Return what makes a schema; 0 and 1 as categories equal False and True, but texts count differently as these."""
     return schema.records, repr(sorted(schema.columns.items()))
-
-
-@released.register
-def _(calibration: Calibration, data: object, sampler: Sampler | None) -> Release:
-    return release(calibration, data, sampler=sampler)
 
 
 def _check_order(calibration: object, data: object) -> None:

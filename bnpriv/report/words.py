@@ -11,7 +11,7 @@ from bnpriv.frameworks import observer_text, odds
 from bnpriv.influence.base import Influence, tells
 from bnpriv.mechanisms.answer import headline as calibration_headline
 from bnpriv.mechanisms.answer import query_text
-from bnpriv.mechanisms.posterior_draws import points_text
+from bnpriv.mechanisms.draws_words import points_text
 from bnpriv.mechanisms.verdict import share_text
 from bnpriv.networks import Network
 from bnpriv.queries.base import Query

@@ -6,6 +6,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import LawError
+from bnpriv.mechanisms.law_drawing import drawable
 
 PAIR = (bp.laws.Atoms([0, 1, 2], [0.2, 0.5, 0.3]), bp.laws.Atoms([0, 1, 2], [0.5, 0.4, 0.1]))
 
@@ -48,7 +49,7 @@ def test_draws_normal_laws_too() -> None:
         x, y = line.get_xdata(), line.get_ydata()
         assert ((y[1:] + y[:-1]) / 2 * (x[1:] - x[:-1])).sum() == pytest.approx(1, abs=0.07)
     assert "The two laws that decided the noise" in calibration.to_html()
-    fixed = bp.mechanisms.law_decision.drawable(bp.laws.Normal(2.0, 0.0))
+    fixed = drawable(bp.laws.Normal(2.0, 0.0))
     assert fixed is not None
     assert fixed.support.tolist() == [2.0]
 

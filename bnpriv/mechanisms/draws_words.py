@@ -1,0 +1,183 @@
+"""What certificates say about draws: models from a posterior, laws from tables (docs/claims/posterior.md, draws.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from bnpriv.bound import FloatArray
+from bnpriv.errors import Refusal, SizeError
+from bnpriv.evidence import Laws, SampledLaws, influences, plain_laws
+from bnpriv.frameworks import DistributionPrivacy, Framework
+from bnpriv.influence.base import draw_points
+from bnpriv.laws.draws import draws_needed, missed
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.from_draws import CALIBRATIONS, DELTA_MARGIN, sampling_of
+from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.posterior_draws import posterior_of, posteriors_of
+from bnpriv.networks import ParameterDraws, Posterior, drivers
+from bnpriv.networks.density import MOST_DRAWS
+from bnpriv.queries.base import Query
+from bnpriv.render import number_text
+from bnpriv.render.text import full_text, percent_text, rough_text
+
+
+def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
+    """Return a certificate that says what it owes to draws; the same if the models are no draws."""
+    if isinstance(framework, DistributionPrivacy):
+        believed = dict.fromkeys(each.sentence for each in posteriors_of(framework) if each.belief)
+        return replace(certificate, notes=(*certificate.notes, *believed))
+    drawn = posterior_of(framework)
+    if drawn is None:
+        return certificate
+    notes = [drawn.sentence] if drawn.belief else [*_facts(drawn, certificate), *_told(framework, query)]
+    return replace(certificate, notes=(*certificate.notes, *notes))
+
+
+def points_text(values: FloatArray) -> str:
+    """Return what half, 95 % and all of the draws tell at most, and which draw tells most."""
+    half, most, every = (number_text(point) for point in draw_points(values))
+    return (
+        f"half of the draws tell at most {half} nats, 95 % at most {most}, all at most {every} "
+        f"(draw {int(np.argmax(values.max(axis=1)))})."
+    )
+
+
+def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
+    seed = "" if drawn.seed is None else f", seed {drawn.seed}"
+    prior = f", prior {drawn.prior}" if drawn.prior else ""
+    records = "" if drawn.table is None else f" given {drawn.table.records:,} public records"
+    first = next(iter(certificate.decisions), None)
+    # where no draw needs noise, none decides it
+    decides = f" Draw {first.model} decides the noise, for {first.protected}." if first and first.scale else ""
+    some = "" if drawn.of is None else f" of {drawn.of:,}"
+    spaced = "" if drawn.of is None else ", evenly spaced: as many as time allows, 25 or so at most"
+    made = f"The models are {drawn.draws:,}{some} draws from a posterior{records}{prior}{seed}{spaced}.{decides}"
+    return [made, *_needed(certificate)]
+
+
+def _needed(certificate: Certificate) -> list[str]:
+    """Return which noise half, 95 % and all of the draws need, where the laws of the answer were learned for each."""
+    scales: dict[int, float] = {}
+    for decision in certificate.decisions:
+        if isinstance(decision, LawDecision) and decision.draws:
+            scales[decision.model] = max(decision.scale, scales.get(decision.model, 0.0))
+    if len(scales) < 2:
+        return []
+    half, most, every = (number_text(point) for point in draw_points(np.array([list(scales.values())]).T))
+    return [f"Half of the draws need noise of at most scale {half}, 95 % at most {most}, all at most {every}."]
+
+
+def _told(framework: Framework, query: Query) -> list[str]:
+    """Return what the queried columns tell over the draws, without noise, for every protected attribute."""
+    evidence = influences(framework)
+    if isinstance(evidence, Refusal):
+        return []
+    notes: list[str] = []
+    for name in evidence.secrets:
+        asked = drivers(evidence.network, query.columns) - {name}
+        try:
+            told = evidence.influence(asked, name)
+        except SizeError:
+            continue
+        if told.mu is None and asked and told.unknown is None:
+            notes.append(f"Of {name}, without noise, by the other queried columns: {points_text(told.values)}")
+    return notes
+
+
+def too_few_draws(evidence: Laws, delta: float, epsilon: float) -> Refusal | None:
+    """Return why certified laws from so many draws do not do for delta, or None if they do.
+
+    The curve at `epsilon` is what is compared; closeness is the curve at 0.
+    """
+    sampling = sampling_of(evidence)
+    if sampling is None or sampling.confidence is None:
+        return None
+    if delta == 0:
+        return Refusal(
+            required="a guarantee with a confidence needs delta above 0: draws say nothing of answers so rare that "
+            "none was drawn",
+            found="delta 0",
+            remedy="Pass a delta below one over the number of records, or leave out the confidence for an estimate.",
+        )
+    share = (1 - sampling.confidence) / CALIBRATIONS
+    ratio = math.exp(epsilon)
+    error = missed(sampling.draws, share, ratio)
+    if error * (1 + DELTA_MARGIN) < delta:
+        return None
+    return Refusal(
+        required=f"what {sampling.draws:,} draws may miss with confidence {100 * sampling.confidence:g} % must be "
+        f"below delta, {full_text(delta)}",
+        found=_found(error, evidence),
+        remedy=_more_draws(draws_needed(delta / (1 + DELTA_MARGIN), share, ratio)),
+    )
+
+
+def _found(error: float, evidence: Laws) -> str:
+    plain = plain_laws(evidence)
+    assert isinstance(plain, SampledLaws)
+    records = plain.form.schema.records
+    above = (
+        f", which passes one over the number of records, {number_text(1 / records)}, too"
+        if error >= 1 / records
+        else ""
+    )
+    return f"{number_text(error)}{above}"
+
+
+def _more_draws(needed: int) -> str:
+    instead = "Or leave out the confidence, for an estimate."
+    if needed > MOST_DRAWS:
+        return (
+            f"It takes {rough_text(needed)} draws, above the limit of {MOST_DRAWS:,}: ask for a larger delta. {instead}"
+        )
+    return f"Take at least {needed:,} draws, better four times as many: network.with_sampling(draws=...). {instead}"
+
+
+def _waited(evidence: Laws) -> str:
+    """Return how rare the rarest secret is among draws of which those with the secret were kept."""
+    listed = [pair for each in evidence.constraints() if not isinstance(each.pairs, Refusal) for pair in each.pairs]
+    met = {pair.pair: pair.sampled.share for pair in listed if pair.sampled is not None}
+    rarest = min(met, key=lambda name: met[name], default="")
+    if not met or met[rarest] == 1:
+        return ""
+    often = percent_text(met[rarest])
+    return f"; tables were drawn until so many had each secret, the rarer one of {rarest} came up in {often} of them"
+
+
+def _posterior_of(evidence: Laws) -> tuple[ParameterDraws | None, float]:
+    """Return the draws of a posterior that laws rest on, and what those in the rarest secret are worth."""
+    plain = plain_laws(evidence)
+    if not isinstance(plain, SampledLaws):
+        return None, math.inf
+    pairs = [pair for each in plain.constraints() if not isinstance(each.pairs, Refusal) for pair in each.pairs]
+    known = [each for pair in pairs if pair.sampled is not None and (each := pair.sampled.effective) is not None]
+    return plain.drawn, min(known, default=math.inf)
+
+
+def learned_notes(evidence: Laws) -> tuple[str, ...]:
+    """Return how the laws were learned from draws, for a certificate."""
+    sampling = sampling_of(evidence)
+    if sampling is None:
+        return ()
+    apart = sampling.told_apart(evidence.dimension)
+    how = (
+        f"The laws of the answer were learned from {sampling.draws:,} independent draws under each secret "
+        f"(seed {sampling.seed}; at most {apart:,} values are told apart){_waited(evidence)}."
+    )
+    drawn, effective = _posterior_of(evidence)
+    if drawn is not None and drawn.reading == "belief":
+        kind = "draws" if drawn.log_weights is None else "weighted draws"
+        how = (
+            f"The laws of the answer were learned from {sampling.draws:,} tables under each secret, drawn below the "
+            f"{drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {apart:,} values are told "
+            f"apart); those in the rarest secret are worth {number_text(effective)} independent ones."
+        )
+    if sampling.confidence is None:
+        return how, "Answers that are rare may be missing among the draws: the noise is an estimate, not a bound."
+    return how, (
+        f"With confidence {100 * sampling.confidence:g} % over these draws the noise is enough, for all mechanisms "
+        "of a plan at once, not for several epsilons or deltas; what the draws may have missed is taken off delta."
+    )

@@ -1,0 +1,117 @@
+"""The kernel: what importing a mechanism and the release brings in is little enough to be read."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Mapping
+from functools import cache
+
+import pytest
+
+from bnpriv.services import SERVICES, service
+from tests.meta.test_rooms import imported_at_once, modules
+
+KERNEL = ("bnpriv.mechanisms.quilt", "bnpriv.release.release")
+COLUMN = ("bnpriv.mechanisms.column",)
+
+MOST_LINES: Mapping[tuple[str, ...], int] = {KERNEL: 27_450, COLUMN: 12_600}
+"""Lines of code that may be brought in by modules that are imported together."""
+
+MECHANISMS = ("base", "column", "quilt", "tight", "wasserstein")
+
+ASKED_FOR = frozenset(
+    {
+        *("answer", "calibrated", "certificate_document", "channel_facts", "closer_secrets", "curves", "draws_words"),
+        *("facts", "law_drawing", "misspecified", "more_draws", "noise_words", "plan", "record", "robustness"),
+        *("sections", "steps", "stored", "usefulness", "verdict"),
+    }
+)
+"""Files of the mechanisms that are loaded when something is asked of a calibration, and never before."""
+
+NOT_COMPUTED = frozenset({"curve", "loss", "views", "shown_views", "gaussian_cells", "with_noise"})
+"""Files of the divergences that no calibration needs: the privacy loss in every view."""
+
+IGNORED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+
+
+@cache
+def imports() -> Mapping[str, set[str]]:
+    """Return which module imports which as soon as it is imported, whatever a package offers at its defining module.
+
+    Packages load what they offer when it is asked for, and so bring in nothing themselves.
+    """
+    every = modules()
+    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in every.items()}
+    faces = {
+        module: {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in ast.walk(trees[module])
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for module, path in every.items()
+        if path.name == "__init__.py"
+    }
+    graph: dict[str, set[str]] = {module: set() for module in every}
+    for module in every.keys() - faces.keys():
+        names = (name for _, name in imported_at_once(trees[module], module, is_package=False))
+        graph[module] |= {used for used in (_defining(name, every, faces) for name in names) if used is not None}
+    return graph
+
+
+def _defining(name: str, every: Mapping[str, object], faces: Mapping[str, Mapping[str, str]]) -> str | None:
+    """Return the module that defines an imported name, or that is meant by it; None for a third party."""
+    while name not in every:
+        package, _, last = name.rpartition(".")
+        if package not in faces or last not in faces[package]:
+            return package if package in every else None
+        name = faces[package][last]
+    return name
+
+
+def brought_in(roots: tuple[str, ...]) -> set[str]:
+    """Return the modules that are imported together with some, and these."""
+    found: set[str] = set()
+    todo = list(roots)
+    while todo:
+        module = todo.pop()
+        if module not in found:
+            found.add(module)
+            todo += imports()[module]
+    return found
+
+
+def code_lines(module: str) -> int:
+    """Return how many lines of a module hold code: no docstrings, comments or empty lines."""
+    source = modules()[module].read_text(encoding="utf-8")
+    told = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    code = {n for token in tokens if token.type not in IGNORED for n in range(token.start[0], token.end[0] + 1)}
+    return len(code - told)
+
+
+@pytest.mark.parametrize("roots", MOST_LINES, ids=" and ".join)
+def test_the_kernel_can_be_read(roots: tuple[str, ...]) -> None:
+    sizes = {module: code_lines(module) for module in brought_in(roots)}
+    largest = sorted(sizes.items(), key=lambda item: -item[1])
+    assert sum(sizes.values()) <= MOST_LINES[roots], largest
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_brings_in_no_words_pages_or_curves(name: str) -> None:
+    found = brought_in((f"bnpriv.mechanisms.{name}",))
+    outside = {f"bnpriv.mechanisms.{each}" for each in ASKED_FOR}
+    outside |= {f"bnpriv.divergences.{each}" for each in NOT_COMPUTED}
+    assert outside <= modules().keys()
+    assert not found & outside
+
+
+def test_every_service_is_there() -> None:
+    assert all(callable(service(name)) for name in SERVICES)
