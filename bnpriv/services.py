@@ -33,7 +33,12 @@ SERVICES: dict[str, str] = {
     "framework.file_parts.value": "bnpriv.frameworks.to_file:value_parts",
     "framework.to_file": "bnpriv.frameworks.to_file:write_framework",
     # networks and influence
+    "influence.document": "bnpriv.influence.cards:influence_document",
     "influence.finite_rows": "bnpriv.influence.junction:finite_rows",
+    "influence.plot_draws": "bnpriv.influence.cards:plot_draws",
+    "influence.plot_secrets": "bnpriv.influence.cards:plot_secrets",
+    "influence.quilt_document": "bnpriv.influence.quilt_cards:quilt_document",
+    "influence.quilts_document": "bnpriv.influence.quilt_cards:quilts_document",
     "influence.two_conditionals": "bnpriv.influence.conditionals:two_conditionals",
     "laws.given_property": "bnpriv.evidence.density_laws:laws_given_property",
     "laws.of_tables_drawn": "bnpriv.evidence.density_laws:laws_of_drawn_tables",
@@ -41,8 +46,17 @@ SERVICES: dict[str, str] = {
     "network.to_file": "bnpriv.networks.file_texts:write_network",
     # queries
     # releases
+    "release.charged": "bnpriv.release.charged:charged_release",
+    "release.document": "bnpriv.release.document:release_document",
     # the accountant and its ledger
+    "accountant.document": "bnpriv.accounting.sections:accountant_document",
     # render
+    "render.card": "bnpriv.render.as_html:document_card",
+    "render.dict": "bnpriv.render.as_json:document_dict",
+    "render.markdown": "bnpriv.render.as_markdown:document_markdown",
+    "render.page": "bnpriv.render.as_html:document_page",
+    "render.text": "bnpriv.render.as_text:document_text",
+    "render.write_text": "bnpriv.render.outputs:write_text",
 }
 """The name of each service, and the module and function that give it."""
 

@@ -13,7 +13,6 @@ from bnpriv.accounting.costs import NoiseCosts
 from bnpriv.accounting.entries import Entry
 from bnpriv.accounting.exact import rounded_up, typed
 from bnpriv.accounting.families import JOINTLY
-from bnpriv.accounting.sections import accountant_document
 from bnpriv.accounting.tally import Tally
 from bnpriv.accounting.total import Share, shares_of
 from bnpriv.accounting.with_delta import DeltaCosts, FixedSets, epsilon_with_delta, fixed_sets
@@ -27,6 +26,7 @@ from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.guarantees import guarantee_for
 from bnpriv.mechanisms.posterior_draws import total_beyond_text
 from bnpriv.render import Document, Shown
+from bnpriv.services import service
 
 
 @final
@@ -359,7 +359,7 @@ class Accountant(Shown):
     @property
     def document(self) -> Document:
         """Return what was counted as a document."""
-        return accountant_document(self.entries, self.shares, self.total)
+        return service("accountant.document")(self.entries, self.shares, self.total)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copies and pickles are counted again from the same entries."""

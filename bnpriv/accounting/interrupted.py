@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bnpriv import checks
-from bnpriv.accounting.ledger_values import Charge
 from bnpriv.errors import BnprivError
+
+if TYPE_CHECKING:
+    from bnpriv.accounting.ledger_values import Charge
 
 NOTHING_CHARGED = "Nothing was charged."
 

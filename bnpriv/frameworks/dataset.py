@@ -14,8 +14,10 @@ from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
-from bnpriv.networks import DensityNetwork, Network, forward_of, require_discrete
+from bnpriv.networks.base import Network
+from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.foreign import require_network
+from bnpriv.networks.forward import Forward, forward_of
 from bnpriv.networks.kept import Kept
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.builtin import Count, Proportion
@@ -137,7 +139,7 @@ class DatasetAttributePrivacy(HasCard, WrittenAsFile):
         return tuple(property_secret(secret, self.schema, bounded=bounded) for secret in self.protect.values())
 
     @property
-    def forward(self) -> DensityNetwork | None:
+    def forward(self) -> Forward | None:
         """Return what draws whole tables, where the network is one of parameters and columns; None for one of records.
 
         What single columns tell about a property is then not asked: records tell about each other by the parameters.
@@ -216,7 +218,7 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
         )
 
 
-def _check_drawn(name: str, secret: Secret, schema: Schema, forward: DensityNetwork) -> None:
+def _check_drawn(name: str, secret: Secret, schema: Schema, forward: Forward) -> None:
     """Refuse pairs that are not listed: draws are kept for each secret of a pair."""
     normal_form(secret.property, schema)
     if secret.pairs is None or isinstance(secret.pairs, Apart):
@@ -234,7 +236,7 @@ def _check_drawn(name: str, secret: Secret, schema: Schema, forward: DensityNetw
         )
 
 
-def _suggested(secret: Secret, distance: float, schema: Schema, forward: DensityNetwork) -> str:
+def _suggested(secret: Secret, distance: float, schema: Schema, forward: Forward) -> str:
     """Return ranges next to each other that come up in drawn tables, as long as a distance; empty if none are known."""
     names = tuple(sorted(secret.property.columns))
     tables = min(SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS // (schema.records * len(names)))

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast, final
+from typing import Any, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
-from bnpriv.networks import DiscreteNetwork, MarkovChain
-from bnpriv.networks.chain import as_chain
+from bnpriv.networks.base import as_chain
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
 from bnpriv.render import Document, HasCard
@@ -66,7 +65,7 @@ class ValuePrivacy(HasCard, WrittenAsFile):
     ('activity',)
     """
 
-    model: MarkovChain | DiscreteNetwork
+    model: Any
     schema: Schema
     protect: Protect
     source: str = field(kw_only=True)
@@ -99,12 +98,12 @@ class ValuePrivacy(HasCard, WrittenAsFile):
         return bin_laws(self.schema, {} if self.chain is not None else self.network.states)
 
     @property
-    def network(self) -> MarkovChain | DiscreteNetwork:
+    def network(self) -> Any:
         """Return the model; a chain is the network of the column that it drives."""
         return self.model
 
     @property
-    def chain(self) -> MarkovChain | None:
+    def chain(self) -> Any:
         """Return the chain, if the model is one."""
         return as_chain(self.model)
 
@@ -152,7 +151,7 @@ class ValuePrivacy(HasCard, WrittenAsFile):
         return hash(self.fingerprint())
 
 
-def _driven(chain: MarkovChain, schema: Schema, protect: Protect) -> str:
+def _driven(chain: Any, schema: Schema, protect: Protect) -> str:
     """Return the column that a chain drives."""
     name = checks.member("the column of a chain", _one(protect), schema.columns, error=FrameworkError)
     if schema.records != chain.steps:

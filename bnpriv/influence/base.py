@@ -20,14 +20,16 @@ from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.kind import by_kind
 from bnpriv.networks import State
 from bnpriv.networks.base import Network
-from bnpriv.render import Document, HasCard, number_text, plotting, set_text
-from bnpriv.render.document import Items
-from bnpriv.render.text import name_text, of_nats, some_text, upper_text, visible
-from bnpriv.render.two_curves import TwoCurves
+from bnpriv.render.shown import HasCard
+from bnpriv.render.text import name_text, number_text, of_nats, set_text, some_text, upper_text, visible
 from bnpriv.secrets.pair import Pair
+from bnpriv.services import service
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from bnpriv.render.document import Document
+    from bnpriv.render.two_curves import TwoCurves
 
 NOTHING_TOLD = Refusal(
     required="there must be something to compare",
@@ -292,10 +294,7 @@ class Influence(HasCard):
         RefusedError
             If there are no such laws, as `conditional` says.
         """
-        curves = self.conditional(column)
-        if isinstance(curves, Refusal):
-            raise curves.error()
-        return plotting.draw_curves(ax, curves, column or self.frontier[0])
+        return service("influence.plot_secrets")(self, column, ax)
 
     def plot_draws(self, ax: Axes | None = None) -> Axes:
         """Draw how many of the models tell how much; with the extra `plot`.
@@ -314,17 +313,7 @@ class Influence(HasCard):
         MissingExtraError
             If matplotlib is not installed.
         """
-        drawing = plotting.axes(ax)
-        told = np.maximum(self.values.max(axis=1), 0.0)
-        drawing.hist(told[np.isfinite(told)], bins=40, color="#4a78b0")
-        for share, point in zip((50, 95, 100), draw_points(self.values), strict=True):
-            if np.isfinite(point):
-                drawing.axvline(point, color="black", linewidth=1, linestyle=":" if share < 100 else "-")
-                drawing.annotate(f"{share} %", (point, 0.97), xycoords=("data", "axes fraction"), rotation=90, va="top")
-        names = ", ".join(plotting.label(name) for name in sorted(self.columns))
-        drawing.set_xlabel(f"what {names} tells about {plotting.label(self.protected)}, in nats")
-        drawing.set_ylabel("models")
-        return drawing
+        return service("influence.plot_draws")(self, ax)
 
     def __repr__(self) -> str:
         told = f"{float(self):.6g} nats" if self.mu is None else f"mu = {number_text(self.mu)}"
@@ -334,25 +323,7 @@ class Influence(HasCard):
     @property
     def document(self) -> Document:
         """Return how much is told, how well that is known, and how it is told."""
-        said = plain_text(self)
-        first, *lines = self.explain().splitlines()
-        if first == said:  # which is the headline
-            first, *lines = lines or [""]
-        return Document(
-            kind="influence",
-            kicker=f"bnpriv influence, {self.kind}",
-            headline=said[:-1],
-            lead=first,
-            answer=(Items(tuple(lines)),) if lines else (),
-            data={
-                "columns": sorted(self.columns),
-                "protected": self.protected,
-                "nats": "inf" if math.isinf(float(self)) else None if math.isnan(float(self)) else float(self),
-                "kind": self.kind,
-                "pair": None if self.pair is None else str(self.pair),
-                "model": self.model,
-            },
-        )
+        return service("influence.document")(self)
 
 
 def tells(columns: Collection[str]) -> str:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol, final, overload
 
 from bnpriv.checks import listing, member, subset, whole
 from bnpriv.errors import NetworkError, SeparationError
-from bnpriv.influence.quilt_cards import quilt_document, quilts_document
 from bnpriv.networks.graph import Graph, graph_of, reached
 from bnpriv.render import Document, HasCard, set_text
+from bnpriv.services import service
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -104,7 +104,7 @@ class MarkovQuilt(HasCard):
     @property
     def document(self) -> Document:
         """Return the quilt with its sides, drawn in its network if it comes from one."""
-        return quilt_document(self, self.graph)
+        return service("influence.quilt_document")(self, self.graph)
 
 
 @final
@@ -167,7 +167,7 @@ class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
     def document(self) -> Document:
         """Return the first quilts with their sides, drawn in their network."""
         first = self._find(SHOWN + 1)
-        return quilts_document(self.protected, first[:SHOWN], self.graph, more=len(first) > SHOWN)
+        return service("influence.quilts_document")(self.protected, first[:SHOWN], self.graph, more=len(first) > SHOWN)
 
 
 def markov_quilt(

@@ -15,7 +15,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listed, listing, member, text, whole
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.laws.base import SUM_TOLERANCE
-from bnpriv.networks.base import Level, Network, NetworkMethods
+from bnpriv.networks.base import Level, NetworkMethods
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ, Reading
 from bnpriv.tables.schema import State
@@ -250,11 +250,6 @@ class MarkovChain(NetworkMethods):
             f"MarkovChain(states={len(self.state_space)}, steps={self.steps}{chains}, start={self.start!r}, "
             f"models={self.models})"
         )
-
-
-def as_chain(network: Network) -> MarkovChain | None:
-    """Return a network if it is a chain: the law of a whole table, whose records depend on each other."""
-    return network if isinstance(network, MarkovChain) else None
 
 
 def _laws(what: str, given: ArrayLike, axes: int) -> FloatArray:

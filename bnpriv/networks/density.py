@@ -339,6 +339,11 @@ class DensityNetwork(NetworkMethods):
         return None
 
     @property
+    def forward(self) -> DensityNetwork | None:
+        """What draws whole tables: the network itself, if it has columns that its parameters drive."""
+        return self if self.reading.columns else None
+
+    @property
     def usual_sampling(self) -> bool:
         """Whether laws are learned from draws as they are unless somebody asks otherwise."""
         return self.sampling == Sampling()

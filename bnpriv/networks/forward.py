@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import singledispatch
+from typing import Any
 
 from bnpriv.networks.base import Network
-from bnpriv.networks.density import DensityNetwork
-from bnpriv.networks.discrete import DiscreteNetwork
-from bnpriv.networks.gaussian import GaussianNetwork
+
+Forward = Any
+"""A network of densities with columns that its parameters drive, so that it draws whole tables."""
 
 
-@singledispatch
-def forward_of(network: object) -> DensityNetwork | None:
+def forward_of(network: object) -> Forward | None:
     """Return what draws whole tables from a model of parameters and the columns that they drive; None without such.
 
     Examples
@@ -21,18 +20,8 @@ def forward_of(network: object) -> DensityNetwork | None:
     >>> forward_of(DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": [0, 1]})) is None
     True
     """
-    return None
-
-
-@forward_of.register
-def _(network: DensityNetwork) -> DensityNetwork | None:
-    return network if network.reading.columns else None
-
-
-@forward_of.register(DiscreteNetwork)
-@forward_of.register(GaussianNetwork)
-def _(network: DiscreteNetwork | GaussianNetwork) -> DensityNetwork | None:
-    return network.forward
+    forward: Forward | None = getattr(network, "forward", None)
+    return forward
 
 
 def unfixed_of(network: Network, protected: Collection[object]) -> Network:
@@ -50,18 +39,7 @@ def unfixed_of(network: Network, protected: Collection[object]) -> Network:
     network
         The same where nothing of the kind is fixed.
     """
-    unfixed = _unfixed(network)
+    unfixed: Network | None = getattr(network, "unfixed", None)
     if unfixed is None or (network.level == "parameters" and frozenset(network.attributes).issuperset(protected)):
         return network
     return unfixed if frozenset(unfixed.attributes).issuperset(protected) else network
-
-
-@singledispatch
-def _unfixed(network: object) -> DensityNetwork | None:
-    return None
-
-
-@_unfixed.register(DiscreteNetwork)
-@_unfixed.register(GaussianNetwork)
-def _(network: DiscreteNetwork | GaussianNetwork) -> DensityNetwork | None:
-    return network.unfixed

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -93,6 +93,9 @@ class Channel:
     >>> channel.dimension, round(float(channel.error()), 9), channel.place(0.9)
     (1, 0.5, 1)
     """
+
+    sampler_method: ClassVar[str] = "below"
+    """The method of a sampler that draws it."""
 
     inputs: tuple[float, ...]
     outputs: tuple[float, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, final
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, final
 
 import numpy as np
 
@@ -45,6 +45,9 @@ ContinuousNoise = Literal["laplace", "gaussian"]
 
 class Noise(Protocol):
     """Independent noise on each coordinate of an answer."""
+
+    sampler_method: ClassVar[str]
+    """The method of a sampler that draws it."""
 
     @property
     def dimension(self) -> int:
@@ -122,6 +125,9 @@ class Laplace:
     >>> round(float(noise.error()), 9), round(noise.quantile(0.95), 3)
     (2.0, 5.991)
     """
+
+    sampler_method: ClassVar[str] = "laplace"
+    """The method of a sampler that draws it."""
 
     scale: float
     dimension: int = 1
@@ -269,6 +275,9 @@ class Gaussian:
     (2.506628275, 4.473)
     """
 
+    sampler_method: ClassVar[str] = "gaussian"
+    """The method of a sampler that draws it."""
+
     scale: float
     dimension: int = 1
     weights: Weights = ()
@@ -409,6 +418,9 @@ class NoNoise:
     >>> NoNoise().quantile(0.95)
     0.0
     """
+
+    sampler_method: ClassVar[str] = "laplace"
+    """The method of a sampler that draws it."""
 
     dimension: int = 1
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,6 +57,9 @@ class CorrelatedGaussian:
     >>> [round(scale, 4) for scale in noise.scales], noise.covariance.round(4).tolist()
     ([2.0, 2.0], [[4.0, -4.0], [-4.0, 4.0]])
     """
+
+    sampler_method: ClassVar[str] = "gaussian"
+    """The method of a sampler that draws it."""
 
     needed: tuple[tuple[float, ...], ...]
     dithers: tuple[float, ...]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -59,6 +59,9 @@ class DirectionalLaplace:
     >>> [round(scale, 3) for scale in noise.scales], round(float(noise.error()), 3)
     ([3.0, 4.0], 5.0)
     """
+
+    sampler_method: ClassVar[str] = "laplace"
+    """The method of a sampler that draws it."""
 
     scale: float
     directions: tuple[tuple[float, ...], ...]

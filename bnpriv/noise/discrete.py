@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -47,6 +47,9 @@ class DiscreteLaplace:
     >>> round(float(noise.error()), 4), noise.quantile(0.95)
     (1.919, 6.0)
     """
+
+    sampler_method: ClassVar[str] = "discrete_laplace"
+    """The method of a sampler that draws it."""
 
     scale: float
     dimension: int = 1

@@ -9,12 +9,16 @@ from typing import final
 
 from bnpriv.mechanisms.answer import answer_facts, query_text, verdict_badge
 from bnpriv.mechanisms.calibrated import Calibrated
+from bnpriv.mechanisms.released import IntervalEnds
 from bnpriv.mechanisms.sections import calibration_sections
+from bnpriv.noise.intervals import is_none
 from bnpriv.queries.base import Query
 from bnpriv.queries.derived import Span, derivation
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.queries.weighted import parts_of
-from bnpriv.render import Document, Json
+from bnpriv.release.result import INTERVAL_LEVEL, Release
+from bnpriv.release.wording import shown_number
+from bnpriv.render import Document
 from bnpriv.render.bars import bar_axis, interval_bar, interval_legend
 from bnpriv.render.document import Big, Block, Cell, Code, Fact, Figure, Paragraph, Table, fact
 from bnpriv.render.html import Html, join
@@ -66,12 +70,14 @@ class ShownNumber:
         return f"{self.label} = {self.text} ({between})"
 
 
-def release_document(
-    calibration: Calibrated, numbers: Sequence[ShownNumber], missing_rule: str, data: Json, facts: Sequence[Fact]
-) -> Document:
-    """Return what a release says: its numbers, what they are worth, what was known before, and what came with it."""
+def release_document(release: Release) -> Document:
+    """What a release says: its numbers, what they are worth, what was known before, and what came with it."""
+    calibration = release.calibration
     badge = verdict_badge(calibration)
     noise, *others = calibration_sections(calibration)
+    facts = [] if release.mark is None else [release.mark.fact]
+    if release.others:
+        facts.append(beside_fact(release.others))
     return Document(
         kind="release",
         kicker="bnpriv release",
@@ -80,11 +86,43 @@ def release_document(
         verdict=badge.text,
         tone=badge.tone,
         lead=str(calibration.useful),
-        answer=(*_numbers(calibration, numbers), Paragraph(RELEASE_INTRO, soft=True)),
-        facts=(*answer_facts(calibration), fact("Missing values", missing_rule), *facts),
+        answer=(*_numbers(calibration, _shown(release)), Paragraph(RELEASE_INTRO, soft=True)),
+        facts=(*answer_facts(calibration), fact("Missing values", release.missing_rule), *facts),
         sections=(*others, replace(noise, folded=True)),
-        data=data,
+        data=release.to_dict(),
     )
+
+
+def _shown(release: Release) -> list[ShownNumber]:
+    calibration = release.calibration
+    noisy = not is_none(calibration.noise)
+    uncertain = (False,) * len(release.base) if release.derivation is None else release.derivation.uncertain
+    ranges = answer_ranges(calibration.query, calibration.framework.schema)
+    ends = release.all_intervals(INTERVAL_LEVEL)
+    found: list[ShownNumber] = []
+    for label, value, whole, range_, is_open in zip(
+        release.labels, release.values, ends, ranges, uncertain, strict=True
+    ):
+        width = whole[1] - whole[0]
+        low, high = _common(whole, range_)
+        ends_shown = (shown_number(low, width), shown_number(high, width)) if noisy or is_open else ("", "")
+        found.append(
+            ShownNumber(
+                label=label,
+                value=value,
+                interval=(low, high),
+                text=shown_number(value, width),
+                low=ends_shown[0],
+                high=ends_shown[1],
+            )
+        )
+    return found
+
+
+def _common(interval: IntervalEnds, ends: IntervalEnds) -> IntervalEnds:
+    """The part of an interval that lies in the range of the answer; all of it where none does."""
+    low, high = max(interval[0], ends[0]), min(interval[1], ends[1])
+    return (low, high) if low < high else interval
 
 
 def beside_fact(answers: int) -> Fact:

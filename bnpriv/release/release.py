@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bnpriv import checks
-from bnpriv.accounting.counted import CountedAccount
-from bnpriv.accounting.interrupted import NOTHING_CHARGED, name_charge
-from bnpriv.accounting.ledger_chain import canonical
-from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
 from bnpriv.mechanisms import Calibration
-from bnpriv.mechanisms.plan import Plan
-from bnpriv.noise.channel import Channel
-from bnpriv.noise.continuous import Gaussian, Laplace, Noise
-from bnpriv.noise.correlated import CorrelatedGaussian
-from bnpriv.noise.directional import DirectionalLaplace
-from bnpriv.noise.discrete import DiscreteLaplace
+from bnpriv.noise.continuous import Noise
 from bnpriv.noise.intervals import is_none
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.custom import Custom
-from bnpriv.release.evaluate import Answer, answer_labels, evaluate_many, require_answerable, try_sensitivity
+from bnpriv.release.evaluate import Answer, evaluate_many, try_sensitivity
 from bnpriv.release.public import refuse_learned
 from bnpriv.release.result import Release
-from bnpriv.release.rows import check_rows
 from bnpriv.release.wording import missing_rule
+from bnpriv.services import service
 from bnpriv.tables.interrupts import noting
 from bnpriv.tables.schema import Schema
+
+Account = Any
+"""An account of a ledger: what `bnpriv.Session` and `bnpriv.accounting` keep."""
+
+Budget = Any
+"""What all releases of an account may tell together."""
 
 
 def release(
@@ -39,7 +35,7 @@ def release(
     data: object,
     *,
     sampler: Sampler | None = None,
-    ledger: str | Path | CountedAccount | None = None,
+    ledger: str | Path | Account | None = None,
     budget: float | Budget | None = None,
     name: str = "data",
     key: str | None = None,
@@ -98,73 +94,32 @@ def release(
     _check_order(calibration, data)
     if ledger is None:
         _check_no_ledger(budget, key)
-        with noting(lambda: f"{NOTHING_CHARGED} There is no ledger, and no answer was returned."):
+        with noting(lambda: "Nothing was charged. There is no ledger, and no answer was returned."):
             return _released((calibration,), data, sampler)[0]
-    try:
-        account = _opened(calibration, data, sampler, ledger, budget, name)
-        return _charged(calibration, data, sampler, account, key)
-    except BaseException as error:
-        name_charge(error, name, None)
-        raise
-
-
-def _opened(
-    calibration: Calibration,
-    data: object,
-    sampler: Sampler | None,
-    ledger: str | Path | CountedAccount,
-    budget: float | Budget | None,
-    name: str,
-) -> CountedAccount:
-    """Check all that can be checked before a charge, then open the account."""
-    _check_sampler(sampler, calibration.noise)
-    _check(calibration)
-    framework = calibration.framework
-    columns = require_answerable(calibration.query, framework.schema)
-    _check_storable(calibration)
-    check_rows(columns, framework.schema, data)
-    refuse_learned(framework, framework.schema, data)
-    if isinstance(ledger, CountedAccount):
-        return ledger
-    return CountedAccount.opened(framework, ledger, budget, name)
-
-
-def _charged(
-    calibration: Calibration, data: object, sampler: Sampler | None, account: CountedAccount, key: str | None
-) -> Release:
-    """Charge, compute, store, show: what happens after the charge takes nothing of it back."""
-    receipt = None
-    try:
-        receipt = account.charge(calibration, key)
-        if receipt.answer is not None:
-            return Release.from_stored(receipt.answer.content, calibration, account.mark(receipt, receipt.answer))
-        (drawn,) = _drawn((calibration,), data, sampler)
-        answer = account.ledger.store(receipt, drawn.stored)
-        return replace(drawn, mark=account.mark(receipt, answer))
-    except BaseException as error:
-        charged = None if receipt is None or receipt.answer is not None else receipt.charge
-        name_charge(error, account.account.name, charged)
-        raise
+    charged: Release = service("release.charged")(
+        calibration, data, sampler=sampler, ledger=ledger, budget=budget, name=name, key=key
+    )
+    return charged
 
 
 def _released(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:
     """Check everything, then read the data."""
     for calibration in calibrations:
         _check_order(calibration, data)
-        _check_sampler(sampler, calibration.noise)
-        _check(calibration)
+        check_sampler(sampler, calibration.noise)
+        check(calibration)
     for calibration in calibrations:
         refuse_learned(calibration.framework, calibrations[0].framework.schema, data)
-    return _drawn(calibrations, data, sampler)
+    return drawn(calibrations, data, sampler)
 
 
-def _drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:
+def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:
     """Read the data once, and draw noise only when every answer is known."""
     schema = calibrations[0].framework.schema
     answers = evaluate_many([calibration.query for calibration in calibrations], schema, data)
     drawing = sampler or SecureSampler()
     return tuple(
-        _with_values(
+        with_values(
             calibration,
             _with_noise(calibration.noise, answer, drawing),
             answer.labels,
@@ -192,9 +147,10 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-def _with_values(
+def with_values(
     calibration: Calibration, values: tuple[float, ...], labels: tuple[str, ...], others: int = 0
 ) -> Release:
+    """The release of these numbers."""
     schema = calibration.framework.schema
     return Release(
         base=values,
@@ -297,7 +253,7 @@ def _check_order(calibration: object, data: object) -> None:
     remedy = "Calibrate first, for example calibration = plan(framework, query, epsilon).best."
     if isinstance(data, Calibration):
         remedy = "Write release(calibration, data), or calibration.release(data)."
-    elif isinstance(calibration, Plan):
+    elif hasattr(calibration, "best"):
         remedy = "Release one of the calibrations of the plan, for example plan.best."
     elif type(calibration) in (list, tuple):
         remedy = "Calibrate stack(...) of the queries as one, or see bnpriv.release.release_many."
@@ -313,20 +269,9 @@ def _check_no_ledger(budget: object, key: object) -> None:
             )
 
 
-_DRAWS: dict[type[Noise], str] = {
-    Laplace: "laplace",
-    Gaussian: "gaussian",
-    CorrelatedGaussian: "gaussian",
-    DirectionalLaplace: "laplace",
-    DiscreteLaplace: "discrete_laplace",
-    Channel: "below",
-}
-"""The method of a sampler that each noise calls."""
-
-
-def _check_sampler(sampler: object, noise: Noise) -> None:
+def check_sampler(sampler: object, noise: Noise) -> None:
     """Refuse what draws no noise of the kind that is needed, before any data are touched."""
-    method = _DRAWS.get(type(noise), "laplace")
+    method = noise.sampler_method
     if sampler is None or (not isinstance(sampler, type) and callable(getattr(sampler, method, None))):
         return
     raise ParameterError(
@@ -336,13 +281,7 @@ def _check_sampler(sampler: object, noise: Noise) -> None:
     )
 
 
-def _check_storable(calibration: Calibration) -> None:
-    """Refuse an answer that is too long for a ledger, before it is charged; no number is longer than this one."""
-    labels = answer_labels(calibration.query, calibration.framework.schema)
-    canonical(_with_values(calibration, (-sys.float_info.max,) * len(labels), labels).stored)
-
-
-def _check(calibration: Calibration) -> None:
+def check(calibration: Calibration) -> None:
     """Refuse what can be refused before any data are touched."""
     if calibration.changed():
         raise RefusedError(

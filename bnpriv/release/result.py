@@ -6,31 +6,44 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, Protocol, cast, final
 
-from bnpriv.accounting.mark import Mark
 from bnpriv.errors import LedgerError, QueryError, UselessAnswerWarning
 from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.released import IntervalEnds
 from bnpriv.noise.intervals import intervals, is_none
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
-from bnpriv.queries.derived import Derivation, derivation
+from bnpriv.queries.derived import Derivation
+from bnpriv.queries.derived import derivation as derivation_of
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.queries.sensitivity import answer_range
-from bnpriv.release.document import ShownNumber, answer_ranges, beside_fact, release_document
-from bnpriv.release.wording import shown_number
 from bnpriv.render import Document, Json, Shown
 from bnpriv.render.text import and_text, visible
+from bnpriv.services import service
 from bnpriv.tables.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bnpriv.frameworks import Guarantee
+    from bnpriv.render.document import Fact
 
 RELEASE_FORMAT = "bnpriv release 1"
 INTERVAL_LEVEL = 0.95
+
+
+class Mark(Protocol):
+    """Where a release stands in a ledger."""
+
+    @property
+    def fact(self) -> Fact:
+        """The place as a line of a document."""
+        ...
+
+    def to_json(self) -> Json:
+        """The place as plain values."""
+        ...
 
 
 @final
@@ -69,12 +82,12 @@ class Release(Shown):
     @property
     def values(self) -> tuple[float, ...]:
         """Return the numbers of the answer; a variance or a quantile is worked out of the base."""
-        return self.base if self._derivation is None else self._derivation.values(self.base)
+        return self.base if self.derivation is None else self.derivation.values(self.base)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Return what each number of the answer is."""
-        return self.base_labels if self._derivation is None else self._derivation.labels(self.base_labels)
+        return self.base_labels if self.derivation is None else self.derivation.labels(self.base_labels)
 
     @property
     def value(self) -> float | tuple[float, ...]:
@@ -101,7 +114,7 @@ class Release(Shown):
         """
         import pandas as pd
 
-        ends = self._intervals(INTERVAL_LEVEL)
+        ends = self.all_intervals(INTERVAL_LEVEL)
         return pd.DataFrame(
             {
                 "label": list(self.labels),
@@ -129,7 +142,7 @@ class Release(Shown):
         ParameterError
             If `level` is out of range.
         """
-        found = self._intervals(level)
+        found = self.all_intervals(level)
         return found[0] if len(found) == 1 else found
 
     def clamped(self) -> Release:
@@ -161,7 +174,7 @@ class Release(Shown):
 
     def to_dict(self) -> Json:
         """Return the release with its calibration as plain values."""
-        found = zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), strict=True)
+        found = zip(self.labels, self.values, self.all_intervals(INTERVAL_LEVEL), strict=True)
         numbers = [_number(*each) for each in found]
         return {
             "format": RELEASE_FORMAT,
@@ -176,10 +189,7 @@ class Release(Shown):
     @property
     def document(self) -> Document:
         """Return the released numbers, what they are worth, and what was known before."""
-        facts = [] if self.mark is None else [self.mark.fact]
-        if self.others:
-            facts.append(beside_fact(self.others))
-        return release_document(self.calibration, self._shown(), self.missing_rule, self.to_dict(), facts)
+        return service("release.document")(self)
 
     @property
     def stored(self) -> Json:
@@ -233,12 +243,13 @@ class Release(Shown):
         )
 
     @cached_property
-    def _derivation(self) -> Derivation | None:
-        return derivation(self.calibration.query, self.calibration.framework.schema)
+    def derivation(self) -> Derivation | None:
+        """How the answer is worked out of the released numbers; None where they are the answer."""
+        return derivation_of(self.calibration.query, self.calibration.framework.schema)
 
     def _worked_out_of(self) -> Json:
         """Return the released numbers of which the answer is worked out; nothing where they are the answer."""
-        if self._derivation is None:
+        if self.derivation is None:
             return {}
         numbers = zip(self.base_labels, self.base, self._base_intervals(INTERVAL_LEVEL), strict=True)
         return {"base": [_number(*each) for each in numbers]}
@@ -246,29 +257,7 @@ class Release(Shown):
     def _whole_numbered(self) -> tuple[bool, ...]:
         """Return for each number of the base whether its exact value is whole, and it is a number of the answer."""
         whole = _whole_numbered(self.calibration.query, self.calibration.framework.schema)
-        return whole if self._derivation is None else self._derivation.shown_as_they_are(whole)
-
-    def _shown(self) -> list[ShownNumber]:
-        noisy, uncertain = not is_none(self.calibration.noise), (False,) * len(self.base)
-        if self._derivation is not None:
-            uncertain = self._derivation.uncertain
-        ranges = answer_ranges(self.calibration.query, self.calibration.framework.schema)
-        numbers = zip(self.labels, self.values, self._intervals(INTERVAL_LEVEL), ranges, uncertain, strict=True)
-        found: list[ShownNumber] = []
-        for label, value, whole, range_, is_open in numbers:
-            width = whole[1] - whole[0]
-            low, high = _common(whole, range_)
-            ends = (shown_number(low, width), shown_number(high, width)) if noisy or is_open else ("", "")
-            shown = ShownNumber(
-                label=label,
-                value=value,
-                interval=(low, high),
-                text=shown_number(value, width),
-                low=ends[0],
-                high=ends[1],
-            )
-            found.append(shown)
-        return found
+        return whole if self.derivation is None else self.derivation.shown_as_they_are(whole)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{label} = {value!r}" for label, value in zip(self.labels, self.values, strict=True))
@@ -277,12 +266,13 @@ class Release(Shown):
         poor = f"; useless{parts}" if useful.useless or useful.verdict == "useless" else ""
         return visible(f"Release({shown}{poor})")
 
-    def _intervals(self, level: float) -> tuple[IntervalEnds, ...]:
+    def all_intervals(self, level: float) -> tuple[IntervalEnds, ...]:
+        """The ends of `interval` for every number."""
         box = self._base_intervals(level)
-        if self._derivation is None:
+        if self.derivation is None:
             return box
         lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
-        found = self._derivation.intervals(box, list(zip(lower.tolist(), upper.tolist(), strict=True)))
+        found = self.derivation.intervals(box, list(zip(lower.tolist(), upper.tolist(), strict=True)))
         # a box outside the range of the base gives intervals beside the value; with it they hold no less
         return tuple((min(low, value), max(high, value)) for (low, high), value in zip(found, self.values, strict=True))
 
@@ -303,9 +293,3 @@ def _whole_numbered(query: Query, schema: Schema) -> tuple[bool, ...]:
         all(number.denominator == 1 for number in (*row.values(), shift))
         for row, shift in zip(form.rows, form.offset, strict=True)
     )
-
-
-def _common(interval: IntervalEnds, ends: IntervalEnds) -> IntervalEnds:
-    """Return the part of an interval that lies in the range of the answer; all of it where none does."""
-    low, high = max(interval[0], ends[0]), min(interval[1], ends[1])
-    return (low, high) if low < high else interval

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bnpriv.render.as_html import document_card, document_page
-from bnpriv.render.as_json import document_dict
-from bnpriv.render.as_markdown import document_markdown
-from bnpriv.render.as_text import document_text
-from bnpriv.render.document import Document
-from bnpriv.render.outputs import write_text
-from bnpriv.render.text import Json
+from bnpriv.services import service
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
+    from bnpriv.render.text import Json
 
 
 class HasCard(ABC):
@@ -26,7 +25,7 @@ class HasCard(ABC):
         """Return what it says, apart from the form."""
 
     def _repr_html_(self) -> str:
-        return document_card(self.document)
+        return service("render.card")(self.document)
 
 
 class Shown(HasCard):
@@ -37,14 +36,14 @@ class Shown(HasCard):
     @property
     def text(self) -> str:
         """Return all of it as plain text."""
-        return document_text(self.document)
+        return service("render.text")(self.document)
 
     def __str__(self) -> str:
         return self.text
 
     def to_dict(self) -> Json:
         """Return it as plain values; docs/report-schema.md names every field."""
-        return document_dict(self.document)
+        return service("render.dict")(self.document)
 
     def to_json(self) -> str:
         """Return the values of `to_dict` as JSON; infinite and undefined numbers never occur in it."""
@@ -52,7 +51,7 @@ class Shown(HasCard):
 
     def to_markdown(self) -> str:
         """Return it as Markdown, without the drawings."""
-        return document_markdown(self.document)
+        return service("render.markdown")(self.document)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return it as a page of its own, which loads nothing from anywhere.
@@ -67,7 +66,7 @@ class Shown(HasCard):
         FileError
             If the file cannot be written; what was there before stays.
         """
-        page = str(document_page(self.document))
+        page = str(service("render.page")(self.document))
         if path is not None:
-            write_text(path, page)
+            service("render.write_text")(path, page)
         return page
