@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, final, overload
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, weakest
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bnpriv.frameworks import Framework, Guarantee
     from bnpriv.mechanisms.misspecified import Misspecified
     from bnpriv.mechanisms.released import Released
+    from bnpriv.mechanisms.stored import Record
     from bnpriv.mechanisms.usefulness import Usefulness
     from bnpriv.noise.channel import Averaged
     from bnpriv.noise.sampling import Sampler
@@ -309,9 +310,7 @@ class Mechanism(ABC):
     ) -> tuple[Noise, Certificate, float]:
         """Return the noise, the certificate and the delta that the guarantee needs; the query may be weighted."""
 
-    def restored(
-        self, record: dict[str, Any], framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> Calibration:
+    def restored(self, record: Record, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration:
         """Return what a stored record should say: found again, or checked where a search may end elsewhere.
 
         Parameters
@@ -334,7 +333,7 @@ class Mechanism(ABC):
         return self._completed(framework, query, epsilon, delta, partial(self._restored, record=record))
 
     def _restored(
-        self, framework: Framework, query: Query, epsilon: float, delta: float, record: dict[str, Any]
+        self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
     ) -> tuple[Noise, Certificate, float]:
         """Return what was found before; mechanisms that search by a solver check what is stored instead."""
         return self._found(framework, query, epsilon, delta)
