@@ -31,6 +31,7 @@ SERVICES: dict[str, str] = {
     "framework.file_parts.dataset": "bnpriv.frameworks.to_file:dataset_parts",
     "framework.file_parts.distributional": "bnpriv.frameworks.to_file:distributional_parts",
     "framework.file_parts.value": "bnpriv.frameworks.to_file:value_parts",
+    "guarantee.document": "bnpriv.frameworks.guarantee_facts:guarantee_document",
     "framework.to_file": "bnpriv.frameworks.to_file:write_framework",
     # networks and influence
     "influence.document": "bnpriv.influence.cards:influence_document",
@@ -45,8 +46,12 @@ SERVICES: dict[str, str] = {
     "network.document": "bnpriv.frameworks.card:network_document",
     "network.to_file": "bnpriv.networks.file_texts:write_network",
     # queries
+    "query.document": "bnpriv.queries.card:query_document",
+    "query.parse": "bnpriv.queries.parser:parse_query",
+    "schema.document": "bnpriv.tables.card:schema_document",
     # releases
     "release.charged": "bnpriv.release.charged:charged_release",
+    "release.refuse_learned": "bnpriv.release.public:refuse_learned",
     "release.document": "bnpriv.release.document:release_document",
     # the accountant and its ledger
     "accountant.document": "bnpriv.accounting.sections:accountant_document",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bnpriv.frameworks.guarantee import protected_fact
+from bnpriv.frameworks.guarantee_facts import protected_fact
 from bnpriv.frameworks.protected import ProtectedSecret
 from bnpriv.networks.base import Network, network_text
 from bnpriv.render import Document

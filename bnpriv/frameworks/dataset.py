@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import BnprivError, FrameworkError, SecretError
@@ -22,7 +22,7 @@ from bnpriv.networks.kept import Kept
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.builtin import Count, Proportion
 from bnpriv.queries.normal_form import normal_form
-from bnpriv.render import Document, HasCard
+from bnpriv.render.shown import HasCard
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.neighbours import neighbours_text
 from bnpriv.secrets.pair import Pair
@@ -32,6 +32,9 @@ from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Categorical, Schema, require_schema
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
 
 SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
 """Tables from which ranges of a property are suggested, and the numbers that they may hold."""

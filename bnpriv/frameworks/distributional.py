@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
@@ -16,7 +16,7 @@ from bnpriv.kind import by_kind
 from bnpriv.networks import IntervalNetwork, Network, unfixed_of
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
-from bnpriv.render import Document, HasCard
+from bnpriv.render.shown import HasCard
 from bnpriv.render.text import and_text, name_text
 from bnpriv.secrets.declared import Protect, protected_names, secrets_of
 from bnpriv.secrets.pair import Pair
@@ -24,6 +24,9 @@ from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Schema, require_schema
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
 
 
 @by_kind

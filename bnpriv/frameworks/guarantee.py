@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from bnpriv.bound import Kind
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.protected import ProtectedSecret
-from bnpriv.render import Document, HasCard, Json, number_text
-from bnpriv.render.document import Block, Fact, Paragraph, Quote, Section, Strong, Table, Text, fact
-from bnpriv.render.text import and_text, full_text, name_text, percent_text, rounded_up, upper_chance
+from bnpriv.render.shown import HasCard
+from bnpriv.render.text import Json, and_text, full_text, name_text, number_text, percent_text, rounded_up, upper_chance
+from bnpriv.services import service
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
 
 DOUBLED = math.log(2)
 """With delta above 0: odds rise by more than twice exp(epsilon) with probability at most 2 delta."""
@@ -172,7 +174,7 @@ class Guarantee(HasCard):
             "This rests on an estimate, not on a proof." if self.kind == "estimate" else "",
             ""
             if self.confidence is None
-            else f"All of this holds with confidence {_percent(self.confidence)} % over draws from the model. {CHOSEN}",
+            else f"All of this holds with confidence {percent_of(self.confidence)} % over draws from the model. {CHOSEN}",
             self.beyond_text,
             self.baseline_text,
             ""
@@ -222,21 +224,7 @@ class Guarantee(HasCard):
     @property
     def document(self) -> Document:
         """Return the guarantee: who cannot learn what, how far a belief can move, and the sentence that says it."""
-        budget = f"epsilon {self.epsilon:g}" + (f", delta {full_text(self.delta)}" if self.delta else "")
-        return Document(
-            kind="guarantee",
-            kicker="bnpriv guarantee",
-            headline=f"Guarantee of {budget} for {and_text([name_text(secret.attribute) for secret in self.secrets])}",
-            answer=(Quote(self.sentence),),
-            facts=(
-                protected_fact(self.secrets),
-                observer_fact(self.observer),
-                belief_fact(self),
-                fact("Source of the model", self.source),
-            ),
-            sections=(belief_section(self),),
-            data=self.to_json(),
-        )
+        return service("guarantee.document")(self)
 
     def to_json(self) -> Json:
         """Return the guarantee as plain values."""
@@ -250,7 +238,8 @@ class Guarantee(HasCard):
         }
 
 
-def _percent(share: float) -> str:
+def percent_of(share: float) -> str:
+    """A share in percent, with all its digits."""
     return full_text(float(100 * Decimal(repr(share))))
 
 
@@ -261,46 +250,3 @@ def observer_text(models: int, *, by_intervals: bool = False, models_text: str =
     if by_intervals:
         return "any model within the declared intervals"
     return "the declared model" if models == 1 else f"any one of the {models} declared models"
-
-
-def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:
-    """Return what is protected, one line for every attribute."""
-    return fact("What is protected", *(secret.sentence for secret in secrets))
-
-
-def observer_fact(observer: str, sees: str = "the answer") -> Fact:
-    """Return who must not learn the secrets."""
-    return fact("From whom", f"Anybody who sees {sees} and believes {observer}, whatever they do with it.")
-
-
-def sureness_fact(guarantee: Guarantee) -> Fact:
-    """Return how well the noise is known to be enough: by finite sums, by a proved bound, or by an estimate."""
-    if guarantee.kind == "estimate":
-        known: Text = Strong("An estimate"), ", learned from draws or on grids, and not proved to be enough."
-    elif guarantee.confidence is not None:
-        sure = _percent(guarantee.confidence)
-        known = Strong("Certified"), f", with confidence {sure} % over draws from the model."
-    elif guarantee.kind == "certified":
-        known = Strong("Certified"), " by a proved bound, and perhaps more than enough."
-    else:
-        known = Strong("Exact"), ", worked out by formulas and finite sums, without draws."
-    return fact("How sure that is", known)
-
-
-def belief_fact(guarantee: Guarantee) -> Fact:
-    """Return in one number how far an answer can move a belief, or odds where no belief is bounded."""
-    rare = f", except with probability at most {upper_chance(guarantee.failure)}" if 0 < guarantee.failure < 1 else ""
-    if guarantee.with_belief:
-        moved = f"A belief of 10 % in a secret becomes at most {guarantee.moved_text()}"
-    else:
-        moved = odds.even_text(guarantee.nats)
-    return fact("What it can change", f"{moved}{rare}.")
-
-
-def belief_section(guarantee: Guarantee) -> Section:
-    """Return how far beliefs in a secret can move, or the odds where no belief is bounded."""
-    made: Block = Paragraph(guarantee.odds_text)
-    if guarantee.with_belief:
-        rows = odds.belief_rows(guarantee.nats)
-        made = Table(caption=guarantee.belief_caption, header=("before", "at most after"), rows=rows, numbers=(1,))
-    return Section(title="Beliefs before and after", id="beliefs", blocks=(made,), folded=True)

@@ -6,21 +6,26 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FileError, FrameworkError
 from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.laws import Atoms, Normal
-from bnpriv.networks import DiscreteNetwork, Network, Sampling, forward_of
+from bnpriv.networks.base import Network
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.foreign import require_network
+from bnpriv.networks.forward import forward_of
 from bnpriv.networks.kept import Kept
 from bnpriv.queries import Query, as_query
-from bnpriv.render import Document, HasCard
+from bnpriv.render.shown import HasCard
 from bnpriv.secrets.pair import Pair
 from bnpriv.services import service
 from bnpriv.tables.schema import Categorical, Schema, require_schema
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
 
 DISTRIBUTION = "the distribution"
 """What is protected, as an attribute."""
@@ -148,7 +153,7 @@ class DistributionPrivacy(HasCard, WrittenAsFile):
         return _dimension(self.pairs[0][0]) is None
 
     @property
-    def sampling(self) -> Sampling | None:
+    def sampling(self) -> Any:
         """Return how laws of answers are learned, where some of the models draw whole tables; None where none does."""
         return next(iter(_samplings(self.pairs)), None)
 
@@ -306,7 +311,7 @@ def draws_tables(side: PairLaw) -> bool:
     return not isinstance(side, (Atoms, Normal)) and side.level == "parameters" and forward_of(side) is not None
 
 
-def _samplings(pairs: Iterable[tuple[PairLaw, PairLaw]]) -> list[Sampling]:
+def _samplings(pairs: Iterable[tuple[PairLaw, PairLaw]]) -> list[Any]:
     """Return the different ways in which models draw tables."""
     drawn = (forward_of(side) for pair in pairs for side in pair if draws_tables(side))
     return list(dict.fromkeys(each.sampling for each in drawn if each is not None))

@@ -13,8 +13,7 @@ from bnpriv.networks.base import Network
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Count, Linear, Mean, Proportion
 from bnpriv.queries.predicates import Comparison, Predicate
-from bnpriv.render import Json
-from bnpriv.render.text import and_text, full_text, name_text, visible
+from bnpriv.render.text import Json, and_text, full_text, name_text, visible
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Secret

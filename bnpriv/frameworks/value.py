@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
@@ -15,7 +15,7 @@ from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks.base import as_chain
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
-from bnpriv.render import Document, HasCard
+from bnpriv.render.shown import HasCard
 from bnpriv.render.text import name_text
 from bnpriv.secrets.declared import Protect, secrets_of
 from bnpriv.secrets.pair import Pair
@@ -23,6 +23,9 @@ from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, bin_laws
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import Binned, Categorical, Column, Schema, require_schema
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
 
 
 @final

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Protocol, final, overload
 from bnpriv.checks import listing, member, subset, whole
 from bnpriv.errors import NetworkError, SeparationError
 from bnpriv.networks.graph import Graph, graph_of, reached
-from bnpriv.render import Document, HasCard, set_text
+from bnpriv.render.shown import HasCard
+from bnpriv.render.text import set_text
 from bnpriv.services import service
 
 if TYPE_CHECKING:

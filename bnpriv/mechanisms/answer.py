@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bnpriv.frameworks.guarantee import belief_fact, observer_fact, protected_fact, sureness_fact
+from bnpriv.frameworks.guarantee_facts import belief_fact, observer_fact, protected_fact, sureness_fact
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.noise_words import parts_differ

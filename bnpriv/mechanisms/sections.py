@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from bnpriv.errors import Refusal
-from bnpriv.frameworks.guarantee import Guarantee, belief_section
+from bnpriv.frameworks.guarantee import Guarantee
+from bnpriv.frameworks.guarantee_facts import belief_section
 from bnpriv.mechanisms.answer import (
     answer_facts,
     calibration_data,

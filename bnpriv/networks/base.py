@@ -11,12 +11,14 @@ from bnpriv.errors import NetworkError
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import Reading
-from bnpriv.render import Document, HasCard
+from bnpriv.render.shown import HasCard
 from bnpriv.services import service
 from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from bnpriv.render.document import Document
 
 Level = Literal["parameters", "records"]
 """What a node means: the parameter that governs the column of that name, or the column itself in one record."""

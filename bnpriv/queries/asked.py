@@ -9,9 +9,9 @@ from bnpriv.checks import type_text
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Stack
-from bnpriv.queries.parser import parse_query
 from bnpriv.queries.predicates import Col, Predicate, quoted
 from bnpriv.render.text import visible
+from bnpriv.services import service
 
 EXAMPLE = 'count(col("height") > 170), or its text, "count(height > 170)"'
 
@@ -41,7 +41,8 @@ def as_query(asked: object) -> Query:
     if isinstance(asked, Query):
         return asked
     if isinstance(asked, str):
-        return parse_query(asked)
+        parsed: Query = service("query.parse")(asked)
+        return parsed
     raise QueryError("a query is needed", found=_kind(asked), remedy=_remedy(asked))
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from bnpriv.queries.predicates import Predicate
-from bnpriv.render import Document, HasCard
-from bnpriv.render.document import Code, Names, fact
+from bnpriv.render.shown import HasCard
+from bnpriv.services import service
 from bnpriv.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
 
 
 @final
@@ -101,16 +104,7 @@ class Query(HasCard):
     @property
     def document(self) -> Document:
         """Return its text, what it reads, and what must be believed of it."""
-        facts = [fact("Reads", (Names(tuple(self.columns)),))]
-        if self.assumptions:
-            facts.append(fact("Must be believed", *self.assumptions))
-        return Document(
-            kind="query",
-            kicker="bnpriv query",
-            headline=(Code(str(self)),),
-            facts=tuple(facts),
-            data={"query": str(self), "columns": sorted(self.columns), "assumptions": list(self.assumptions)},
-        )
+        return service("query.document")(self)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

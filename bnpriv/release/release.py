@@ -16,7 +16,6 @@ from bnpriv.noise.intervals import is_none
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.custom import Custom
 from bnpriv.release.evaluate import Answer, evaluate_many, try_sensitivity
-from bnpriv.release.public import refuse_learned
 from bnpriv.release.result import Release
 from bnpriv.release.wording import missing_rule
 from bnpriv.services import service
@@ -109,7 +108,7 @@ def _released(calibrations: Sequence[Calibration], data: object, sampler: Sample
         check_sampler(sampler, calibration.noise)
         check(calibration)
     for calibration in calibrations:
-        refuse_learned(calibration.framework, calibrations[0].framework.schema, data)
+        service("release.refuse_learned")(calibration.framework, calibrations[0].framework.schema, data)
     return drawn(calibrations, data, sampler)
 
 

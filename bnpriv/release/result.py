@@ -18,8 +18,8 @@ from bnpriv.queries.derived import Derivation
 from bnpriv.queries.derived import derivation as derivation_of
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.queries.sensitivity import answer_range
-from bnpriv.render import Document, Json, Shown
-from bnpriv.render.text import and_text, visible
+from bnpriv.render.shown import Shown
+from bnpriv.render.text import Json, and_text, visible
 from bnpriv.services import service
 from bnpriv.tables.schema import Schema
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bnpriv.frameworks import Guarantee
-    from bnpriv.render.document import Fact
+    from bnpriv.render.document import Document, Fact
 
 RELEASE_FORMAT = "bnpriv release 1"
 INTERVAL_LEVEL = 0.95

@@ -6,17 +6,17 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast, final
+from typing import Protocol, cast, final
 
 import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SecretError
-from bnpriv.networks import Parameter
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair, SecretPairs
+from bnpriv.tables.schema import State
 
 
 @final
@@ -244,7 +244,26 @@ def _of_numbers(pair: SecretPair) -> bool:
     return all(isinstance(state, (int, float)) for state in pair.first | pair.second)
 
 
-def interval_pairs(parameter: Parameter, given: object, drawn: FloatArray | None = None) -> tuple[IntervalPair, ...]:
+class Ranged(Protocol):
+    """A parameter that may be any number of a range, or one of some states."""
+
+    @property
+    def name(self) -> str:
+        """The attribute."""
+        ...
+
+    @property
+    def states(self) -> tuple[State, ...] | None:
+        """The numbers that it may be; None where it may be any of a range."""
+        ...
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether it takes every value with probability zero."""
+        ...
+
+
+def interval_pairs(parameter: Ranged, given: object, drawn: FloatArray | None = None) -> tuple[IntervalPair, ...]:
     """Return the pairs of secrets of a parameter of a network of densities: as declared, or all pairs of its states.
 
     Intervals may have an end in common where the parameter takes every value with probability zero, or is known by
@@ -281,7 +300,7 @@ def _shared(pair: IntervalPair) -> float:
     return pair.first.high if pair.first.high == pair.second.low else pair.first.low
 
 
-def _may_be_shared(parameter: Parameter, pair: IntervalPair, drawn: FloatArray | None) -> bool:
+def _may_be_shared(parameter: Ranged, pair: IntervalPair, drawn: FloatArray | None) -> bool:
     """Return whether the common end of a pair may be a value that comes up."""
     if parameter.is_continuous:
         return False

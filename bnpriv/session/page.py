@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from bnpriv.accounting import Accountant, rounded_up
 from bnpriv.accounting.counted import CountedAccount, budget_text
-from bnpriv.frameworks.guarantee import belief_fact
+from bnpriv.frameworks.guarantee_facts import belief_fact
 from bnpriv.mechanisms.sections import guarantee_section
 from bnpriv.render import Document
 from bnpriv.render.document import Code, Fact, Paragraph, Section, fact

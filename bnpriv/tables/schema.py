@@ -6,14 +6,14 @@ counts as the column's `missing` value; a value outside the bounds counts as the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import SchemaError
-from bnpriv.render import Document, HasCard
-from bnpriv.render.document import Name, Table
+from bnpriv.render.shown import HasCard
+from bnpriv.services import service
 from bnpriv.tables.bins import Binned as Binned
 from bnpriv.tables.columns import Categorical as Categorical
 from bnpriv.tables.columns import Category as Category
@@ -23,10 +23,10 @@ from bnpriv.tables.columns import State as State
 from bnpriv.tables.columns import decimal as decimal
 from bnpriv.tables.readonly import ReadOnly
 
-MOST_RECORDS = 2**62
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
 
-MOST_LISTED = 12
-"""Categories of a column that are named where it is shown."""
+MOST_RECORDS = 2**62
 
 
 NumberColumn = Real | Integer | Binned
@@ -110,38 +110,7 @@ class Schema(HasCard):
     @property
     def document(self) -> Document:
         """Return the columns with what each may hold."""
-        described = {name: _described(column) for name, column in self.columns.items()}
-        columns = "1 column" if len(described) == 1 else f"{len(described):,} columns"
-        table = Table(
-            caption="What each column may hold, and what a missing value counts as",
-            header=("column", "type", "values", "missing counts as"),
-            rows=[((Name(name),), *each) for name, each in described.items()],
-        )
-        data = {name: dict(zip(("type", "values", "missing"), each, strict=True)) for name, each in described.items()}
-        return Document(
-            kind="schema",
-            kicker="bnpriv schema",
-            headline=f"{self.records:,} records of {columns}",
-            answer=(table,),
-            data={"records": self.records, "columns": data},
-        )
-
-
-def _described(column: Column) -> tuple[str, str, str]:
-    kind = type(column).__name__
-    if not isinstance(column, Categorical):
-        values = f"{column.lower:,.10g} to {column.upper:,.10g}"
-        values += f" in bins {_cut(column.labels)}" if isinstance(column, Binned) else ""
-        return kind, values, f"{column.missing:,.10g}"
-    raw = sum(map(len, column.coarsen.values()))
-    coarser = f", which {raw:,} more labels count as" if raw else ""
-    return kind, _cut(column.categories) + coarser, str(column.missing)
-
-
-def _cut(labels: Sequence[Category]) -> str:
-    shown = ", ".join(map(str, labels[:MOST_LISTED]))
-    left = len(labels) - MOST_LISTED
-    return f"{shown} and {left} more" if left > 0 else shown
+        return service("schema.document")(self)
 
 
 def require_schema(value: object) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from bnpriv.errors import Refusal
 from bnpriv.evidence.draws import WHOLE_TABLES
 from bnpriv.frameworks import odds
-from bnpriv.frameworks.guarantee import observer_fact, protected_fact, sureness_fact
+from bnpriv.frameworks.guarantee_facts import observer_fact, protected_fact, sureness_fact
 from bnpriv.mechanisms.answer import query_facts
 from bnpriv.mechanisms.verdict import brief_text
 from bnpriv.render.document import Fact, Name, Names, Strong, Text, fact

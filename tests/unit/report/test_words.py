@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.frameworks.guarantee import belief_fact
+from bnpriv.frameworks.guarantee_facts import belief_fact
 from bnpriv.mechanisms.verdict import arithmetic_text
 from bnpriv.networks.reading import NodeReading, Reading
 from bnpriv.render.bars import cut_text
