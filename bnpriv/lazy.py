@@ -6,7 +6,9 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.abc import InspectLoader
 from importlib.util import find_spec
+from typing import cast
 
 
 def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -54,8 +56,8 @@ def _value(module: str, name: str) -> object:
 def _imports(package: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Every name that the source of a package imports under ``if TYPE_CHECKING:``, with where it comes from."""
     spec = find_spec(package)
-    source = spec.loader.get_source(package) if spec and spec.loader and hasattr(spec.loader, "get_source") else ""
-    for block in ast.parse(source or "").body:
+    loader = cast(InspectLoader, spec.loader if spec else None)
+    for block in ast.parse(loader.get_source(package) or "").body:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
             for line in block.body:
                 if isinstance(line, ast.ImportFrom) and line.module:

@@ -174,7 +174,8 @@ class Guarantee(HasCard):
             "This rests on an estimate, not on a proof." if self.kind == "estimate" else "",
             ""
             if self.confidence is None
-            else f"All of this holds with confidence {percent_of(self.confidence)} % over draws from the model. {CHOSEN}",
+            else f"All of this holds with confidence {percent_of(self.confidence)} % over draws from the model. "
+            f"{CHOSEN}",
             self.beyond_text,
             self.baseline_text,
             ""

@@ -23,6 +23,8 @@ from bnpriv.services import service
 if TYPE_CHECKING:
     import networkx as nx
 
+    from bnpriv.render.document import Document
+
 SHOWN = 3
 """Quilts that are named, or drawn, of all."""
 

@@ -10,7 +10,7 @@ from bnpriv.accounting.counted import CountedAccount
 from bnpriv.accounting.interrupted import name_charge
 from bnpriv.accounting.ledger_chain import canonical
 from bnpriv.accounting.ledger_values import Budget
-from bnpriv.mechanisms.calibration import Calibration
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.noise.sampling import Sampler
 from bnpriv.release.evaluate import answer_labels, require_answerable
 from bnpriv.release.public import refuse_learned

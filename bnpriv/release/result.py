@@ -37,6 +37,16 @@ class Mark(Protocol):
     """Where a release stands in a ledger."""
 
     @property
+    def account(self) -> str:
+        """The name of the account."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """Which release of the account it is, from 1."""
+        ...
+
+    @property
     def fact(self) -> Fact:
         """The place as a line of a document."""
         ...

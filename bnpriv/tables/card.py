@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from bnpriv.render.document import Document, Name, Table
 from bnpriv.tables.bins import Binned
-from bnpriv.tables.columns import Categorical, Category, Column
-from bnpriv.tables.schema import Schema
+from bnpriv.tables.columns import Categorical, Category
+from bnpriv.tables.schema import Column, Schema
 
 MOST_LISTED = 12
 """Categories of a column that are named where it is shown."""

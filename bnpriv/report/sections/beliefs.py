@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnpriv.frameworks import Guarantee, odds
-from bnpriv.frameworks.guarantee import belief_fact as of_guarantee
+from bnpriv.frameworks.guarantee_facts import belief_fact as of_guarantee
 from bnpriv.render.document import Block, Fact, Paragraph, Section, Table, fact
 from bnpriv.render.text import name_text, percent_text
 from bnpriv.report.values import Analysis, AttributeReport
