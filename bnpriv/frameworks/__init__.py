@@ -2,13 +2,12 @@
 
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.guarantee import Guarantee, observer_text
 from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.protected import ProtectedSecret, bounds_belief
 from bnpriv.frameworks.question import require_framework
 from bnpriv.frameworks.value import ValuePrivacy
-
-Framework = DistributionalAttributePrivacy | DatasetAttributePrivacy | DistributionPrivacy | ValuePrivacy
 
 __all__ = [
     "DatasetAttributePrivacy",

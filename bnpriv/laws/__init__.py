@@ -2,11 +2,8 @@
 
 from bnpriv.laws.atoms import Atoms, log_mixture, mixture
 from bnpriv.laws.draws import Draws
-from bnpriv.laws.normal import Normal
+from bnpriv.laws.normal import ExactLaw, Normal
 from bnpriv.laws.whole import WholeLaw, add, n_fold, nearest_doubles, summed, sums_bound
-
-ExactLaw = Atoms | Normal
-"""A law of an answer that is known, not drawn from."""
 
 __all__ = [
     "Atoms",

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from bnpriv import checks
 from bnpriv.bound import Kind
 from bnpriv.errors import LawError
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import FloatArray, numbers, refused
 
 ASYMMETRY = 1e-12
@@ -92,3 +93,7 @@ class Normal:
         """
         factors = np.asarray(weights, dtype=np.float64)
         return Normal(self.mean * factors, self.covariance * np.outer(factors, factors))
+
+
+ExactLaw = Atoms | Normal
+"""A law of an answer that is known, not drawn from."""

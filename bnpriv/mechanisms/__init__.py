@@ -17,28 +17,10 @@ from bnpriv.mechanisms.optimal import OptimalMechanism
 from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
 from bnpriv.mechanisms.quantization import QuantizationMechanism
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.mechanisms.standard import STANDARD
 from bnpriv.mechanisms.tight import TightMechanism
 from bnpriv.mechanisms.usefulness import Usefulness
 from bnpriv.mechanisms.wasserstein import WassersteinMechanism
-
-STANDARD: tuple[Mechanism, ...] = (
-    MarkovQuiltMechanism(),
-    MarkovQuiltMechanism(noise="gaussian"),
-    TightMechanism(),
-    TightMechanism(noise="gaussian"),
-    OptimalMechanism(),
-    WassersteinMechanism(),
-    WassersteinMechanism(noise="gaussian"),
-    AttributeGaussianMechanism(),
-    MarkovChainMechanism(),
-    MarkovChainMechanism(influence="spectral"),
-    DirectionalMechanism(),
-    DirectionalUncertaintyMechanism(),
-    OptimalGaussianMechanism(),
-    ColumnMechanism(),
-    ColumnMechanism(noise="gaussian"),
-)
-"""What `plan` tries."""
 
 __all__ = [
     "STANDARD",
