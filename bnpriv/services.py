@@ -51,6 +51,8 @@ SERVICES: dict[str, str] = {
     "schema.document": "bnpriv.tables.card:schema_document",
     # releases
     "release.charged": "bnpriv.release.charged:charged_release",
+    "release.evaluate": "bnpriv.release.evaluate:evaluate_many",
+    "release.try_sensitivity": "bnpriv.release.evaluate:try_sensitivity",
     "release.refuse_learned": "bnpriv.release.public:refuse_learned",
     "release.document": "bnpriv.release.document:release_document",
     # the accountant and its ledger

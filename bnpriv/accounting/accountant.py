@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import cast, final
+from typing import TYPE_CHECKING, cast, final
 
 from bnpriv import checks
 from bnpriv.accounting.costs import NoiseCosts
@@ -25,8 +25,11 @@ from bnpriv.frameworks.question import require_framework
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.guarantees import guarantee_for
 from bnpriv.mechanisms.posterior_draws import total_beyond_text
-from bnpriv.render import Document, Shown
+from bnpriv.render.shown import Shown
 from bnpriv.services import service
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
 
 
 @final

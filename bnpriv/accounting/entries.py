@@ -19,9 +19,9 @@ from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace
 from bnpriv.queries.base import Query
-from bnpriv.queries.parser import parse_query
 from bnpriv.queries.weighted import Weighted
 from bnpriv.render import Json
+from bnpriv.services import service
 
 NOISES: tuple[ContinuousNoise | None, ...] = ("laplace", "gaussian", None)
 
@@ -240,7 +240,7 @@ class Entry:
 def _said(text: str) -> Query | None:
     """Return the query that a text says, or None if it is the text of none."""
     try:
-        query = parse_query(text)
+        query: Query = service("query.parse")(text)
     except QueryError:
         return None
     return query if str(query) == text else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bnpriv import checks
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
@@ -15,12 +16,26 @@ from bnpriv.noise.continuous import Noise
 from bnpriv.noise.intervals import is_none
 from bnpriv.noise.sampling import Sampler, SecureSampler
 from bnpriv.queries.custom import Custom
-from bnpriv.release.evaluate import Answer, evaluate_many, try_sensitivity
 from bnpriv.release.result import Release
 from bnpriv.release.wording import missing_rule
 from bnpriv.services import service
 from bnpriv.tables.interrupts import noting
 from bnpriv.tables.schema import Schema
+
+
+class Answer(Protocol):
+    """An exact answer, which nobody sees."""
+
+    @property
+    def values(self) -> tuple[Fraction, ...]:
+        """Its numbers."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each of them is."""
+        ...
+
 
 Account = Any
 """An account of a ledger: what `bnpriv.Session` and `bnpriv.accounting` keep."""
@@ -115,7 +130,8 @@ def _released(calibrations: Sequence[Calibration], data: object, sampler: Sample
 def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:
     """Read the data once, and draw noise only when every answer is known."""
     schema = calibrations[0].framework.schema
-    answers = evaluate_many([calibration.query for calibration in calibrations], schema, data)
+    queries = [calibration.query for calibration in calibrations]
+    answers: Sequence[Answer] = service("release.evaluate")(queries, schema, data)
     drawing = sampler or SecureSampler()
     return tuple(
         with_values(
@@ -303,4 +319,4 @@ def check(calibration: Calibration) -> None:
             remedy="Use a calibration as its mechanism returned it.",
         )
     if isinstance(query, Custom):
-        try_sensitivity(query, schema)
+        service("release.try_sensitivity")(query, schema)
