@@ -43,7 +43,7 @@ from benchmarks.adult_study import (
     with_steps,
 )
 from benchmarks.lecture import table
-from bnpriv.attacks import accuracy_bound
+from bnpriv.attacks.result import accuracy_bound
 from bnpriv.bound import FloatArray
 from bnpriv.mechanisms.normal_laws import covariance_departure
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from bnpriv.attacks.strata import strata
 from bnpriv.bound import FloatArray
-from bnpriv.laws import Normal
-from bnpriv.queries import Predicate
+from bnpriv.laws.normal import Normal
+from bnpriv.queries.predicates import Predicate
 from bnpriv.tables.schema import Schema
 
 SHARES = (0.45, 0.55)

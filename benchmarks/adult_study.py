@@ -13,11 +13,12 @@ import numpy as np
 
 import bnpriv as bp
 from benchmarks import adult_attacks as attacks
-from bnpriv.attacks import likelihood_ratio_attack
+from bnpriv.attacks.likelihood_ratio import likelihood_ratio_attack
 from bnpriv.bound import FloatArray
-from bnpriv.laws import Normal
-from bnpriv.mechanisms import Calibration, Mechanism
-from bnpriv.noise import CorrelatedGaussian, Gaussian, NoNoise
+from bnpriv.laws.normal import Normal
+from bnpriv.mechanisms.base import Calibration, Mechanism
+from bnpriv.noise.continuous import Gaussian, NoNoise
+from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.tables.inferred import inferred_schema
 
 ROOT = Path(__file__).resolve().parents[1]

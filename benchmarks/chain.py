@@ -10,8 +10,9 @@ import time
 
 import numpy as np
 
-from bnpriv.influence.chain import ExactInfluence, SpectralBound, chain_scale
-from bnpriv.networks import MarkovChain
+from bnpriv.influence.chain.search import ExactInfluence, chain_scale
+from bnpriv.influence.chain.spectral import SpectralBound
+from bnpriv.networks.chain import MarkovChain
 
 STEPS, STATES, EPSILON, SAMPLE = 1_000_000, 51, 1.0, 20
 

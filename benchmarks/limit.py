@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 
 import bnpriv as bp
 from bnpriv.adapters.examples import examples
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.optimal_supports import Optimum, Question, optimum

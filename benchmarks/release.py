@@ -61,8 +61,10 @@ def raw(path: Path, rows: int) -> None:
 
 def bnpriv(path: Path, rows: int) -> None:
     """Ask bnpriv."""
-    from bnpriv.queries import col, count, mean, stack, total
-    from bnpriv.release import evaluate
+    from bnpriv.queries.asked import stack
+    from bnpriv.queries.constructors import count, mean, total
+    from bnpriv.queries.predicates import col
+    from bnpriv.release.evaluate import evaluate
     from bnpriv.tables.schema import Real, Schema
 
     schema = Schema(records=rows, columns={"height": Real(120, 220), "sat": Real(400, 1600)})

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bnpriv as bp
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 EPSILON = 1.0

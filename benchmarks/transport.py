@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bnpriv.laws import Atoms, n_fold
-from bnpriv.transport import closeness, w_infinity
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.whole import n_fold
+from bnpriv.transport.closeness import closeness
+from bnpriv.transport.distance import w_infinity
 from bnpriv.transport.space import lengths
 
 LINE = 10**6

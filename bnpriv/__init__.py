@@ -1,127 +1,88 @@
 """Publish statistics of a table without giving away a global property of its protected columns."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-# declare
-from bnpriv.networks import DiscreteNetwork, MarkovChain, model_class
-from bnpriv.tables.schema import Binned, Categorical, Integer, Real, Schema
-from bnpriv.secrets.apart import apart
-from bnpriv.secrets.properties import Secret
-from bnpriv.secrets.states import pairs
-from bnpriv.secrets.values import intervals
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    DistributionPrivacy,
-    ValuePrivacy,
-)
-
-# ask
-from bnpriv.queries import (
-    col,
-    column_sensitivity,
-    count,
-    covariance,
-    crosstab,
-    custom,
-    histogram,
-    linear,
-    mean,
-    median,
-    moments,
-    parse_query,
-    proportion,
-    quantile,
-    share,
-    stack,
-    std,
-    sum,
-    total,
-    variance,
-)
-
-# analyse
-from bnpriv.influence.maximum import max_influence
-from bnpriv.influence.matrix import influence_matrix
-from bnpriv.influence.quilts import markov_quilts
-
-# calibrate
-from bnpriv.mechanisms import (
-    ColumnMechanism,
-    MarkovQuiltMechanism,
-    TightMechanism,
-    WassersteinMechanism,
-)
-
-# release
-from bnpriv.release import release
-from bnpriv.verify import verify
-
-# refusals, and what stands behind the rest
-from bnpriv.errors import BnprivError
-from bnpriv import errors, laws, mechanisms, noise
+from bnpriv.lazy import lazily
 
 if TYPE_CHECKING:
     # declare
+    from bnpriv.networks.discrete import DiscreteNetwork
+    from bnpriv.networks.chain import MarkovChain
+    from bnpriv.networks.model_class import model_class
+    from bnpriv.tables.schema import Binned, Categorical, Integer, Real, Schema
+    from bnpriv.secrets.apart import apart
+    from bnpriv.secrets.properties import Secret
+    from bnpriv.secrets.states import pairs
+    from bnpriv.secrets.values import intervals
+    from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+    from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+    from bnpriv.frameworks.pairs import DistributionPrivacy
+    from bnpriv.frameworks.value import ValuePrivacy
     from bnpriv.adapters.examples import example, example_data
     from bnpriv.adapters.files import read_network
     from bnpriv.adapters.framework_file import read_framework, read_queries
     from bnpriv.adapters.pgmpy import from_pgmpy
-    from bnpriv.adapters.pymc import from_pymc
+    from bnpriv.adapters.pymc.read import from_pymc
     from bnpriv.studies.laws_by_property import laws_by_property
     from bnpriv.starter.start import start
 
+    # ask
+    from bnpriv.queries.predicates import col
+    from bnpriv.queries.sensitivity import column_sensitivity
+    from bnpriv.queries.constructors import (
+        count,
+        crosstab,
+        histogram,
+        linear,
+        mean,
+        moments,
+        proportion,
+        proportion as share,
+        total as sum,
+        total,
+    )
+    from bnpriv.queries.spread import covariance, std, variance
+    from bnpriv.queries.custom import custom
+    from bnpriv.queries.quantiles import median, quantile
+    from bnpriv.queries.parser import parse_query
+    from bnpriv.queries.asked import stack
+
     # analyse
-    from bnpriv.report import influence_report
+    from bnpriv.influence.maximum import max_influence
+    from bnpriv.influence.matrix import influence_matrix
+    from bnpriv.influence.quilts import markov_quilts
+    from bnpriv.report.influence_report import influence_report
     from bnpriv.studies.check_model import check_model
     from bnpriv.studies.compare import compare
     from bnpriv.studies.leaks import leaks
 
     # calibrate
+    from bnpriv.mechanisms.column import ColumnMechanism
+    from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+    from bnpriv.mechanisms.tight import TightMechanism
+    from bnpriv.mechanisms.wasserstein import WassersteinMechanism
     from bnpriv.mechanisms.plan import plan
     from bnpriv.studies.rehearse import rehearse
     from bnpriv.studies.tradeoff import tradeoff
 
     # release
+    from bnpriv.release.release import release
+    from bnpriv.verify.check import verify
     from bnpriv.studies.simulate import simulate
 
     # check a table, for its owner alone
-    from bnpriv.private_checks import check_data
+    from bnpriv.private_checks.data_check import check_data
 
     # account
-    from bnpriv.accounting import Accountant
-    from bnpriv.session import Session
+    from bnpriv.accounting.accountant import Accountant
+    from bnpriv.session.session import Session
 
     # refusals, and what stands behind the rest
+    from bnpriv.errors import BnprivError
+    from bnpriv import errors, laws, mechanisms, noise
     from bnpriv import types
 
 __version__ = "0.1.0"
-
-_LOADED_WHEN_USED = {
-    "Accountant": "accounting",
-    "Session": "session",
-    "check_data": "private_checks",
-    "check_model": "studies.check_model",
-    "compare": "studies.compare",
-    "example": "adapters.examples",
-    "example_data": "adapters.examples",
-    "from_pgmpy": "adapters.pgmpy",
-    "from_pymc": "adapters.pymc",
-    "influence_report": "report",
-    "laws_by_property": "studies.laws_by_property",
-    "leaks": "studies.leaks",
-    "plan": "mechanisms.plan",
-    "read_framework": "adapters.framework_file",
-    "read_network": "adapters.files",
-    "read_queries": "adapters.framework_file",
-    "rehearse": "studies.rehearse",
-    "simulate": "studies.simulate",
-    "start": "starter.start",
-    "tradeoff": "studies.tradeoff",
-    "types": "types",
-}
-"""Names on top that most programs do without, and the modules that they are in."""
 
 __all__ = [
     "Accountant",
@@ -197,17 +158,4 @@ __all__ = [
     "verify",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """Load what is used for the first time."""
-    if name not in _LOADED_WHEN_USED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_LOADED_WHEN_USED[name]}")
-    value: object = module if name == "types" else getattr(module, name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """List what users type; the rooms of the package stay importable."""
-    return [*__all__, *(name for name in globals() if name.startswith("__"))]
+__getattr__, __dir__ = lazily(__name__)

@@ -14,32 +14,34 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperGroup
 
-from bnpriv.accounting import Ledger
 from bnpriv.accounting.interrupted import NOTHING_CHARGED, charged_text
+from bnpriv.accounting.ledger import Ledger
 from bnpriv.accounting.ledger_store import ledger_file
 from bnpriv.adapters.files import read_text
 from bnpriv.adapters.framework_file import framework_files, read_framework, read_queries
 from bnpriv.checks import closest, spelling
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.plan import plan as make_plan
 from bnpriv.paths import with_journals
-from bnpriv.private_checks import check_data
-from bnpriv.queries import Query, parse_query
-from bnpriv.release import Release
-from bnpriv.release import release as make_release
+from bnpriv.private_checks.data_check import check_data
+from bnpriv.queries.base import Query
+from bnpriv.queries.parser import parse_query
+from bnpriv.release.release import release as make_release
+from bnpriv.release.result import Release
 from bnpriv.render.outputs import Outputs, outputs
 from bnpriv.render.progress import working
 from bnpriv.render.text import lines_text, visible
-from bnpriv.report import influence_report
-from bnpriv.session import LedgerPage, Session
+from bnpriv.report.influence_report import influence_report
+from bnpriv.session.ledger_page import LedgerPage
+from bnpriv.session.session import Session
 from bnpriv.starter.ask import DEFAULT_NOTION, asked_notion
 from bnpriv.starter.files import files_to_start, next_steps
 from bnpriv.studies.simulate import simulate as make_up
 from bnpriv.tables.database_urls import data_files
 from bnpriv.tables.interrupts import noting
-from bnpriv.verify import verify as replay
+from bnpriv.verify.check import verify as replay
 from bnpriv.verify.declared import MOST_BYTES
 
 if TYPE_CHECKING:

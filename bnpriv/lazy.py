@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.abc import InspectLoader
 from importlib.util import find_spec
+from types import ModuleType
 from typing import cast
 
 
@@ -28,12 +29,15 @@ def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str
         ``__getattr__``, which loads a name when it is first asked for and keeps it, and ``__dir__``.
     """
     where = dict(_imports(package))
+    face = sys.modules[package]
+    face.__dict__["_offered"] = frozenset(name for name, (module, _) in where.items() if module != package)
+    face.__class__ = _Face
 
     def load(name: str) -> object:
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, inner = where[name]
-        value = _value(module, inner)
+        value = import_module(f"{package}.{name}") if module == package else getattr(import_module(module), inner)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -45,12 +49,14 @@ def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str
     return load, names
 
 
-def _value(module: str, name: str) -> object:
-    """What ``from module import name`` gives: an attribute, or a module of that name inside a package."""
-    try:
-        return getattr(import_module(module), name)
-    except AttributeError:
-        return import_module(f"{module}.{name}")
+class _Face(ModuleType):
+    """A package whose names its modules do not take: ``bnpriv.release`` stays a function once the room is loaded."""
+
+    _offered: frozenset[str]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in self._offered):
+            super().__setattr__(name, value)
 
 
 def _imports(package: str) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -1,27 +1,30 @@
 """Types for annotations: networks, queries, influences, calibrations, releases, reports."""
 
 from bnpriv.accounting.ledger_values import Budget
-from bnpriv.attacks import Attack
+from bnpriv.attacks.result import Attack
 from bnpriv.bound import Bound
-from bnpriv.divergences import PrivacyCurve, PrivacyLoss
-from bnpriv.frameworks import Framework, Guarantee
+from bnpriv.divergences.curve import PrivacyCurve
+from bnpriv.divergences.loss import PrivacyLoss
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.influence.base import Influence
 from bnpriv.influence.matrix import InfluenceMatrix
 from bnpriv.influence.quilts import MarkovQuilt, MarkovQuilts
-from bnpriv.mechanisms import Calibration, Certificate, Mechanism, Misspecified, Usefulness
+from bnpriv.mechanisms.base import Calibration, Mechanism
+from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.plan import Plan
-from bnpriv.networks import (
-    DensityNetwork,
-    DiscreteNetwork,
-    GaussianNetwork,
-    IntervalNetwork,
-    MarkovChain,
-    Network,
-    Posterior,
-)
-from bnpriv.queries import Predicate, Query
-from bnpriv.release import Release
-from bnpriv.report import InfluenceReport
+from bnpriv.mechanisms.usefulness import Usefulness
+from bnpriv.networks.base import Network
+from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
+from bnpriv.networks.posterior import Posterior
+from bnpriv.queries.base import Query
+from bnpriv.queries.predicates import Predicate
+from bnpriv.release.result import Release
+from bnpriv.report.influence_report import InfluenceReport
 from bnpriv.secrets.states import SecretPair
 from bnpriv.session.history import History
 from bnpriv.session.price import Price

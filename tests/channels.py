@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 
 Law = dict[float, Fraction]
 

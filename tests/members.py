@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.networks import IntervalNetwork, from_weights
+from bnpriv.networks.discrete import IntervalNetwork
+from bnpriv.networks.exact import from_weights
 from bnpriv.networks.interval import vertices
 
 

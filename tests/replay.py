@@ -23,7 +23,7 @@ import numpy as np
 import bnpriv as bp
 from bnpriv.adapters.examples import example_path, examples
 from bnpriv.adapters.framework_file import names_pymc
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 
 MOST_SHOWN = 10
 RECORDS = (1, 2, 3, 5, 6, 7, 9)

@@ -1,8 +1,15 @@
 """What all releases on one framework tell together: sums that are theorems, and the ledger that keeps them."""
 
-from bnpriv.accounting.accountant import Accountant
-from bnpriv.accounting.exact import rounded_up, typed
-from bnpriv.accounting.ledger import Ledger
-from bnpriv.accounting.ledger_values import Account, Budget, Receipt
+from typing import TYPE_CHECKING
+
+from bnpriv.lazy import lazily
+
+if TYPE_CHECKING:
+    from bnpriv.accounting.accountant import Accountant
+    from bnpriv.accounting.exact import rounded_up, typed
+    from bnpriv.accounting.ledger import Ledger
+    from bnpriv.accounting.ledger_values import Account, Budget, Receipt
 
 __all__ = ["Account", "Accountant", "Budget", "Ledger", "Receipt", "rounded_up", "typed"]
+
+__getattr__, __dir__ = lazily(__name__)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import final
 
 from bnpriv.accounting.entries import Entry, Near
-from bnpriv.evidence import Influences
+from bnpriv.evidence.structural import Influences
 from bnpriv.queries.sensitivity import separate_columns
 
 

@@ -17,7 +17,7 @@ from bnpriv.accounting.ledger import Ledger
 from bnpriv.accounting.ledger_values import Account, Budget, Charge, Receipt, StoredAnswer, Uncopied
 from bnpriv.accounting.mark import Mark
 from bnpriv.errors import LedgerError, ParameterError, Refusal
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.tables.schema import Schema
 

@@ -13,14 +13,14 @@ from bnpriv.accounting.exact import typed
 from bnpriv.accounting.families import RELEASE_FAMILIES, ReleaseFamily, family_of, own_law_reason
 from bnpriv.bound import KINDS, Kind, up
 from bnpriv.errors import LedgerError, QueryError
-from bnpriv.evidence import Influences, influences
+from bnpriv.evidence.structural import Influences, influences
 from bnpriv.frameworks.digest import digest
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace
 from bnpriv.queries.base import Query
 from bnpriv.queries.weighted import Weighted
-from bnpriv.render import Json
+from bnpriv.render.text import Json
 from bnpriv.services import service
 
 NOISES: tuple[ContinuousNoise | None, ...] = ("laplace", "gaussian", None)

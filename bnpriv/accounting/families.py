@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence import influences
+from bnpriv.evidence.structural import influences
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.noise.intervals import is_none

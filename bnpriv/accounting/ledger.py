@@ -13,23 +13,8 @@ from bnpriv.accounting import ledger_steps
 from bnpriv.accounting.interrupted import NOTHING_CHARGED, PERHAPS_CHARGED, charged_text, is_interrupt
 from bnpriv.accounting.ledger_book import Book, account_content
 from bnpriv.accounting.ledger_chain import LedgerRow, canonical, changed, row_after
-from bnpriv.accounting.ledger_rules import (
-    Admit,
-    accounts_in,
-    admitted,
-    fitting,
-    next_row,
-    repeated,
-    require_open,
-)
-from bnpriv.accounting.ledger_schema import (
-    append_row,
-    chain_state,
-    enter_chain,
-    locked_chain,
-    require_version,
-    rows_of,
-)
+from bnpriv.accounting.ledger_rules import Admit, accounts_in, admitted, fitting, next_row, repeated, require_open
+from bnpriv.accounting.ledger_schema import append_row, chain_state, enter_chain, locked_chain, require_version, rows_of
 from bnpriv.accounting.ledger_store import LedgerStore, store_at
 from bnpriv.accounting.ledger_values import (
     Account,

@@ -10,7 +10,7 @@ from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.errors import LedgerError
-from bnpriv.render import Json
+from bnpriv.render.text import Json
 
 START = hashlib.sha256(b"bnpriv ledger").hexdigest()
 """What stands before the first row of a ledger."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from bnpriv.render import Json
 from bnpriv.render.document import Code, Fact, fact
-from bnpriv.render.text import upper_text
+from bnpriv.render.text import Json, upper_text
 
 NOT_COUNTED_BEFORE = (
     "It is the first of this account: what was released of the table before, with another ledger, under another name, "

@@ -8,8 +8,7 @@ from fractions import Fraction
 from bnpriv.accounting.entries import Entry
 from bnpriv.accounting.exact import rounded_up
 from bnpriv.accounting.total import Share
-from bnpriv.render import Document
-from bnpriv.render.document import Code, Paragraph, Section, Table
+from bnpriv.render.document import Code, Document, Paragraph, Section, Table
 from bnpriv.render.text import name_text, number_text, set_text, some_text, upper_text
 
 HOW = {

@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.accounting.costs import Near, NoiseCosts
 from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import SizeError
-from bnpriv.evidence import Influences
+from bnpriv.evidence.structural import Influences
 from bnpriv.influence.base import Influence
 from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
 from bnpriv.mechanisms.quilt_scales import Best

@@ -17,7 +17,7 @@ from bnpriv.accounting.exact import rounded_up
 from bnpriv.bound import FloatArray, down, up
 from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Influences
+from bnpriv.evidence.structural import Influences
 from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.mechanisms.quilt_branches import independent_groups
 

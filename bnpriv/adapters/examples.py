@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from bnpriv.adapters.framework_file import names_pymc, read_framework
-from bnpriv.adapters.pymc import from_pymc
 from bnpriv.adapters.pymc.backend import pymc
+from bnpriv.adapters.pymc.read import from_pymc
 from bnpriv.checks import member
 from bnpriv.errors import FileError
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 
 _FRAMEWORK = "framework.toml"
 

@@ -25,9 +25,14 @@ from bnpriv.adapters.toml_file import TomlTable, listed_or_none, load_toml
 from bnpriv.adapters.toml_words import kind_of
 from bnpriv.checks import listing, spelling
 from bnpriv.errors import BnprivError, FileError
-from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.to_file import MOST_FRAMEWORK_BYTES
-from bnpriv.networks import MarkovChain, Network, require_discrete
+from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.networks.base import Network
+from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.exact import require_discrete
 from bnpriv.paths import user_path
 from bnpriv.queries.base import Query
 from bnpriv.tables.column_laws import DeclaredLaw, DeclaredLaws

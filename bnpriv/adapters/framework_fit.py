@@ -8,7 +8,9 @@ from bnpriv.adapters.toml_file import TomlTable
 from bnpriv.checks import listing, subset, text
 from bnpriv.errors import FrameworkError, QueryError, SecretError, SizeError
 from bnpriv.evidence.records import state_cells
-from bnpriv.frameworks import DatasetAttributePrivacy, Framework, ValuePrivacy
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.queries.parser import parse_query

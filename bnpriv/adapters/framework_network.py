@@ -12,8 +12,8 @@ from bnpriv.adapters.files import read_network
 from bnpriv.adapters.gaussian_section import declared_gaussian
 from bnpriv.adapters.toml_file import TomlTable, listed_or_none
 from bnpriv.errors import FrameworkError
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork, Network
-from bnpriv.networks.discrete import Level
+from bnpriv.networks.base import Network
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork, Level
 from bnpriv.networks.missing_rows import MissingRows
 from bnpriv.networks.model_class import model_class
 from bnpriv.networks.posterior import Posterior

@@ -7,7 +7,7 @@ from typing import Any
 
 from bnpriv.adapters.toml_file import TomlTable
 from bnpriv.errors import BnprivError, SecretError
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.tables.column_laws import DeclaredLaws
 
 Assembler = Callable[[Mapping[str, Any], DeclaredLaws | None], Framework]

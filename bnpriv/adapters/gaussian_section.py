@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from bnpriv.adapters.toml_file import TomlTable, listed_or_none
 from bnpriv.adapters.toml_words import kind_of
-from bnpriv.networks import GaussianNetwork
 from bnpriv.networks.base import Level
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.secrets.apart import Apart, apart
 from bnpriv.secrets.values import IntervalPairs, intervals
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from bnpriv.checks import listing, number, text
 from bnpriv.errors import NetworkError
-from bnpriv.networks import GaussianNetwork
 from bnpriv.networks.base import Level
+from bnpriv.networks.gaussian import GaussianNetwork
 
 
 class _Regression(Protocol):

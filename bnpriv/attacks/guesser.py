@@ -13,9 +13,10 @@ import numpy as np
 from bnpriv.attacks.sums import Group, RecordLaw, groups, record_law
 from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
-from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.influence.elimination import joint_law
-from bnpriv.networks import drivers, require_discrete
+from bnpriv.networks.exact import require_discrete
+from bnpriv.networks.reading import drivers
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets.states import SecretPair

@@ -18,11 +18,15 @@ from bnpriv.bound import FloatArray
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
-from bnpriv.evidence import LawPair, laws
-from bnpriv.laws import Atoms, ExactLaw, Normal
-from bnpriv.mechanisms import Calibration
-from bnpriv.noise import Channel, DirectionalLaplace, DiscreteLaplace, Gaussian, Laplace, NoNoise
-from bnpriv.noise.continuous import Noise
+from bnpriv.evidence.constraints import LawPair
+from bnpriv.evidence.laws import laws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import ExactLaw, Normal
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.noise.channel import Channel
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.directional import DirectionalLaplace
+from bnpriv.noise.discrete import DiscreteLaplace
 
 CLOSED_FORM_ERROR = 1e-12
 """How far a number of a closed form may be off; added, as what is told is an upper bound."""

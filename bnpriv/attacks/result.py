@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError
-from bnpriv.render import Document, Shown
-from bnpriv.render.document import Code, fact
+from bnpriv.render.document import Code, Document, fact
 from bnpriv.render.plotting import axes, label
+from bnpriv.render.shown import Shown
 from bnpriv.render.text import full_text, number_text, percent_text, rounded_up
 
 if TYPE_CHECKING:

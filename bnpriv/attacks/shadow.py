@@ -14,11 +14,11 @@ from bnpriv.attacks.result import Attack, share_interval
 from bnpriv.attacks.strata import strata, values_of
 from bnpriv.bound import FloatArray
 from bnpriv.errors import MissingExtraError, ParameterError
-from bnpriv.mechanisms import Calibration
-from bnpriv.noise import NoNoise
-from bnpriv.noise.continuous import Noise
-from bnpriv.queries import Predicate, Query
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.noise.continuous import Noise, NoNoise
 from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
+from bnpriv.queries.predicates import Predicate
 from bnpriv.tables.schema import Schema
 
 LEAST_TABLES = 10

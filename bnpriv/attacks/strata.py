@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import DataError, ParameterError, QueryError, SizeError
-from bnpriv.queries import Predicate, Query
 from bnpriv.queries.arrays import answers, term_sums
 from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Count, Proportion
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.normal_form import NormalForm, normal_form
+from bnpriv.queries.predicates import Predicate
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.release.evaluate import canonical_table
 from bnpriv.tables.inferred import inferred_schema

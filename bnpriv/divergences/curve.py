@@ -10,9 +10,9 @@ from bnpriv.bound import Bound, weakest
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.divergences.shown_views import curve_figure, loss_text, plot_curve, views_data, views_table
 from bnpriv.errors import ParameterError
-from bnpriv.laws import Atoms
-from bnpriv.render import Document, Shown
-from bnpriv.render.document import Section
+from bnpriv.laws.atoms import Atoms
+from bnpriv.render.document import Document, Section
+from bnpriv.render.shown import Shown
 from bnpriv.render.text import visible
 
 if TYPE_CHECKING:

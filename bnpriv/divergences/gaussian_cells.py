@@ -16,7 +16,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.divergences.approximation import CELL_MASS_ERROR, LOG_RATIO_ERROR, NormalMixture
 from bnpriv.divergences.cells import LossCells
 from bnpriv.errors import SizeError
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import log_sum_exp
 
 LOSS_REACH = 12.0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray
 from bnpriv.errors import SizeError
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import log_sum
 
 COARSE_STEPS = 20

@@ -16,7 +16,7 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 
 CELL_POINTS = 24
 """Points of a Gauss-Legendre sum over a cell."""

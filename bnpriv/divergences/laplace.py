@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 
 SPAN = 64.0
 """Atoms further apart than this many scales are summed in separate blocks, which keeps the rounding error small."""

@@ -21,10 +21,11 @@ from bnpriv.divergences.orders import least_deviation, least_rho
 from bnpriv.divergences.shown_views import loss_document, plot_steps, steps_of
 from bnpriv.divergences.tails import beyond_orders, moments_beyond, near_zero, with_error, without_largest
 from bnpriv.divergences.with_noise import LaplaceSums, laplace_cells, line_pair, loss_cells
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import magnitude
-from bnpriv.noise import Gaussian, Laplace, NoNoise
-from bnpriv.render import Document, Shown
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
+from bnpriv.render.document import Document
+from bnpriv.render.shown import Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import log_sum_exp
 
 MOST_PRODUCT_CELLS = 2**24

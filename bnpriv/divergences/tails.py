@@ -10,7 +10,7 @@ from bnpriv.bound import Bound, FloatArray
 from bnpriv.divergences.cells import LossCells
 from bnpriv.divergences.gaussian_cells import farthest_order
 from bnpriv.divergences.views import losses
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 
 LEAST_NEAR = 1e-5
 """Least power times spread of the loss below which its variance bounds."""

@@ -15,9 +15,11 @@ from bnpriv.divergences.gaussian_cells import gaussian_cells
 from bnpriv.divergences.laplace import LaplacePair, from_left, from_right, smoothing_error
 from bnpriv.divergences.product import common_logs
 from bnpriv.errors import LawError, Refusal, SizeError
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import log_sum_exp, magnitude
-from bnpriv.noise import Channel, DiscreteLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.noise.channel import Channel
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
+from bnpriv.noise.discrete import DiscreteLaplace
 
 FEWEST_LOSS_CELLS, MOST_LOSS_CELLS = 2**11, 2**17
 """Sets of outputs that Laplace noise is cut into."""

@@ -9,8 +9,10 @@ from typing import Protocol, final
 import numpy as np
 
 from bnpriv.evidence.conditions import Condition, SecretSide
-from bnpriv.laws import Atoms, Draws
-from bnpriv.networks import ParameterDraws, Sampling
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.draws import Draws
+from bnpriv.networks.density import Sampling
+from bnpriv.networks.parameter_draws import ParameterDraws
 
 DrawsBySecret = dict[SecretSide | None, Draws]
 """Draws of the answer for each of several secrets; under None those without a condition."""

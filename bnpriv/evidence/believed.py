@@ -14,7 +14,9 @@ from bnpriv.evidence.answer_source import AnswerSource
 from bnpriv.evidence.conditions import Condition, SecretSide, side_words
 from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.laws.effective import largest_shape, tail_shape
-from bnpriv.networks import DensityNetwork, ParameterDraws, drivers
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.parameter_draws import ParameterDraws
+from bnpriv.networks.reading import drivers
 from bnpriv.render.text import number_text
 from bnpriv.secrets.values import Interval
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from bnpriv.checks import closest, listing
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.networks import Network
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.networks.base import Network
 from bnpriv.render.text import name_text
 from bnpriv.tables.schema import Binned, Schema
 

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
 from bnpriv.evidence.counts import number_of
-from bnpriv.networks import Parameter, State
+from bnpriv.networks.density import Parameter
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets.properties import NEAR
 from bnpriv.secrets.values import Interval
+from bnpriv.tables.schema import State
 
 SecretSide = Interval | frozenset[State]
 """A secret: an interval of values, or some values."""

@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, Kind, up
 from bnpriv.errors import Refusal
-from bnpriv.laws import Atoms, Normal, WholeLaw, nearest_doubles, summed
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import magnitude
-from bnpriv.transport import lengths, tolerance
+from bnpriv.laws.normal import Normal
+from bnpriv.laws.whole import WholeLaw, nearest_doubles, summed
+from bnpriv.transport.space import lengths
+from bnpriv.transport.tolerance import tolerance
 
 AnswerLaw = Atoms | Normal
 

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import final
 
 from bnpriv.errors import RefusedError, SecretError
-from bnpriv.networks import State
 from bnpriv.queries.normal_form import Wholes
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.properties import NEAR, Secret
 from bnpriv.secrets.states import BETWEEN, SecretPair, side_text
 from bnpriv.secrets.values import Interval, IntervalPair
+from bnpriv.tables.schema import State
 
 MOST_EXACT_PAIRS = 2000
 """Pairs of secrets whose exact laws are compared; more of them are served by the per-record rule."""

@@ -20,11 +20,13 @@ from bnpriv.evidence.counts import MOST_EXACT_PAIRS, CountPairs, Counts, impossi
 from bnpriv.evidence.pace import SHORTER, watched
 from bnpriv.evidence.records import MOST_STEPS, node_cells, record_law, summed_exactly
 from bnpriv.evidence.sums import mixture_of, normalized, record_pair, released, rounding_of, too_large, too_slow
-from bnpriv.frameworks import DatasetAttributePrivacy
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.influence.elimination import joint_law
-from bnpriv.laws import Atoms, WholeLaw, summed
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.binomial import binomial_logs
-from bnpriv.networks import DiscreteNetwork, State, require_discrete
+from bnpriv.laws.whole import WholeLaw, summed
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.factors import LogTable
 from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
@@ -34,7 +36,7 @@ from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPairs, side_text
 from bnpriv.secrets.values import Interval, IntervalPairs
 from bnpriv.tables.column_laws import ColumnLaw, law_kind
-from bnpriv.tables.schema import Schema
+from bnpriv.tables.schema import Schema, State
 
 RECORDS_FROM_MODEL = "The records are independent draws from the declared model."
 

@@ -11,15 +11,16 @@ from bnpriv.evidence.believed import confidence_refusal
 from bnpriv.evidence.conditions import OfParameter, SecretSide
 from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, conditioned
-from bnpriv.frameworks import DistributionalAttributePrivacy
 from bnpriv.frameworks.digest import first_digest
-from bnpriv.networks import DensityNetwork, Parameter, State, drivers
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.networks.density import DensityNetwork, Parameter
+from bnpriv.networks.reading import drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair
 from bnpriv.secrets.values import Interval, IntervalPair
-from bnpriv.tables.schema import Categorical, Schema
+from bnpriv.tables.schema import Categorical, Schema, State
 
 WHOLE_TABLES = (
     "The table is drawn from the declared model as a whole, with the declared number of records; pseudo-random draws "

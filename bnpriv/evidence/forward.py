@@ -16,10 +16,9 @@ from bnpriv.evidence.answer_source import DrawsBySecret, words
 from bnpriv.evidence.conditions import Condition, SecretSide, inside, side_words
 from bnpriv.evidence.pace import DrawTime, draw_time, paced
 from bnpriv.evidence.rare import RareDraws, rare_draws
-from bnpriv.laws import Draws
-from bnpriv.networks import DensityNetwork, ParameterDraws, Sampling
-from bnpriv.networks.density import Given
-from bnpriv.networks.parameter_draws import RowNumbers
+from bnpriv.laws.draws import Draws
+from bnpriv.networks.density import DensityNetwork, Given, Sampling
+from bnpriv.networks.parameter_draws import ParameterDraws, RowNumbers
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets.values import Interval

@@ -19,10 +19,14 @@ from bnpriv.evidence.laws import CUSTOM, laws_of, too_many_numbers
 from bnpriv.evidence.properties import AS_UNKNOWN
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, SampledPair, SampledSide
 from bnpriv.evidence.sums import record_pair, released, rounding_of, too_large
-from bnpriv.frameworks import DistributionPrivacy
-from bnpriv.frameworks.pairs import DISTRIBUTION, DistributionPair, draws_tables
-from bnpriv.laws import Atoms, Normal, WholeLaw, summed
-from bnpriv.networks import DiscreteNetwork, Network, Sampling, forward_of
+from bnpriv.frameworks.pairs import DISTRIBUTION, DistributionPair, DistributionPrivacy, draws_tables
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
+from bnpriv.laws.whole import WholeLaw, summed
+from bnpriv.networks.base import Network
+from bnpriv.networks.density import Sampling
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.forward import forward_of
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.given import GivenAnswer

@@ -9,7 +9,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray, up
 from bnpriv.evidence.constraints import LawPair
-from bnpriv.laws import Normal
+from bnpriv.laws.normal import Normal
 
 LIKE_GAP = 1e-9
 """How far, for its length, a gap of several numbers may be from another that counts as the same."""

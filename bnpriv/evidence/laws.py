@@ -9,12 +9,10 @@ from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.dataset import dataset_laws
 from bnpriv.evidence.parameters import parameter_laws
 from bnpriv.evidence.weighted import WeightedLaws
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    Framework,
-    ValuePrivacy,
-)
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.kind import by_kind
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.queries.base import Query

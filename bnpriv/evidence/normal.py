@@ -16,8 +16,8 @@ from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Constraint, Departure, LawPair
 from bnpriv.evidence.sums import rounding_of
 from bnpriv.evidence.translation import MOST_LOST, Translation, translation
-from bnpriv.laws import Normal
-from bnpriv.networks import GaussianNetwork
+from bnpriv.laws.normal import Normal
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import NormalForm, Steps, numeric
 from bnpriv.secrets.pair import Pair

@@ -16,9 +16,9 @@ from bnpriv.evidence.constraints import Constraint, Departure, LawPair
 from bnpriv.evidence.hardest import hardest
 from bnpriv.evidence.normal import LinearForm, NormalSecret, linear_rounding, plausible_values, rounded_down
 from bnpriv.evidence.translation import Translation, translation
-from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.laws import Normal
-from bnpriv.networks import GaussianNetwork
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.laws.normal import Normal
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.normal_columns import NormalColumn
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form, numeric

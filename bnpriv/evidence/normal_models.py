@@ -7,8 +7,9 @@ from fractions import Fraction
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence.normal import LinearForm, NormalLaws, NormalSecret, plausible_values
-from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy
-from bnpriv.networks import GaussianNetwork
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.secrets.pair import Pair

@@ -16,15 +16,19 @@ from bnpriv.evidence.columns import numbers_in_bins
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.records import MOST_STEPS, Cells, law_cells, record_law, summed_exactly
 from bnpriv.evidence.sums import mixture_of, normalized, released, rounding_of, too_large
-from bnpriv.frameworks import DistributionalAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.influence.elimination import joint_law
-from bnpriv.laws import Atoms, summed
-from bnpriv.networks import DiscreteNetwork, State, drivers, no_tables, require_discrete
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.whole import summed
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import no_tables, require_discrete
 from bnpriv.networks.factors import LogTable, sum_out
+from bnpriv.networks.reading import drivers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.states import SecretPair, of_states
 from bnpriv.tables.column_laws import MixedLaw, law_kind
+from bnpriv.tables.schema import State
 
 MOST_CONFIGURATIONS = 10_000
 """Configurations of the queried parameters over which the law of the answer is mixed."""

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.evidence.dataset import can_vary
 from bnpriv.evidence.structural import structural_evidence
-from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.influence.base import influence_of
 from bnpriv.influence.maximum import impossible_secrets
 from bnpriv.kind import by_kind
-from bnpriv.networks import Network
+from bnpriv.networks.base import Network
 from bnpriv.secrets.pair import Pair
 
 

@@ -10,9 +10,9 @@ from bnpriv.evidence.conditions import OfProperty
 from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal, samplers_of
 from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, conditioned
-from bnpriv.frameworks import DatasetAttributePrivacy
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.digest import first_digest
-from bnpriv.networks import DensityNetwork
+from bnpriv.networks.density import DensityNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.secrets.pair import Pair

@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.networks import DensityNetwork, ParameterDraws
-from bnpriv.networks.parameter_draws import RowNumbers, weighted_rows, weighted_size
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.parameter_draws import ParameterDraws, RowNumbers, weighted_rows, weighted_size
 from bnpriv.secrets.values import Interval
 
 PARTS = 32

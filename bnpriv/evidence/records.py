@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listing, spelt_apart
 from bnpriv.errors import FrameworkError, LawError, SizeError
-from bnpriv.laws import WholeLaw
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
-from bnpriv.laws.whole import LARGEST_WHOLE
-from bnpriv.networks import State
+from bnpriv.laws.whole import LARGEST_WHOLE, WholeLaw
 from bnpriv.networks.factors import LogTable
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Wholes, numeric
 from bnpriv.queries.predicates import Comparison, IsIn, truth
 from bnpriv.tables.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw, UniformLaw, bin_laws
-from bnpriv.tables.schema import Binned, Categorical, Column, NumberColumn, Schema, is_whole
+from bnpriv.tables.schema import Binned, Categorical, Column, NumberColumn, Schema, State, is_whole
 
 MOST_RECORD_COMBINATIONS = 10**7
 """Combinations of column values that are tabulated for one record."""

@@ -17,7 +17,8 @@ from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.pace import DrawTime, paced
 from bnpriv.evidence.sums import rounding_of
 from bnpriv.laws.draws import Draws, gathered
-from bnpriv.networks import ParameterDraws, Sampling
+from bnpriv.networks.density import Sampling
+from bnpriv.networks.parameter_draws import ParameterDraws
 from bnpriv.queries.normal_form import NormalForm
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair

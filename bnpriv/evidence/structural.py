@@ -10,18 +10,17 @@ from bnpriv.bound import Bound
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence.columns import assumed, given_its_bin, uncovered
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    DistributionPrivacy,
-    ValuePrivacy,
-)
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.digest import first_digest
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.kinds import Work, assumptions_of, frontier_of, road_refusal, work_of
 from bnpriv.influence.maximum import impossible_secrets
 from bnpriv.kind import by_kind
-from bnpriv.networks import Network, driven_by, drivers, modelled
+from bnpriv.networks.base import Network
+from bnpriv.networks.reading import driven_by, drivers, modelled
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import column_sensitivity, record_sensitivity
 from bnpriv.secrets.pair import Pair

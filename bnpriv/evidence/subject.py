@@ -11,18 +11,17 @@ from bnpriv.checks import listing, spelling
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.evidence.possible import require_possible
 from bnpriv.evidence.structural import Influences, influences
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    DistributionPrivacy,
-    Framework,
-    ProtectedSecret,
-    ValuePrivacy,
-)
-from bnpriv.frameworks.protected import pairs_secret
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
+from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.influence.base import Influence, influence_of
-from bnpriv.networks import DiscreteNetwork, Network, driven_by, drivers, modelled
+from bnpriv.networks.base import Network
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.joined import joined
+from bnpriv.networks.reading import driven_by, drivers, modelled
 from bnpriv.queries.base import Query
 from bnpriv.render.text import name_text
 from bnpriv.secrets.apart import Apart

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import RecordPair
-from bnpriv.laws import Atoms, WholeLaw, log_mixture, nearest_doubles, sums_bound
+from bnpriv.laws.atoms import Atoms, log_mixture
 from bnpriv.laws.base import FUNCTION_ERROR, log_sum, magnitude
-from bnpriv.laws.whole import LARGEST_WHOLE
+from bnpriv.laws.whole import LARGEST_WHOLE, WholeLaw, nearest_doubles, sums_bound
 from bnpriv.queries.normal_form import NormalForm, most_of
 from bnpriv.render.text import rough_text
 

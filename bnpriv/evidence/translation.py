@@ -13,7 +13,7 @@ from typing import cast, final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.networks import GaussianNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 
 MOST_LOST = 1e-3
 """A covariance that may be off by more than this share of itself, in some direction, is not counted on."""

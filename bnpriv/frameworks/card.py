@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from bnpriv.frameworks.guarantee_facts import protected_fact
 from bnpriv.frameworks.protected import ProtectedSecret
 from bnpriv.networks.base import Network, network_text
-from bnpriv.render import Document
-from bnpriv.render.document import Block, Figure, Names, Section, fact
+from bnpriv.render.document import Block, Document, Figure, Names, Section, fact
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
 from bnpriv.tables.schema import Schema
 

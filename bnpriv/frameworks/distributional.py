@@ -13,8 +13,10 @@ from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import KINDS_NOT_VALUES, require_level, require_stated_level, spelt_as_values
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.kind import by_kind
-from bnpriv.networks import IntervalNetwork, Network, unfixed_of
+from bnpriv.networks.base import Network
+from bnpriv.networks.discrete import IntervalNetwork
 from bnpriv.networks.foreign import require_network
+from bnpriv.networks.forward import unfixed_of
 from bnpriv.networks.kept import Kept
 from bnpriv.render.shown import HasCard
 from bnpriv.render.text import and_text, name_text

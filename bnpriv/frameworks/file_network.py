@@ -13,11 +13,15 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.errors import FileError
 from bnpriv.laws.base import SUM_TOLERANCE
-from bnpriv.networks import DiscreteNetwork, GaussianNetwork, IntervalNetwork, MarkovChain, Network, State
+from bnpriv.networks.base import Network
+from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.file_texts import WrittenTable, WrittenTables, can_be_written, network_text, written_models
 from bnpriv.networks.finite import FiniteNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.render.new_files import numbered
 from bnpriv.render.toml import short_number, toml_section
+from bnpriv.tables.schema import State
 
 IN_PYTHON = "Keep the framework in Python: write there what made it, and calibrate there."
 

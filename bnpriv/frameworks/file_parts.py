@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from bnpriv.errors import FileError, QueryError
 from bnpriv.frameworks.file_network import IN_PYTHON
-from bnpriv.queries import Query, parse_query
+from bnpriv.queries.base import Query
+from bnpriv.queries.parser import parse_query
 from bnpriv.render.toml import short_number, toml_section
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.pair import Pair

@@ -12,13 +12,15 @@ from bnpriv import checks
 from bnpriv.errors import FileError, FrameworkError
 from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.networks.base import Network
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.forward import forward_of
 from bnpriv.networks.kept import Kept
-from bnpriv.queries import Query, as_query
+from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
 from bnpriv.render.shown import HasCard
 from bnpriv.secrets.pair import Pair
 from bnpriv.services import service

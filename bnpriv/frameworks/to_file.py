@@ -22,9 +22,10 @@ from bnpriv.frameworks.file_parts import (
     secrets_of_parameter,
 )
 from bnpriv.frameworks.value import ValuePrivacy
-from bnpriv.networks import Network
+from bnpriv.networks.base import Network
 from bnpriv.paths import user_path
-from bnpriv.queries import Query, as_query
+from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
 from bnpriv.render.new_files import write_new
 from bnpriv.render.toml import toml_section
 from bnpriv.secrets.pair import Pair

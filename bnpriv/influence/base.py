@@ -18,12 +18,12 @@ from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import BnprivError, NetworkError, Refusal
 from bnpriv.influence.losses import PrivacyLosses
 from bnpriv.kind import by_kind
-from bnpriv.networks import State
 from bnpriv.networks.base import Network
 from bnpriv.render.shown import HasCard
 from bnpriv.render.text import name_text, number_text, of_nats, set_text, some_text, upper_text, visible
 from bnpriv.secrets.pair import Pair
 from bnpriv.services import service
+from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.factors import FUNCTION_ERROR
 from bnpriv.networks.interval import SAME_VERTEX, vertices
 

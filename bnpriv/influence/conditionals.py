@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnpriv.influence.elimination import joint_law
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.states import SecretPair, side_text
 

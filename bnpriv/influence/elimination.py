@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import MOST_TABLE_CELLS, LogTable, Size, elimination, marginal
 
 MOST_CELLS_KEPT = 2**14

@@ -9,10 +9,10 @@ import numpy as np
 
 from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.ratios import independent_parts
-from bnpriv.networks import DiscreteNetwork, State
-from bnpriv.render import number_text
-from bnpriv.render.text import chance_text, lines_text
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.render.text import chance_text, lines_text, number_text
 from bnpriv.secrets.states import SecretPair, side_text
+from bnpriv.tables.schema import State
 
 
 def explanation(

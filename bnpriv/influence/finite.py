@@ -19,13 +19,14 @@ from bnpriv.influence.largest_ratio import MOST_ASSIGNMENT_WORK
 from bnpriv.influence.losses import MOST_LOSSES, Losses
 from bnpriv.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
 from bnpriv.influence.rows import InfluenceRows, rows_of
-from bnpriv.networks import DiscreteNetwork, State
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.render.text import rough_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.declared import Declared
 from bnpriv.secrets.states import SecretPair
 from bnpriv.services import service
+from bnpriv.tables.schema import State
 
 
 @final

@@ -20,10 +20,9 @@ from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.kinds import assumptions_of
 from bnpriv.influence.losses import laplace_excess, private_shifts
-from bnpriv.networks import GaussianNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.noise.continuous import ContinuousNoise
-from bnpriv.render import number_text
-from bnpriv.render.text import some_text
+from bnpriv.render.text import number_text, some_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.values import ContinuousPair, farthest_values
 

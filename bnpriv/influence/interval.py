@@ -22,9 +22,10 @@ from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.kinds import assumptions_of
 from bnpriv.influence.ratios import independent_parts
 from bnpriv.laws.base import log_sum_exp
-from bnpriv.networks import DiscreteNetwork, IntervalNetwork, State
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.networks.factors import FUNCTION_ERROR, LogTable
 from bnpriv.secrets.states import SecretPair
+from bnpriv.tables.schema import State
 
 MOST_COMBINATIONS = 2**18
 """Combinations of vertices that are tried; beyond that sums of ends stand in."""

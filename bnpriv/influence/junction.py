@@ -19,7 +19,7 @@ from bnpriv.influence.junction_weights import OutOfRangeError
 from bnpriv.influence.maximum import impossible_secrets
 from bnpriv.influence.rows import InfluenceRows, rows_one_by_one
 from bnpriv.laws.base import FUNCTION_ERROR
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.secrets.declared import Declared, pairs_of
 from bnpriv.secrets.states import BETWEEN, SecretPair, of_states
 

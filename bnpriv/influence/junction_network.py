@@ -18,7 +18,7 @@ from bnpriv.influence.junction_states import StatesLeft, states_left, without_co
 from bnpriv.influence.junction_tree import JunctionTree
 from bnpriv.influence.junction_weights import MOST_TERMS
 from bnpriv.laws.base import FUNCTION_ERROR
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 
 
 @final

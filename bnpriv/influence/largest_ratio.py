@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.influence.assignments import most_telling
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import LogTable
 
 MOST_ASSIGNMENT_WORK = 2**22

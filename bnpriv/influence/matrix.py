@@ -17,10 +17,10 @@ from bnpriv.influence.noted_frame import noted
 from bnpriv.influence.rows import rows_of
 from bnpriv.networks.base import Network
 from bnpriv.networks.foreign import require_network
-from bnpriv.render import Document, Shown
-from bnpriv.render.document import Figure, HeatMap, Items, Name, Table
+from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table
 from bnpriv.render.heat import HeatCell, heat_legend, heat_picture
 from bnpriv.render.html import join
+from bnpriv.render.shown import Shown
 from bnpriv.render.text import upper_text
 from bnpriv.secrets.declared import Declared
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from bnpriv.networks.graph import Graph
-from bnpriv.render import Document, Json
-from bnpriv.render.document import Figure, Name, Names, Section, Table, Text
+from bnpriv.render.document import Document, Figure, Name, Names, Section, Table, Text
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html, quilt_legend
 from bnpriv.render.html import Html, join
+from bnpriv.render.text import Json
 
 
 class Sides(Protocol):

@@ -17,9 +17,11 @@ from bnpriv.influence.elimination import joint_law, joint_size
 from bnpriv.influence.largest_ratio import MOST_ASSIGNMENT_WORK, LargestRatios, largest_ratios
 from bnpriv.influence.quilts import separators_of
 from bnpriv.laws.base import log_sum_exp
-from bnpriv.networks import DiscreteNetwork, Graph, State
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import MOST_ELIMINATION_CELLS, LogTable
+from bnpriv.networks.graph import Graph
 from bnpriv.secrets.states import SecretPair
+from bnpriv.tables.schema import State
 
 MOST_SEPARATORS = 10
 """Small separators that are weighed up where a part is too large for a table."""

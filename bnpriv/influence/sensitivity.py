@@ -26,11 +26,11 @@ from bnpriv.influence.junction_messages import CliqueLaws
 from bnpriv.influence.junction_tree import JunctionTree
 from bnpriv.influence.junction_weights import OutOfRangeError, summed, weights_of
 from bnpriv.kind import by_kind
-from bnpriv.networks import DiscreteNetwork, State
 from bnpriv.networks.base import Network
-from bnpriv.render import number_text
-from bnpriv.render.text import visible
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.render.text import number_text, visible
 from bnpriv.secrets.states import SecretPair
+from bnpriv.tables.schema import State
 
 MOST_GRADIENT_CELLS = 2**21
 """Cells of all cliques for which a gradient is computed: each is held a dozen times, 200 MiB, in about a second."""

@@ -7,7 +7,8 @@ import numpy as np
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.influence.elimination import joint_law
-from bnpriv.networks import DiscreteNetwork, from_weights
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import from_weights
 
 
 def without_edge(network: DiscreteNetwork, parent: str, child: str) -> DiscreteNetwork:

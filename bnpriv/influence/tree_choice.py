@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bnpriv.bound import FloatArray
 from bnpriv.influence.elimination import joint_law
 from bnpriv.kind import by_kind
-from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.base import Network
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair
 

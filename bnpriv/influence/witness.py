@@ -11,8 +11,8 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.influence.elimination import joint_law
 from bnpriv.kind import by_kind
 from bnpriv.laws.base import log_sum_exp
-from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.base import Network
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import LogTable, elimination, marginal
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair

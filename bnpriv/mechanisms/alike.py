@@ -19,7 +19,7 @@ from bnpriv.noise.continuous import NoNoise
 from bnpriv.queries.base import Query
 
 if TYPE_CHECKING:
-    from bnpriv.frameworks import Framework
+    from bnpriv.frameworks.framework import Framework
 
 ANSWER_RULE = "the laws of the answer"
 """Names decisions that compare the laws of the answer themselves."""

@@ -14,11 +14,10 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.derived import Derived, derivation
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import answer_range
-from bnpriv.render import Json
 from bnpriv.render.bars import bar_legend, cut_text, noise_bar
 from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Inline, Text, fact
 from bnpriv.render.html import join
-from bnpriv.render.text import number_text, upper_percent, upper_text
+from bnpriv.render.text import Json, number_text, upper_percent, upper_text
 
 LONGEST_QUERY = 120
 """Letters of a query that stands in a headline."""

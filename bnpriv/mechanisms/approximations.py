@@ -10,11 +10,12 @@ from typing import NamedTuple, final
 import numpy as np
 
 from bnpriv.bound import FloatArray, down, up, weakest
-from bnpriv.divergences import GaussianConstant, gaussian_delta, gaussian_ratio
 from bnpriv.divergences.approximation import NormalMixture, mixture_excess, normal_excess_bound
+from bnpriv.divergences.gaussian import GaussianConstant, gaussian_delta, gaussian_ratio
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import AnswerLaw
-from bnpriv.laws import Atoms, Normal
+from bnpriv.evidence.constraints import AnswerLaw
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.normal_laws import OF_TABLES, NormalPair, covariance_departure, mahalanobis, singular_refusal
 from bnpriv.mechanisms.search import least_scale

@@ -11,18 +11,15 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
-from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal
+from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant, constant_refusal
 from bnpriv.errors import ParameterError, Refusal
-from bnpriv.evidence import Laws
+from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    DistributionPrivacy,
-    Framework,
-)
-from bnpriv.frameworks.distributional import centred
-from bnpriv.laws import Normal
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy, centred
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate

@@ -28,7 +28,8 @@ from bnpriv.services import service
 
 if TYPE_CHECKING:
     from bnpriv.divergences.curve import PrivacyCurve
-    from bnpriv.frameworks import Framework, Guarantee
+    from bnpriv.frameworks.framework import Framework
+    from bnpriv.frameworks.guarantee import Guarantee
     from bnpriv.mechanisms.misspecified import Misspecified
     from bnpriv.mechanisms.released import Released
     from bnpriv.mechanisms.stored import Record

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, final
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, up
-from bnpriv.divergences import gaussian_mu
+from bnpriv.divergences.gaussian import gaussian_mu
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.base import Mechanism, Promise
 from bnpriv.mechanisms.bridge import ToldOfCounts, told_of_counts
 from bnpriv.mechanisms.certificate import Certificate

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from bnpriv.bound import UNIT_ROUNDOFF, Kind, up, weakest
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Constraint, RecordPair
+from bnpriv.evidence.constraints import Constraint, RecordPair
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.inverse import laplace_loss
 from bnpriv.mechanisms.k_fold import Coupled
 from bnpriv.noise.continuous import Gaussian, Laplace

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
-from bnpriv.frameworks import Framework, Guarantee
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.shape import Shape
 from bnpriv.mechanisms.usefulness import Usefulness

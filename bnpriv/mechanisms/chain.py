@@ -9,12 +9,14 @@ from typing import ClassVar, Literal, final
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import Framework, ValuePrivacy
-from bnpriv.influence.chain import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.influence.chain.search import ChainQuilt, ExactInfluence, chain_scale
+from bnpriv.influence.chain.spectral import SpectralBound, spectral_refusal
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.chain_decision import ChainDecision
-from bnpriv.networks import MarkovChain
+from bnpriv.networks.chain import MarkovChain
 from bnpriv.noise.continuous import Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import record_sensitivity

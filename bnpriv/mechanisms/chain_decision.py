@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.bound import Kind
-from bnpriv.influence.chain import ChainQuilt
-from bnpriv.render import Json, number_text
-from bnpriv.render.text import of_nats, upper_text
+from bnpriv.influence.chain.search import ChainQuilt
+from bnpriv.render.text import Json, number_text, of_nats, upper_text
 
 
 @final

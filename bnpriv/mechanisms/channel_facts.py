@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.bound import Kind
-from bnpriv.render import Json, number_text
 from bnpriv.render.document import Section, Table
-from bnpriv.render.text import lower_text, percent_text, upper_text
+from bnpriv.render.text import Json, lower_text, number_text, percent_text, upper_text
 
 MOST_MEANINGS = 40
 """Outputs of which a document says what they tell: of more, those that are likeliest."""

@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from bnpriv.errors import BnprivError
-from bnpriv.frameworks import DatasetAttributePrivacy
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.usefulness import LEVEL, POOR_ANSWERS
 from bnpriv.mechanisms.verdict import errors_text
 from bnpriv.queries.builtin import Count
 from bnpriv.queries.sensitivity import answer_range
-from bnpriv.render import Json
 from bnpriv.render.document import Items, Section
-from bnpriv.render.text import and_text, toml_key
+from bnpriv.render.text import Json, and_text, toml_key
 from bnpriv.secrets.apart import Apart, apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.tables.schema import Schema

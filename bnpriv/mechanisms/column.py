@@ -18,7 +18,7 @@ from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.render.text import full_text, number_text
 
 if TYPE_CHECKING:
-    from bnpriv.frameworks import Framework
+    from bnpriv.frameworks.framework import Framework
 
 NO_QUERY_FOR_COLUMNS = Refusal(
     required="column sensitivity needs a query",

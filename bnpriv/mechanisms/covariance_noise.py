@@ -11,12 +11,15 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up, weakest
-from bnpriv.divergences import CONSTANTS, GaussianConstant, constant_refusal, delta_of_constant
+from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant, constant_refusal, delta_of_constant
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Laws
+from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, DistributionPrivacy, Framework
-from bnpriv.laws import Normal
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.added_covariance import Gap, hidden, repaired
 from bnpriv.mechanisms.approximations import approximated, delta_left, smaller_epsilons
 from bnpriv.mechanisms.certificate import Certificate
@@ -31,7 +34,7 @@ from bnpriv.mechanisms.normal_laws import (
     nearly_normal_pairs,
     normal_ratio,
 )
-from bnpriv.networks import GaussianNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.queries.base import Query

@@ -13,11 +13,11 @@ from bnpriv.divergences.curve import PrivacyCurve
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.divergences.shown_views import curve_figure, views_table
 from bnpriv.errors import LawError, Refusal, RefusedError, SizeError
-from bnpriv.evidence import LawPair
-from bnpriv.evidence.constraints import AnswerLaw, Constraint
+from bnpriv.evidence.constraints import AnswerLaw, Constraint, LawPair
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks import DistributionPrivacy
-from bnpriv.laws import Atoms, Normal
+from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.alike import ANSWER_RULE
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.k_fold import SUMS_RULE, sums_of_records
@@ -25,7 +25,10 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import channel_drawing
 from bnpriv.mechanisms.normal_laws import mahalanobis
 from bnpriv.mechanisms.posterior_draws import model_text
-from bnpriv.noise import Channel, CorrelatedGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.channel import Channel
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.words import noise_name
 from bnpriv.render.document import Figure, Paragraph, Section
 

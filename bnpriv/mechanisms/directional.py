@@ -10,9 +10,9 @@ from typing import ClassVar, final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.divergences import CONSTANTS, GaussianConstant
+from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.added_covariance import Gap, repaired
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate

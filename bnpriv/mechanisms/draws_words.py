@@ -9,19 +9,24 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Laws, SampledLaws, influences, plain_laws
-from bnpriv.frameworks import DistributionPrivacy, Framework
+from bnpriv.evidence.constraints import Laws
+from bnpriv.evidence.sampled import SampledLaws
+from bnpriv.evidence.structural import influences
+from bnpriv.evidence.weighted import plain_laws
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.influence.base import draw_points
 from bnpriv.laws.draws import draws_needed, missed
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.from_draws import CALIBRATIONS, DELTA_MARGIN, sampling_of
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.posterior_draws import posterior_of, posteriors_of
-from bnpriv.networks import ParameterDraws, Posterior, drivers
 from bnpriv.networks.density import MOST_DRAWS
+from bnpriv.networks.parameter_draws import ParameterDraws
+from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import drivers
 from bnpriv.queries.base import Query
-from bnpriv.render import number_text
-from bnpriv.render.text import full_text, percent_text, rough_text
+from bnpriv.render.text import full_text, number_text, percent_text, rough_text
 
 
 def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from bnpriv.divergences import CONSTANTS, GaussianConstant
+from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.covariance_noise import declares_normal_laws

@@ -9,22 +9,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    DistributionPrivacy,
-    Framework,
-    ValuePrivacy,
-)
-from bnpriv.frameworks.pairs import PairLaw
-from bnpriv.laws import Atoms
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy, PairLaw
+from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.laws.atoms import Atoms
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.queries.base import Indicator, Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import IntegerTerm, Steps, normal_form
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
-from bnpriv.render import Json
+from bnpriv.render.text import Json
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair, of_states

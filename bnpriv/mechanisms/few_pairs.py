@@ -13,8 +13,9 @@ from bnpriv.errors import BnprivError
 from bnpriv.evidence.counts import Counts
 from bnpriv.evidence.dataset import network_record_law
 from bnpriv.evidence.sums import sums_bound
-from bnpriv.frameworks import DatasetAttributePrivacy, Framework
-from bnpriv.networks import require_discrete
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.networks.exact import require_discrete
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.render.text import number_text

@@ -11,7 +11,7 @@ from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.mechanisms.posterior_draws import models_text
 
 if TYPE_CHECKING:
-    from bnpriv.frameworks import Framework
+    from bnpriv.frameworks.framework import Framework
 
 
 def guarantee_for(

@@ -9,7 +9,7 @@ from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.laws import laws
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.departures import are_normal, distance_of

@@ -19,11 +19,13 @@ from bnpriv.divergences.composition import composed_delta
 from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
 from bnpriv.errors import SizeError
 from bnpriv.evidence.constraints import LawPair, RecordPair
-from bnpriv.laws import sums_bound
 from bnpriv.laws.base import FUNCTION_ERROR
 from bnpriv.laws.binomial import binomial_logs
+from bnpriv.laws.whole import sums_bound
 from bnpriv.mechanisms.search import least_scale
-from bnpriv.transport import check_pairs, lengths, tolerance, w_infinity
+from bnpriv.transport.distance import w_infinity
+from bnpriv.transport.space import check_pairs, lengths
+from bnpriv.transport.tolerance import tolerance
 
 SUMS_RULE = "the sums of the records that change"
 """Names the rule for laws of sums, in decisions."""

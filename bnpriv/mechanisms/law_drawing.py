@@ -9,7 +9,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.errors import LawError
 from bnpriv.evidence.constraints import AnswerLaw
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.noise.channel import Channel

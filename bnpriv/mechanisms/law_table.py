@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence import LawPair
-from bnpriv.evidence.constraints import Laws
+from bnpriv.evidence.constraints import LawPair, Laws
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks import Framework
-from bnpriv.laws import Atoms
+from bnpriv.frameworks.framework import Framework
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.queries.base import Query
 

@@ -15,7 +15,7 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.queries.base import Query
 
 if TYPE_CHECKING:
-    from bnpriv.frameworks import Framework
+    from bnpriv.frameworks.framework import Framework
 
 
 def law_certificate(

@@ -6,7 +6,7 @@ import numpy as np
 
 from bnpriv.bound import Bound
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Laws
+from bnpriv.evidence.constraints import Laws
 from bnpriv.mechanisms.optimal import laws_refusal, pairs_of
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.optimal_repair import Constraints

@@ -17,7 +17,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, up, weakest
 from bnpriv.errors import ParameterError, Refusal, SizeError
-from bnpriv.evidence import Influences, influences
+from bnpriv.evidence.structural import Influences, influences
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.interval import interval_bounds
 from bnpriv.influence.sensitivity import SensitiveRow, influence_gradient
@@ -25,11 +25,11 @@ from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.posterior_draws import total_beyond_text
 from bnpriv.mechanisms.robustness import counted_tables, tables_of, within_factor
-from bnpriv.networks import Network
+from bnpriv.networks.base import Network
 from bnpriv.noise.continuous import Laplace, NoNoise
-from bnpriv.render import Document, Shown, number_text
-from bnpriv.render.document import Names, Paragraph, fact
-from bnpriv.render.text import full_text, name_text
+from bnpriv.render.document import Document, Names, Paragraph, fact
+from bnpriv.render.shown import Shown
+from bnpriv.render.text import full_text, name_text, number_text
 from bnpriv.secrets.states import SecretPair
 
 MOST_NEAR_SETS = 2**8

@@ -10,18 +10,19 @@ from typing import final
 import numpy as np
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Constraint, LawPair, SampledLaws, plain_laws
+from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks import Framework
-from bnpriv.laws import Atoms
+from bnpriv.evidence.sampled import SampledLaws
+from bnpriv.evidence.weighted import plain_laws
+from bnpriv.frameworks.framework import Framework
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.draws import draws_needed
 from bnpriv.mechanisms.from_draws import CALIBRATIONS, DELTA_MARGIN
 from bnpriv.mechanisms.tight import foretold_scale
 from bnpriv.networks.density import MOST_DRAWS
 from bnpriv.queries.base import Query
-from bnpriv.render import Json, number_text
 from bnpriv.render.document import Items, Section, Table
-from bnpriv.render.text import full_text, upper_percent
+from bnpriv.render.text import Json, full_text, number_text, upper_percent
 
 SUGGESTED_CONFIDENCE = 0.95
 """That of the guarantees that are suggested."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down
-from bnpriv.divergences import GaussianConstant, constant_refusal, gaussian_ratio
+from bnpriv.divergences.gaussian import GaussianConstant, constant_refusal, gaussian_ratio
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Laws
+from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, spent_delta

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
-from bnpriv.divergences import GaussianConstant, gaussian_ratio
+from bnpriv.divergences.gaussian import GaussianConstant, gaussian_ratio
 from bnpriv.errors import Refusal
-from bnpriv.evidence import LawPair, Laws
-from bnpriv.laws import Normal
+from bnpriv.evidence.constraints import LawPair, Laws
+from bnpriv.laws.normal import Normal
 from bnpriv.render.text import full_text, nats_text, number_text
 
 SAME_COVARIANCE = 1e-12

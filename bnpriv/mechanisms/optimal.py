@@ -12,10 +12,10 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import Bound
 from bnpriv.errors import ParameterError, Refusal
-from bnpriv.evidence import LawPair, Laws
+from bnpriv.evidence.constraints import LawPair, Laws
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks import Framework
-from bnpriv.laws import Atoms
+from bnpriv.frameworks.framework import Framework
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.channel_facts import LEANS_ON, MOST_MEANINGS, OVER_ALL, ChannelFacts, Meaning

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, weakest
 from bnpriv.errors import ParameterError
-from bnpriv.evidence import LawPair
-from bnpriv.laws import Atoms
+from bnpriv.evidence.constraints import LawPair
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import FUNCTION_ERROR
 
 Loss = Literal["absolute", "squared", "zero-one"]

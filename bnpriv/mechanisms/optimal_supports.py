@@ -17,7 +17,7 @@ from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, UnsolvedError, spread
 from bnpriv.mechanisms.optimal_repair import DENOMINATOR, Constraints, repaired
 from bnpriv.noise.channel import Channel
-from bnpriv.render import Json
+from bnpriv.render.text import Json
 
 SMALL_WORK = 1_700_000
 """Programs with no larger product of answers, outputs and pairs are solved with all columns and rows at once."""

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.question import own_query, require_framework
-from bnpriv.mechanisms import STANDARD, Calibration, Mechanism
+from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.mechanisms.closer_secrets import CloserSecrets, closer_secrets
 from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
 from bnpriv.mechanisms.sections import calibration_document, comparison_section
-from bnpriv.queries import Query, as_query
-from bnpriv.render import Document, Json, Shown
-from bnpriv.render.document import Section
-from bnpriv.render.text import and_text
+from bnpriv.mechanisms.standard import STANDARD
+from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
+from bnpriv.render.document import Document, Section
+from bnpriv.render.shown import Shown
+from bnpriv.render.text import Json, and_text
 
 if TYPE_CHECKING:
     import pandas as pd

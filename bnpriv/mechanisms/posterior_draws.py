@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from bnpriv.frameworks import Framework
+    from bnpriv.frameworks.framework import Framework
     from bnpriv.networks.posterior import Posterior
 
 PURE_SCALES, APPROXIMATE_SCALES, WEIGHTINGS = 2, 6, 3

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, down, up, weakest
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.channel_facts import AT_THE_LIMIT
 from bnpriv.mechanisms.few_pairs import few_pairs
@@ -27,8 +27,7 @@ from bnpriv.mechanisms.optimal_repair import Constraints
 from bnpriv.noise.channel import Averaged
 from bnpriv.noise.intervals import is_none
 from bnpriv.queries.base import Query
-from bnpriv.render import Json, number_text
-from bnpriv.render.text import lower_text
+from bnpriv.render.text import Json, lower_text, number_text
 
 MOST_GROUPS = 60
 """Groups of atoms in the program whose dual is taken."""

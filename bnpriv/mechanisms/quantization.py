@@ -11,7 +11,7 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.errors import Refusal
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.certificate import Certificate

@@ -18,7 +18,7 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import separate_columns
 
 if TYPE_CHECKING:
-    from bnpriv.frameworks import Framework
+    from bnpriv.frameworks.framework import Framework
 
 
 @final

@@ -10,7 +10,8 @@ from typing import final
 
 from bnpriv.influence.losses import LEAST_MARGIN
 from bnpriv.influence.ratios import independent_parts
-from bnpriv.networks import Network, driven_by, drivers
+from bnpriv.networks.base import Network
+from bnpriv.networks.reading import driven_by, drivers
 
 IMPROVEMENT_TOLERANCE = 1e-11
 """Of the scale times epsilon: what an improvement must exceed, so that sets that are equal but for rounding end."""

@@ -19,7 +19,7 @@ from bnpriv.influence.witness import AtLeast, at_least
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
 from bnpriv.mechanisms.quilt_scales import Best, approximate_scales, pure_shifts, scales
-from bnpriv.networks import driven_by, drivers
+from bnpriv.networks.reading import driven_by, drivers
 from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.secrets.states import SecretPair
 

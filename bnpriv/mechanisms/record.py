@@ -6,7 +6,7 @@ import json
 
 from bnpriv import checks, mechanisms
 from bnpriv.errors import CertificateError, ParameterError, QueryError
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.question import own_query
 from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.mechanisms.calibrated import Calibrated
@@ -18,7 +18,7 @@ from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.queries.base import Query
 from bnpriv.queries.parser import parse_query
-from bnpriv.render import Json
+from bnpriv.render.text import Json
 
 CALIBRATION_FORMAT = "bnpriv calibration 1"
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import NetworkError
-from bnpriv.networks import DiscreteNetwork, Graph, IntervalNetwork, Network
+from bnpriv.networks.base import Network
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
+from bnpriv.networks.graph import Graph
 from bnpriv.secrets.states import SecretPair
 
 

@@ -22,7 +22,7 @@ from bnpriv.queries.weighted import AnswerPart, Weighted, parts_of
 from bnpriv.render.text import Json, and_text, number_text
 
 if TYPE_CHECKING:
-    from bnpriv.frameworks import Framework
+    from bnpriv.frameworks.framework import Framework
 
 ShapeName = Literal["equal", "range", "balanced", "chosen"]
 
@@ -238,7 +238,9 @@ def mean_sizes(noise: Noise) -> tuple[float, ...]:
     if isinstance(noise, (Laplace, Gaussian)):
         factor = 1.0 if isinstance(noise, Laplace) else math.sqrt(2 / math.pi)
         return tuple(factor * scale for scale in noise.scales)
-    from bnpriv.noise import Channel, DirectionalLaplace, DiscreteLaplace
+    from bnpriv.noise.channel import Channel
+    from bnpriv.noise.directional import DirectionalLaplace
+    from bnpriv.noise.discrete import DiscreteLaplace
 
     if isinstance(noise, DiscreteLaplace):
         return tuple(float(DiscreteLaplace(scale).error(1)) for scale in noise.scales)

@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from bnpriv.bound import FloatArray, up
-from bnpriv.frameworks import DistributionPrivacy, Framework
-from bnpriv.laws import Normal
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.laws.normal import Normal
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace

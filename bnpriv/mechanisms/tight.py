@@ -33,20 +33,15 @@ from bnpriv.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, dis
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
-from bnpriv.mechanisms.tight_refusals import (
-    atoms_of,
-    atoms_refusal,
-    coarse_enough,
-    on_line,
-    unsupported,
-)
+from bnpriv.mechanisms.tight_refusals import atoms_of, atoms_refusal, coarse_enough, on_line, unsupported
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
-from bnpriv.transport import tolerance, w_infinity
+from bnpriv.transport.distance import w_infinity
+from bnpriv.transport.tolerance import tolerance
 
 if TYPE_CHECKING:
-    from bnpriv.frameworks import Framework
+    from bnpriv.frameworks.framework import Framework
 
 TightNoise = Literal["laplace", "gaussian", "discrete_laplace"]
 

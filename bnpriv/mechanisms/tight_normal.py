@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from bnpriv.bound import FloatArray, weakest
-from bnpriv.divergences import gaussian_mu
-from bnpriv.divergences.gaussian import gaussian_delta
+from bnpriv.divergences.gaussian import gaussian_delta, gaussian_mu
 from bnpriv.divergences.normal_with_laplace import normal_with_laplace_delta
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Constraint, LawPair
+from bnpriv.evidence.constraints import Constraint, LawPair
 from bnpriv.mechanisms.alike import ANSWER_RULE
 from bnpriv.mechanisms.departures import OTHER_COVARIANCES, clamped_of, distance_of, normals_of, one_covariance
 from bnpriv.mechanisms.law_decision import LawDecision

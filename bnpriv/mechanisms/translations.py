@@ -10,11 +10,14 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import LawPair, Laws
-from bnpriv.laws import Atoms, Normal
+from bnpriv.evidence.constraints import LawPair, Laws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, normal_refusal
 from bnpriv.render.text import nats_text
-from bnpriv.transport import check_pairs, lengths, tolerance, w_infinity
+from bnpriv.transport.distance import w_infinity
+from bnpriv.transport.space import check_pairs, lengths
+from bnpriv.transport.tolerance import tolerance
 
 SHIFT_ROUNDING = 2.0**-50
 """By how much atoms may leave a translation, relative to their size: as much as rounding them may do."""

@@ -7,13 +7,7 @@ from collections.abc import Callable
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.channel_facts import OVER_ALL
-from bnpriv.mechanisms.noise_words import (
-    MOST_SAID_PARTS,
-    from_to,
-    named_scales_text,
-    parts_differ,
-    scales_text,
-)
+from bnpriv.mechanisms.noise_words import MOST_SAID_PARTS, from_to, named_scales_text, parts_differ, scales_text
 from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, UsefulnessWord
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.intervals import is_none

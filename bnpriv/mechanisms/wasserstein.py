@@ -34,10 +34,13 @@ from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import found_scale
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
-from bnpriv.transport import check_pairs, closeness, tolerance, w_infinity
+from bnpriv.transport.closeness import closeness
+from bnpriv.transport.distance import w_infinity
+from bnpriv.transport.space import check_pairs
+from bnpriv.transport.tolerance import tolerance
 
 if TYPE_CHECKING:
-    from bnpriv.frameworks import Framework
+    from bnpriv.frameworks.framework import Framework
 
 RECORD_DISTANCE_RULE = "what one record adds, once for every record that changes"
 

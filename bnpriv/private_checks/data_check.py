@@ -9,8 +9,8 @@ from typing import Any, cast, final
 
 from bnpriv.release.evaluate import guarded
 from bnpriv.release.rows import row_count
-from bnpriv.render import Document, Shown
-from bnpriv.render.document import Block, Cell, Code, Items, Name, Paragraph, Section, Strong, Table, Text
+from bnpriv.render.document import Block, Cell, Code, Document, Items, Name, Paragraph, Section, Strong, Table, Text
+from bnpriv.render.shown import Shown
 from bnpriv.render.text import visible
 from bnpriv.tables.database_urls import is_sqlite
 from bnpriv.tables.schema import Categorical, Column, Schema, require_schema

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.laws import nearest_doubles
+from bnpriv.laws.whole import nearest_doubles
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Truths, holds_category, holds_number
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, Wholes

@@ -40,17 +40,7 @@ from bnpriv.queries.builtin import Count, Stack
 from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.queries.crossed import CountBy, CrossedColumn, Crosstab
 from bnpriv.queries.hints import JOIN, QUERY_EXAMPLE
-from bnpriv.queries.predicates import (
-    MOST_NESTED,
-    OPERATORS,
-    And,
-    Comparison,
-    Constant,
-    IsIn,
-    Not,
-    Or,
-    Predicate,
-)
+from bnpriv.queries.predicates import MOST_NESTED, OPERATORS, And, Comparison, Constant, IsIn, Not, Or, Predicate
 from bnpriv.queries.quantiles import MEDIAN, Quantile
 from bnpriv.queries.spread import covariance, std, variance
 from bnpriv.queries.tokens import Token, fraction, name_of, refuse, tokens_of, unescaped

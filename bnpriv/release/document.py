@@ -18,9 +18,8 @@ from bnpriv.queries.sensitivity import answer_range
 from bnpriv.queries.weighted import parts_of
 from bnpriv.release.result import INTERVAL_LEVEL, Release
 from bnpriv.release.wording import shown_number
-from bnpriv.render import Document
 from bnpriv.render.bars import bar_axis, interval_bar, interval_legend
-from bnpriv.render.document import Big, Block, Cell, Code, Fact, Figure, Paragraph, Table, fact
+from bnpriv.render.document import Big, Block, Cell, Code, Document, Fact, Figure, Paragraph, Table, fact
 from bnpriv.render.html import Html, join
 from bnpriv.render.text import number_text
 from bnpriv.tables.schema import Schema

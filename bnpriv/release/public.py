@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from bnpriv.errors import DataError
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.posterior_draws import posteriors_of
 from bnpriv.networks.learning.fingerprint import fingerprint_of
 from bnpriv.networks.posterior import Posterior, TableFingerprint

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from bnpriv import checks
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
-from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.intervals import is_none
 from bnpriv.noise.sampling import Sampler, SecureSampler

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast, final
 
 from bnpriv.errors import LedgerError, QueryError, UselessAnswerWarning
-from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.released import IntervalEnds
 from bnpriv.noise.intervals import intervals, is_none
 from bnpriv.queries.base import Query
@@ -26,7 +26,7 @@ from bnpriv.tables.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bnpriv.frameworks import Guarantee
+    from bnpriv.frameworks.guarantee import Guarantee
     from bnpriv.render.document import Document, Fact
 
 RELEASE_FORMAT = "bnpriv release 1"

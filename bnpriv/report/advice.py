@@ -12,13 +12,17 @@ from typing import cast
 
 from bnpriv.errors import BnprivError
 from bnpriv.evidence.pace import tell
-from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy, Framework, ValuePrivacy
-from bnpriv.laws import Atoms
-from bnpriv.mechanisms import Calibration, TightMechanism
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.laws.atoms import Atoms
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.closer_secrets import closer_secrets
 from bnpriv.mechanisms.inverse import least_epsilon
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan
+from bnpriv.mechanisms.tight import TightMechanism
 from bnpriv.mechanisms.usefulness import LIMITS, POOR_ANSWERS
 from bnpriv.mechanisms.verdict import errors_text, is_weighted
 from bnpriv.noise.channel import comparable

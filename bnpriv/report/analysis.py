@@ -12,19 +12,22 @@ from typing import Literal, Protocol, final, runtime_checkable
 import numpy as np
 
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
-from bnpriv.evidence import AnswerLaw, laws
+from bnpriv.evidence.constraints import AnswerLaw
+from bnpriv.evidence.laws import laws
 from bnpriv.evidence.pace import watched
 from bnpriv.evidence.subject import Subject
 from bnpriv.frameworks import odds
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.limited import limited_influence
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilts
-from bnpriv.laws import Atoms
-from bnpriv.mechanisms import Calibration, Decision
+from bnpriv.laws.atoms import Atoms
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.quilt_scales import approximate_scales, scales
-from bnpriv.networks import Network, driven_by, drivers
+from bnpriv.networks.base import Network
 from bnpriv.networks.factors import MOST_ELIMINATION_CELLS
+from bnpriv.networks.reading import driven_by, drivers
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.report.edges import edge_effects, leak_path
 from bnpriv.report.values import AnswerInfluence, AttributeReport, Belief, EdgeEffect, NoiseOfQuilt, RankedQuilt

@@ -9,8 +9,8 @@ from itertools import chain, combinations
 from typing import final
 
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import Influences, influences
-from bnpriv.frameworks import Framework
+from bnpriv.evidence.structural import Influences, influences
+from bnpriv.frameworks.framework import Framework
 from bnpriv.influence.losses import LEAST_MARGIN
 from bnpriv.queries.base import Query
 from bnpriv.secrets.pair import Pair

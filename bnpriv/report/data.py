@@ -8,9 +8,9 @@ from bnpriv.errors import Refusal
 from bnpriv.influence.base import Influence
 from bnpriv.influence.further import FurtherTable
 from bnpriv.mechanisms.answer import calibration_data, calibration_row
-from bnpriv.networks import Network
+from bnpriv.networks.base import Network
 from bnpriv.networks.posterior import CONFIDENCE
-from bnpriv.render import Json
+from bnpriv.render.text import Json
 from bnpriv.report.sections.columns import CURVE_EPSILONS
 from bnpriv.report.sections.curve import curve_of
 from bnpriv.report.values import Analysis, AttributeReport, Belief, EdgeEffect, RankedQuilt

@@ -9,7 +9,9 @@ from typing import cast
 from bnpriv.errors import BnprivError, SizeError
 from bnpriv.influence.base import Influence
 from bnpriv.influence.surgery import without_edge
-from bnpriv.networks import DiscreteNetwork, Graph, require_discrete
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import require_discrete
+from bnpriv.networks.graph import Graph
 from bnpriv.render.layout import Edge
 from bnpriv.report.values import EdgeEffect
 

@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import BnprivError, ParameterError, Refusal
-from bnpriv.evidence import impossibility
+from bnpriv.evidence.possible import impossibility
 from bnpriv.evidence.subject import Subject, subject_of, subject_of_network
-from bnpriv.frameworks import Framework, require_framework
-from bnpriv.frameworks.question import own_query
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.influence.further import further_tables
 from bnpriv.influence.kinds import assumptions_of
-from bnpriv.mechanisms import WassersteinMechanism
 from bnpriv.mechanisms.answer import noise_figure, verdict_badge
 from bnpriv.mechanisms.curves import curve_sections
 from bnpriv.mechanisms.guarantees import kinds_of
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.mechanisms.sections import comparison_section, guarantee_section, noise_section, trust_section
-from bnpriv.networks import Network
-from bnpriv.queries import Query, as_query
+from bnpriv.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.networks.base import Network
+from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
 from bnpriv.render.document import Document, Paragraph, Section, Text

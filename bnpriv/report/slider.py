@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.verdict import is_weighted
 from bnpriv.report.advice import is_costly, least_noise

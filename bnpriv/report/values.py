@@ -9,15 +9,16 @@ from typing import final
 
 from bnpriv.bound import Bound, Kind
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import Framework, ProtectedSecret
+from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.pairs import NO_TABLE
+from bnpriv.frameworks.protected import ProtectedSecret
 from bnpriv.influence.base import Influence
 from bnpriv.influence.further import FurtherTable
 from bnpriv.influence.quilts import MarkovQuilt
-from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan
-from bnpriv.networks import Network
+from bnpriv.networks.base import Network
 from bnpriv.queries.base import Query
 from bnpriv.render.layout import Edge
 from bnpriv.render.shown import Shown

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from bnpriv.errors import Refusal
-from bnpriv.frameworks import observer_text, odds
+from bnpriv.frameworks import odds
+from bnpriv.frameworks.guarantee import observer_text
 from bnpriv.influence.base import Influence, tells
 from bnpriv.mechanisms.answer import headline as calibration_headline
 from bnpriv.mechanisms.answer import query_text
 from bnpriv.mechanisms.draws_words import points_text
 from bnpriv.mechanisms.verdict import share_text
-from bnpriv.networks import Network
+from bnpriv.networks.base import Network
 from bnpriv.queries.base import Query
 from bnpriv.render.document import Name, Paragraph, Text
 from bnpriv.render.text import and_text, name_text, of_nats, some_text, upper_chance, upper_text

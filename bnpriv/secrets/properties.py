@@ -9,7 +9,8 @@ from typing import final
 
 from bnpriv import checks
 from bnpriv.errors import SecretError
-from bnpriv.queries import Query, as_query
+from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Count, Linear, Mean, Proportion, Total
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.states import SecretPair, SecretPairs

@@ -10,8 +10,8 @@ from typing import final
 
 from bnpriv.checks import listing, spelling, type_text
 from bnpriv.errors import SecretError
-from bnpriv.networks import State
 from bnpriv.secrets.pair import Pair
+from bnpriv.tables.schema import State
 
 Side = State | Collection[State]
 

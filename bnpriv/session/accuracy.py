@@ -8,7 +8,7 @@ from typing import final
 
 from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON
 from bnpriv.errors import Refusal, RefusedError, SizeError
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.queries.base import Query
 from bnpriv.render.text import number_text

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from bnpriv.accounting import Accountant
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms import STANDARD, ColumnMechanism, MarkovQuiltMechanism
 from bnpriv.mechanisms.base import Calibration, Mechanism, require_mechanism
+from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.plan import plan
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.mechanisms.standard import STANDARD
 from bnpriv.queries.base import Query
 from bnpriv.session.accuracy import AskedAccuracy, least_calibration
 from bnpriv.session.cost import ReleaseCost, cost_of

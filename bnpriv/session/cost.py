@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
-from bnpriv.accounting import Accountant, rounded_up
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.counted import spent_of, total_of
 from bnpriv.accounting.entries import Entry
+from bnpriv.accounting.exact import rounded_up
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import Refusal
 from bnpriv.mechanisms.base import Calibration

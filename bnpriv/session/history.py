@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from bnpriv.accounting import rounded_up
 from bnpriv.accounting.counted import budget_text
 from bnpriv.accounting.entries import Entry
+from bnpriv.accounting.exact import rounded_up
 from bnpriv.accounting.ledger_values import Budget, Charge
-from bnpriv.render import Document, Json, Shown
-from bnpriv.render.document import Code, Figure, Table
-from bnpriv.render.text import name_text, number_text, upper_text
+from bnpriv.render.document import Code, Document, Figure, Table
+from bnpriv.render.shown import Shown
+from bnpriv.render.text import Json, name_text, number_text, upper_text
 from bnpriv.session.budget_bar import budget_bar, left_text
 
 if TYPE_CHECKING:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv import checks
-from bnpriv.accounting import Account, Ledger, rounded_up
 from bnpriv.accounting.counted import budget_text
+from bnpriv.accounting.exact import rounded_up
+from bnpriv.accounting.ledger import Ledger
+from bnpriv.accounting.ledger_values import Account
 from bnpriv.errors import LedgerError
-from bnpriv.render import Document, Json, Shown
-from bnpriv.render.document import Code, Facts, Paragraph, Section, fact
-from bnpriv.render.text import upper_text
+from bnpriv.render.document import Code, Document, Facts, Paragraph, Section, fact
+from bnpriv.render.shown import Shown
+from bnpriv.render.text import Json, upper_text
 from bnpriv.session.history import History
 
 

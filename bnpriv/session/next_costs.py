@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from bnpriv.accounting import Accountant
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.counted import budget_text
 from bnpriv.accounting.entries import Entry
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.mechanisms.base import Calibration
-from bnpriv.render import Json
 from bnpriv.render.document import Paragraph, Section, Table
-from bnpriv.render.text import number_text, upper_text
+from bnpriv.render.text import Json, number_text, upper_text
 from bnpriv.session.cost import ReleaseCost, cost_of, scale_at_cost
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from bnpriv.accounting import Accountant, rounded_up
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.counted import CountedAccount, budget_text
+from bnpriv.accounting.exact import rounded_up
 from bnpriv.frameworks.guarantee_facts import belief_fact
 from bnpriv.mechanisms.sections import guarantee_section
-from bnpriv.render import Document
-from bnpriv.render.document import Code, Fact, Paragraph, Section, fact
+from bnpriv.render.document import Code, Document, Fact, Paragraph, Section, fact
 from bnpriv.render.text import name_text, upper_text
 from bnpriv.session.history import History
 

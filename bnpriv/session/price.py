@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from bnpriv.accounting import rounded_up
+from bnpriv.accounting.exact import rounded_up
 from bnpriv.errors import ParameterError
 from bnpriv.mechanisms.answer import verdict_badge
 from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.mechanisms.usefulness import LEVEL
-from bnpriv.render import Document, Shown
-from bnpriv.render.document import Block, Code, Fact, Figure, fact
+from bnpriv.render.document import Block, Code, Document, Fact, Figure, fact
+from bnpriv.render.shown import Shown
 from bnpriv.render.text import lower_text, number_text, percent_text, upper_text
 from bnpriv.session.accuracy import AskedAccuracy
 from bnpriv.session.budget_bar import budget_bar, left

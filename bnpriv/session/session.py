@@ -10,21 +10,25 @@ from types import TracebackType
 from typing import cast, final
 
 from bnpriv import checks
-from bnpriv.accounting import Accountant, rounded_up
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.counted import CountedAccount, spent_of
+from bnpriv.accounting.exact import rounded_up
 from bnpriv.accounting.interrupted import NOTHING_CHARGED
 from bnpriv.accounting.ledger_values import Budget, Uncopied
 from bnpriv.errors import ParameterError
-from bnpriv.frameworks import Framework
+from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.noise.sampling import Sampler
 from bnpriv.paths import user_path
-from bnpriv.queries import Query, as_query
-from bnpriv.release import Release, release
+from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
 from bnpriv.release.evaluate import require_answerable
+from bnpriv.release.release import release
+from bnpriv.release.result import Release
 from bnpriv.release.rows import check_rows
-from bnpriv.render import Document, Shown
+from bnpriv.render.document import Document
+from bnpriv.render.shown import Shown
 from bnpriv.render.text import visible
 from bnpriv.session.accuracy import AskedAccuracy
 from bnpriv.session.budget_bar import left, left_text

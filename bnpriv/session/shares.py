@@ -18,7 +18,7 @@ from bnpriv.accounting.costs import NoiseCosts
 from bnpriv.accounting.entries import Entry, Near
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.evidence import Influences
+from bnpriv.evidence.structural import Influences
 from bnpriv.mechanisms.quilt_branches import independent_groups
 
 MOST_SUBSETS = 64

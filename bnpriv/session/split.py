@@ -9,21 +9,23 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
-from bnpriv.accounting import Accountant, rounded_up
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.entries import Entry
+from bnpriv.accounting.exact import rounded_up
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.checks import LARGEST_EPSILON
 from bnpriv.errors import ParameterError, Refusal, RefusedError
-from bnpriv.evidence import Influences, influences
-from bnpriv.frameworks import Framework
-from bnpriv.mechanisms import MarkovQuiltMechanism
+from bnpriv.evidence.structural import Influences, influences
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.base import Calibration
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.noise.continuous import Laplace
-from bnpriv.queries import Query, stack
+from bnpriv.queries.asked import stack
+from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import answer_range
-from bnpriv.render import Document, Json, Shown
-from bnpriv.render.document import Code, Inline, Paragraph, Section, Table, fact
-from bnpriv.render.text import number_text, upper_percent, upper_text
+from bnpriv.render.document import Code, Document, Inline, Paragraph, Section, Table, fact
+from bnpriv.render.shown import Shown
+from bnpriv.render.text import Json, number_text, upper_percent, upper_text
 from bnpriv.session.shares import Sharing, best_sharing, rows_of
 
 MOST_QUESTIONS = 40

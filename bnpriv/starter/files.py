@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bnpriv.adapters.files import read_network
 from bnpriv.errors import FileError, ParameterError
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.file_texts import network_text, written_models
 from bnpriv.paths import user_path
 from bnpriv.starter.learn import check_protected

@@ -13,9 +13,10 @@ import numpy as np
 
 from bnpriv.checks import closest, listing, member
 from bnpriv.errors import NetworkError, ParameterError
-from bnpriv.networks import DiscreteNetwork, model_class
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.file_texts import WrittenTable
 from bnpriv.networks.graph import Parents
+from bnpriv.networks.model_class import model_class
 from bnpriv.starter.choice import node_states, states_of
 from bnpriv.starter.public import PublicValues
 from bnpriv.tables.schema import Column

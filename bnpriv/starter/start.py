@@ -11,9 +11,11 @@ from typing import cast
 from bnpriv.adapters.files import read_network
 from bnpriv.checks import listing
 from bnpriv.errors import FewRecordsWarning, FrameworkError, ParameterError
-from bnpriv.frameworks import DatasetAttributePrivacy, DistributionalAttributePrivacy
-from bnpriv.networks import DiscreteNetwork
-from bnpriv.queries import col, count
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.queries.constructors import count
+from bnpriv.queries.predicates import col
 from bnpriv.secrets.apart import apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.starter.learn import LEARNED_MODELS, check_protected

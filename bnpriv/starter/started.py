@@ -10,8 +10,8 @@ from typing import Literal, cast, final
 
 from bnpriv.checks import member
 from bnpriv.errors import FileError, FrameworkError, ParameterError
-from bnpriv.networks import DiscreteNetwork
 from bnpriv.networks.base import Level
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.paths import user_path
 from bnpriv.starter.choice import KnownColumn, choice, node_states
 from bnpriv.starter.codebook import Described, read_codebook

@@ -16,15 +16,18 @@ from bnpriv.errors import FrameworkError, SecretError, SizeError
 from bnpriv.evidence.records import node_cells, record_law
 from bnpriv.evidence.sampled import SampledSide
 from bnpriv.influence.elimination import joint_law
-from bnpriv.laws import Atoms, Normal, WholeLaw
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import log_sum
-from bnpriv.networks import DiscreteNetwork, MarkovChain, State
+from bnpriv.laws.normal import Normal
+from bnpriv.laws.whole import WholeLaw
+from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import LogTable, sum_out
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.studies.records import draw_chain, state_values
-from bnpriv.tables.schema import Schema
+from bnpriv.tables.schema import Schema, State
 
 Draw = Callable[[int, np.random.Generator], FloatArray]
 """From a number of draws to exact answers of shape (draws, outputs)."""

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import ParameterError
-from bnpriv.networks import DiscreteNetwork, State, require_discrete
-from bnpriv.render import Document, Json, Shown
-from bnpriv.render.document import Paragraph, Table
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import require_discrete
+from bnpriv.render.document import Document, Paragraph, Table
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import nats_text, percent_text
+from bnpriv.render.shown import Shown
+from bnpriv.render.text import Json, nats_text, percent_text
 from bnpriv.studies.goodness import fit
 from bnpriv.studies.observations import Observations
+from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
     import pandas as pd

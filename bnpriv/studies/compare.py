@@ -12,18 +12,22 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence import impossibility
+from bnpriv.evidence.possible import impossibility
 from bnpriv.evidence.subject import Subject, subject_of
-from bnpriv.frameworks import DistributionalAttributePrivacy, Framework, require_framework
-from bnpriv.frameworks.question import own_query
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.influence.base import Influence
 from bnpriv.mechanisms.plan import Plan, plan
-from bnpriv.networks import DiscreteNetwork, Network, drivers
+from bnpriv.networks.base import Network
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.reading import drivers
 from bnpriv.noise.channel import comparable
-from bnpriv.queries import Query, as_query
-from bnpriv.render import Document, Shown
-from bnpriv.render.document import Code, Items, Paragraph, Table
+from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
+from bnpriv.render.document import Code, Document, Items, Paragraph, Table
 from bnpriv.render.plotting import axes, label
+from bnpriv.render.shown import Shown
 from bnpriv.render.text import and_text, full_text, nats_text, number_text, upper_chance
 
 if TYPE_CHECKING:

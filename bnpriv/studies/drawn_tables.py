@@ -14,8 +14,8 @@ from bnpriv.errors import RefusedError, SecretError
 from bnpriv.evidence.conditions import SecretSide, inside, side_words
 from bnpriv.evidence.draws import columns_refusal
 from bnpriv.evidence.properties import property_condition
-from bnpriv.frameworks import DatasetAttributePrivacy
-from bnpriv.networks import DensityNetwork
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.networks.density import DensityNetwork
 from bnpriv.secrets.values import Interval
 from bnpriv.studies.asked import MOST_NUMBERS_HELD, Asked, MadeUp, MadeUpColumns, held, new_seed
 from bnpriv.tables.schema import Schema

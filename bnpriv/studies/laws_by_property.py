@@ -10,8 +10,9 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.attacks.strata import strata, values_of
 from bnpriv.errors import ParameterError
-from bnpriv.laws import Normal
-from bnpriv.queries import Predicate, Query
+from bnpriv.laws.normal import Normal
+from bnpriv.queries.base import Query
+from bnpriv.queries.predicates import Predicate
 from bnpriv.tables.schema import Schema
 
 LEAST_RESAMPLES = 100

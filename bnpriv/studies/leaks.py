@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv.checks import closest, member
 from bnpriv.errors import NetworkError, Refusal, SizeError
-from bnpriv.evidence import impossibility
+from bnpriv.evidence.possible import impossibility
 from bnpriv.evidence.subject import Subject, subject_of
-from bnpriv.frameworks import DistributionPrivacy, Framework, odds
+from bnpriv.frameworks import odds
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.protected import pairs_secret
 from bnpriv.influence.base import Influence, influence_of
-from bnpriv.networks import Level, Network, drivers, modelled
+from bnpriv.networks.base import Level, Network
 from bnpriv.networks.foreign import require_network
-from bnpriv.queries import Query, as_query
-from bnpriv.render import Document, Json, Shown
+from bnpriv.networks.reading import drivers, modelled
+from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
 from bnpriv.render.bars import influence_bar
-from bnpriv.render.document import Cell, Code, Name, Names, Paragraph, Table
+from bnpriv.render.document import Cell, Code, Document, Name, Names, Paragraph, Table
 from bnpriv.render.html import Html
 from bnpriv.render.plotting import axes, label
-from bnpriv.render.text import and_text, name_text, nats_text, number_text, upper_chance
+from bnpriv.render.shown import Shown
+from bnpriv.render.text import Json, and_text, name_text, nats_text, number_text, upper_chance
 from bnpriv.secrets.declared import usual_pairs
 from bnpriv.secrets.pair import Pair
 

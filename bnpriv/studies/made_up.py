@@ -14,25 +14,18 @@ from bnpriv import checks
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError
 from bnpriv.evidence.draws import draws_refusal
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    DistributionPrivacy,
-    Framework,
-    ValuePrivacy,
-)
-from bnpriv.frameworks.pairs import draws_tables
-from bnpriv.networks import (
-    DensityNetwork,
-    DiscreteNetwork,
-    GaussianNetwork,
-    MarkovChain,
-    Network,
-    State,
-    forward_of,
-    no_tables,
-    require_discrete,
-)
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy, draws_tables
+from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.networks.base import Network
+from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import no_tables, require_discrete
+from bnpriv.networks.forward import forward_of
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.studies.asked import MOST_NUMBERS_HELD, Asked, MadeUp, held, new_seed
 from bnpriv.studies.drawn_tables import table_with_property, whole_table
 from bnpriv.studies.normal import normal_parameters, normal_records
@@ -48,7 +41,7 @@ from bnpriv.studies.records import (
     step_laws,
 )
 from bnpriv.tables.column_laws import ColumnLaw, NumberLaw
-from bnpriv.tables.schema import Schema
+from bnpriv.tables.schema import Schema, State
 
 PARAMETER_DRAWS = 20_000
 """Draws of parameters that tell how often numbers lie where a secret wants them."""

@@ -14,7 +14,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SecretError
 from bnpriv.evidence.normal import LinearForm
-from bnpriv.networks import GaussianNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.studies.parameters import Assumed

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.errors import DataError
-from bnpriv.networks import DiscreteNetwork, State
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
     import narwhals as nw

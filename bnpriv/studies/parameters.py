@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, ParameterError, SecretError
-from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.networks import DiscreteNetwork, State, require_discrete
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.factors import LogTable, marginal
 from bnpriv.render.text import toml_key
 from bnpriv.tables.column_laws import ColumnLaw
-from bnpriv.tables.schema import Categorical, Column, is_whole
+from bnpriv.tables.schema import Categorical, Column, State, is_whole
 
 Assumed = Mapping[str, State | Collection[State]]
 """What is true of some attributes: a state, a number, or several of which one holds."""

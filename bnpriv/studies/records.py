@@ -17,15 +17,18 @@ from bnpriv.errors import FrameworkError, RefusedError, SecretError
 from bnpriv.evidence.counts import Counts, impossible, meant
 from bnpriv.evidence.dataset import network_record_law
 from bnpriv.evidence.records import state_cells
-from bnpriv.frameworks import DatasetAttributePrivacy
-from bnpriv.laws import WholeLaw, summed
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.laws.base import log_sum
-from bnpriv.networks import DiscreteNetwork, MarkovChain, Network, State, require_discrete
+from bnpriv.laws.whole import WholeLaw, summed
+from bnpriv.networks.base import Network
+from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import require_discrete
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.properties import Secret
 from bnpriv.tables.column_laws import ColumnLaw, bin_laws
-from bnpriv.tables.schema import Categorical, Schema, is_whole
+from bnpriv.tables.schema import Categorical, Schema, State, is_whole
 
 Places = Mapping[str, NDArray[np.int64]]
 """For every attribute the places of the states of all records."""

@@ -13,11 +13,11 @@ from bnpriv import checks
 from bnpriv.attacks.made_up import NumpySampler, noisy
 from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
-from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.queries.weighted import number_labels
-from bnpriv.render import Document, Shown
-from bnpriv.render.document import Code, Paragraph, Table, fact
+from bnpriv.render.document import Code, Document, Paragraph, Table, fact
 from bnpriv.render.plotting import axes, label
+from bnpriv.render.shown import Shown
 from bnpriv.render.text import number_text, percent_text, rounded_up
 from bnpriv.secrets.pair import Pair
 from bnpriv.studies.scenes import scene_of

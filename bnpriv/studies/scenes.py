@@ -17,35 +17,32 @@ from bnpriv.attacks.likelihood_ratio import right_along
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, Refusal, SecretError
-from bnpriv.evidence import influences, laws
 from bnpriv.evidence.conditions import OfParameter
 from bnpriv.evidence.constraints import Constraint
 from bnpriv.evidence.counts import Counts
 from bnpriv.evidence.dataset import network_record_law
 from bnpriv.evidence.draws import parameter_sampler, sampled_laws
+from bnpriv.evidence.laws import laws
 from bnpriv.evidence.normal import NormalLaws
 from bnpriv.evidence.normal_columns import NormalColumnLaws
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, SampledPair, conditioned
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    DistributionPrivacy,
-    Framework,
-    ValuePrivacy,
-)
-from bnpriv.laws import Normal, WholeLaw
+from bnpriv.evidence.structural import influences
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.laws.binomial import binomial_logs
-from bnpriv.mechanisms import Calibration
+from bnpriv.laws.normal import Normal
+from bnpriv.laws.whole import WholeLaw
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.chain_decision import ChainDecision
-from bnpriv.networks import (
-    DensityNetwork,
-    DiscreteNetwork,
-    GaussianNetwork,
-    MarkovChain,
-    Network,
-    no_tables,
-    require_discrete,
-)
+from bnpriv.networks.base import Network
+from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import no_tables, require_discrete
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.directional import DirectionalLaplace
@@ -54,17 +51,7 @@ from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import BETWEEN, SecretPair
 from bnpriv.secrets.values import Interval, IntervalPair
-from bnpriv.studies.answers import (
-    Draw,
-    OfChain,
-    OfForward,
-    OfLaw,
-    OfRecords,
-    even,
-    law_given,
-    part_of,
-    told_by_step,
-)
+from bnpriv.studies.answers import Draw, OfChain, OfForward, OfLaw, OfRecords, even, law_given, part_of, told_by_step
 from bnpriv.studies.made_up import require_forward, unknown_notion
 from bnpriv.studies.parameters import require_laws
 from bnpriv.studies.records import step_laws

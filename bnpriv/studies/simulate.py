@@ -9,7 +9,8 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.errors import SecretError
-from bnpriv.frameworks import Framework, require_framework
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.question import require_framework
 from bnpriv.studies.asked import Asked
 from bnpriv.studies.made_up import made_up
 from bnpriv.studies.parameters import Assumed

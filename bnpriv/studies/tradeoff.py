@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError
-from bnpriv.frameworks import Framework, odds
+from bnpriv.frameworks import odds
+from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.question import own_query, require_framework
-from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.answer import calibration_row, verdict_badge
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.plan import Plan, plan
-from bnpriv.queries import Query, as_query
-from bnpriv.render import Document, Shown
-from bnpriv.render.document import Code, Table
+from bnpriv.queries.asked import as_query
+from bnpriv.queries.base import Query
+from bnpriv.render.document import Code, Document, Table
 from bnpriv.render.plotting import axes, label
+from bnpriv.render.shown import Shown
 from bnpriv.render.text import number_text
 
 if TYPE_CHECKING:

@@ -3,10 +3,15 @@
 What is promised, and why, is in docs/claims/transport.md.
 """
 
-from bnpriv.transport.closeness import bounded_closeness, closeness
-from bnpriv.transport.distance import w_infinity, w_infinity_bounds
-from bnpriv.transport.space import check_pairs, lengths
-from bnpriv.transport.tolerance import MASS_TOLERANCE, tolerance
+from typing import TYPE_CHECKING
+
+from bnpriv.lazy import lazily
+
+if TYPE_CHECKING:
+    from bnpriv.transport.closeness import bounded_closeness, closeness
+    from bnpriv.transport.distance import w_infinity, w_infinity_bounds
+    from bnpriv.transport.space import check_pairs, lengths
+    from bnpriv.transport.tolerance import MASS_TOLERANCE, tolerance
 
 __all__ = [
     "MASS_TOLERANCE",
@@ -18,3 +23,5 @@ __all__ = [
     "w_infinity",
     "w_infinity_bounds",
 ]
+
+__getattr__, __dir__ = lazily(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import Bound, down, up
 from bnpriv.errors import ParameterError
-from bnpriv.laws import ExactLaw, Normal
+from bnpriv.laws.normal import ExactLaw, Normal
 from bnpriv.transport.distance import check_laws, distance_bound, length, on_line, w_infinity
 from bnpriv.transport.line import least_close_width
 from bnpriv.transport.space import Space, lengths

@@ -8,8 +8,9 @@ import numpy as np
 
 from bnpriv.bound import Bound, down, up
 from bnpriv.errors import LawError, ParameterError
-from bnpriv.laws import Atoms, ExactLaw, Normal
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import FloatArray
+from bnpriv.laws.normal import ExactLaw, Normal
 from bnpriv.transport.line import Line, bracket, least_width
 from bnpriv.transport.space import DISTANCE_ULPS, Space, projected
 from bnpriv.transport.tolerance import slack, whole

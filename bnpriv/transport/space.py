@@ -13,7 +13,7 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
 from bnpriv.errors import SizeError
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import FloatArray
 from bnpriv.render.text import rough_text
 from bnpriv.transport.flow import Flow, flags, reach_bits

@@ -9,8 +9,9 @@ from typing import final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import magnitude
+from bnpriv.laws.normal import Normal
 
 MASS_TOLERANCE = 1e-12
 """Relative difference of masses that never counts; rounding and the error of the laws are added."""

@@ -12,7 +12,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.frameworks.odds import belief_text
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.render.text import number_text, upper_text
 from bnpriv.report.slider import slider_of
 from tests import oracles

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import influences
+from bnpriv.evidence.structural import influences
 from bnpriv.influence.finite import losses_of
 from bnpriv.influence.losses import Losses
 from tests import oracles

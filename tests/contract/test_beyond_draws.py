@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.mechanisms import STANDARD, Mechanism
+from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.posterior_draws import APPROXIMATE_SCALES, PURE_SCALES, WEIGHTINGS
+from bnpriv.mechanisms.standard import STANDARD
 from bnpriv.noise.intervals import is_none
 from tests.later import Later
 from tests.oracles import loss

@@ -10,8 +10,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import CertificateError, ParameterError, QueryError, RefusedError, SchemaError
-from bnpriv.mechanisms import STANDARD
 from bnpriv.mechanisms.quilt_scales import scales
+from bnpriv.mechanisms.standard import STANDARD
 
 TALL = bp.count(bp.col("height") > 180)
 HIGH = bp.count(bp.col("sat") >= 1200)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.influence.chain import ExactInfluence, SpectralBound, chain_scale
+from bnpriv.influence.chain.search import ExactInfluence, chain_scale
+from bnpriv.influence.chain.spectral import SpectralBound
 from bnpriv.networks.chain import MarkovChain
 
 Starts = ("given", "stationary", "any")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.influence.chain import ExactInfluence, chain_scale
 from bnpriv.influence.chain.factors import Factors
-from bnpriv.influence.chain.search import ChainQuilt, _StepSearch
+from bnpriv.influence.chain.search import ChainQuilt, ExactInfluence, _StepSearch, chain_scale
 from bnpriv.influence.chain.steps import Step
 from tests.contract.test_chain import brute_force, random_chain
 from tests.contract.test_gaussian_network import mahalanobis, random_network

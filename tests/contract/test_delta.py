@@ -10,9 +10,12 @@ import pytest
 import bnpriv as bp
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.influence.finite import FiniteDetails
-from bnpriv.laws import Atoms, Normal, add, n_fold
-from bnpriv.mechanisms import STANDARD, Mechanism
-from bnpriv.networks import DensityNetwork, Parameter
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
+from bnpriv.laws.whole import add, n_fold
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.standard import STANDARD
+from bnpriv.networks.density import DensityNetwork, Parameter
 from bnpriv.networks.reading import Reading
 from tests import oracles
 from tests.seeds import seeds

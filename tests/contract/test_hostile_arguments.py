@@ -17,9 +17,12 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import mechanisms
-from bnpriv.attacks import likelihood_ratio_attack, shadow_attack
-from bnpriv.laws import Normal
-from bnpriv.noise import CorrelatedGaussian, DirectionalLaplace, Laplace
+from bnpriv.attacks.likelihood_ratio import likelihood_ratio_attack
+from bnpriv.attacks.shadow import shadow_attack
+from bnpriv.laws.normal import Normal
+from bnpriv.noise.continuous import Laplace
+from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
 from tests.later import Later
 
 pd = Later("pandas")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import impossibility
-from bnpriv.frameworks import Framework
+from bnpriv.evidence.possible import impossibility
+from bnpriv.frameworks.framework import Framework
 
 STATES = {"u": ["a", "b", "c"], "w": ["0", "1"], "x": ["0", "1"]}
 PARENTS = {"x": ["u", "w"]}

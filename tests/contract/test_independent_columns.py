@@ -12,7 +12,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import Refusal
-from bnpriv.evidence import influences
+from bnpriv.evidence.structural import influences
 from tests import oracles
 from tests.contract.test_quilt_scale import brute_scale
 from tests.kinds import KINDS, table

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences import gaussian_delta, gaussian_mu
 from bnpriv.divergences.composition import composed_delta
-from bnpriv.divergences.gaussian import gaussian_excess
+from bnpriv.divergences.gaussian import gaussian_delta, gaussian_excess, gaussian_mu
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Constraint, RecordPair, counts, laws
+from bnpriv.evidence import counts
+from bnpriv.evidence.constraints import Constraint, RecordPair
+from bnpriv.evidence.laws import laws
 from bnpriv.mechanisms.k_fold import Coupled, sums_of_records
-from bnpriv.transport import w_infinity
+from bnpriv.transport.distance import w_infinity
 from tests.contract.test_law_mechanisms import Law, LawCase, dataset_case, given, sums
 
 FEW, MANY = 20, pytest.param(150, marks=pytest.mark.slow)

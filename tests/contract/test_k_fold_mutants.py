@@ -15,9 +15,9 @@ import bnpriv.divergences.gaussian_mixture as mixture_module
 import bnpriv.divergences.laplace as laplace_module
 import bnpriv.mechanisms.k_fold as k_fold_module
 import bnpriv.mechanisms.tight as tight_module
-from bnpriv.divergences import gaussian_delta
 from bnpriv.divergences.composition import LossMasses, composed_delta
-from bnpriv.evidence import RecordPair
+from bnpriv.divergences.gaussian import gaussian_delta
+from bnpriv.evidence.constraints import RecordPair
 from bnpriv.mechanisms.k_fold import Coupled, bounded_scale, sums_of_records
 from tests.contract.test_k_fold import (
     CLOSE,
@@ -211,7 +211,7 @@ def rounding_is_paid(k: int = 3, rounding: float = 0.8, epsilon: float = 0.3, de
 
 def _constraint(record: RecordPair):
     from bnpriv.errors import Refusal
-    from bnpriv.evidence import Constraint
+    from bnpriv.evidence.constraints import Constraint
 
     refusal = Refusal(required="nothing", found="nothing", remedy="Nothing.")
     return Constraint(protected="s", model=0, record=record, pairs=refusal)

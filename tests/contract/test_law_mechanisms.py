@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import laws
+from bnpriv.evidence.laws import laws
 from tests import oracles
 from tests.seeds import seeds
 

@@ -18,7 +18,8 @@ import bnpriv.evidence.parameters as parameters_module
 import bnpriv.mechanisms.search as search_module
 import bnpriv.mechanisms.tight as tight_module
 import bnpriv.mechanisms.wasserstein as wasserstein_module
-from bnpriv.laws import WholeLaw, mixture
+from bnpriv.laws.atoms import mixture
+from bnpriv.laws.whole import WholeLaw
 from tests.contract.test_law_mechanisms import CASES, cases, claim_holds
 
 pytestmark = pytest.mark.mutants

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import influences
+from bnpriv.evidence.structural import influences
 from bnpriv.influence.base import influence_of
 from bnpriv.mechanisms import misspecified as module
 from bnpriv.mechanisms.robustness import counted_tables, within_factor

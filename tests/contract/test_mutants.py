@@ -12,7 +12,7 @@ import bnpriv as bp
 import bnpriv.evidence.structural as evidence_module
 import bnpriv.influence.ratios as ratios_module
 import bnpriv.mechanisms.quilt_search as quilt_module
-from bnpriv.networks import Graph
+from bnpriv.networks.graph import Graph
 from bnpriv.secrets.states import SecretPair
 from tests import oracles
 from tests.contract.test_output_law import cases, claim_holds

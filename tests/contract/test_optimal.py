@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import laws
-from bnpriv.laws import Atoms
-from bnpriv.mechanisms import OptimalMechanism
+from bnpriv.evidence.laws import laws
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.channel_facts import Meaning
 from bnpriv.mechanisms.limit import least_error
-from bnpriv.mechanisms.optimal import pairs_of
+from bnpriv.mechanisms.optimal import OptimalMechanism, pairs_of
 from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.optimal_repair import RATIO_BITS, Constraints
 from bnpriv.mechanisms.optimal_supports import Question, optimum
-from bnpriv.noise import Channel
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.sampling import SecureSampler
-from bnpriv.verify import verify
+from bnpriv.verify.check import verify
 from tests.channels import (
     EXAMPLE,
     Problem,

@@ -12,9 +12,9 @@ import bnpriv.mechanisms.optimal as optimal_module
 import bnpriv.mechanisms.optimal_laws as laws_module
 import bnpriv.mechanisms.optimal_repair as repair_module
 import bnpriv.noise.channel as channel_module
-from bnpriv.mechanisms import OptimalMechanism
+from bnpriv.mechanisms.optimal import OptimalMechanism
 from bnpriv.mechanisms.optimal_laws import LawTable
-from bnpriv.noise import Channel
+from bnpriv.noise.channel import Channel
 from tests.channels import EXAMPLE, Problem, count_of, holds, needed_delta, problems
 
 pytestmark = pytest.mark.mutants

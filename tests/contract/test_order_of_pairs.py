@@ -9,8 +9,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import RefusedError
-from bnpriv.laws import Atoms, Normal
-from bnpriv.mechanisms import OptimalMechanism
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
+from bnpriv.mechanisms.optimal import OptimalMechanism
 from tests.contract.test_units_of_answers import EVERY, Pair
 
 SPREAD = np.array([[4.0, 1.0], [1.0, 2.0]])

@@ -14,11 +14,11 @@ import bnpriv.influence.witness as witness_module
 import bnpriv.mechanisms.quilt as quilt_module
 import bnpriv.mechanisms.quilt_search as search_module
 import bnpriv.networks.factors as factors_module
-from bnpriv.evidence import influences
+from bnpriv.evidence.structural import influences
 from bnpriv.influence.base import influence_of
 from bnpriv.influence.ratios import PartBound, RatioTables
 from bnpriv.influence.witness import at_least
-from bnpriv.networks import Graph
+from bnpriv.networks.graph import Graph
 from bnpriv.secrets.declared import pairs_of
 from bnpriv.secrets.states import SecretPair
 from tests import oracles

@@ -16,8 +16,8 @@ import bnpriv as bp
 import bnpriv.mechanisms.optimal_program as program_module
 import bnpriv.mechanisms.optimal_supports as supports_module
 from bnpriv.errors import CertificateError
-from bnpriv.laws import Atoms
-from bnpriv.mechanisms import OptimalMechanism
+from bnpriv.laws.atoms import Atoms
+from bnpriv.mechanisms.optimal import OptimalMechanism
 from tests.channels import EXAMPLE, Problem, count_of, needed_delta, problems
 
 Record = dict[str, Any]

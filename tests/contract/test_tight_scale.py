@@ -10,8 +10,9 @@ import pytest
 import bnpriv as bp
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Constraint, LawPair, laws
-from bnpriv.laws import Atoms
+from bnpriv.evidence.constraints import Constraint, LawPair
+from bnpriv.evidence.laws import laws
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.search import least_scale
 from bnpriv.mechanisms.wasserstein import _DistanceSearch
 from tests import oracles

@@ -12,8 +12,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import mechanisms
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import LARGEST
+from bnpriv.laws.normal import Normal
 
 EVERY: list[bp.types.Mechanism] = [
     bp.WassersteinMechanism(),

@@ -16,10 +16,12 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.mechanisms.shape as shape_module
-from bnpriv.divergences import gaussian_mu
-from bnpriv.evidence import LawPair, influences, laws
-from bnpriv.laws import Normal
-from bnpriv.noise import Laplace
+from bnpriv.divergences.gaussian import gaussian_mu
+from bnpriv.evidence.constraints import LawPair
+from bnpriv.evidence.laws import laws
+from bnpriv.evidence.structural import influences
+from bnpriv.laws.normal import Normal
+from bnpriv.noise.continuous import Laplace
 from bnpriv.queries.weighted import Weighted
 from tests import normal_tables, oracles
 from tests.contract.test_law_mechanisms import CASES, SLACK, Law, Pair, cases, claim_holds, law_loss

@@ -17,7 +17,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.errors import DataError, FileError, InstallationError
 from bnpriv.noise.sampling import SecureSampler
-from bnpriv.release import evaluate
+from bnpriv.release.evaluate import evaluate
 from tests.contract_rows.evidence import ROOT, all_refused, calibrated, pair_of_nodes, refusal, row, within
 from tests.later import Later
 

@@ -13,7 +13,7 @@ import pytest
 
 import bnpriv
 import bnpriv.mechanisms
-from bnpriv.mechanisms import Mechanism
+from bnpriv.mechanisms.base import Mechanism
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = ROOT / "docs" / "claims"

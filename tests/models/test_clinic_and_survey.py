@@ -19,8 +19,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.adapters.examples import example_path, examples
-from bnpriv.mechanisms import Calibration
-from bnpriv.queries import Query
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.queries.base import Query
 from tests.later import Later
 
 duckdb = Later("duckdb")

@@ -13,9 +13,10 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.adapters.examples import example_path
-from bnpriv.evidence import Constraint, Laws, laws
-from bnpriv.laws import Atoms
-from bnpriv.transport import w_infinity
+from bnpriv.evidence.constraints import Constraint, Laws
+from bnpriv.evidence.laws import laws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.transport.distance import w_infinity
 from tests.later import Later
 
 duckdb = Later("duckdb")

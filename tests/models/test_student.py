@@ -12,8 +12,8 @@ import pytest
 
 from bnpriv.adapters.examples import example, example_data, example_path
 from bnpriv.adapters.framework_file import read_queries
-from bnpriv.frameworks import Framework
-from bnpriv.mechanisms import MarkovQuiltMechanism
+from bnpriv.frameworks.framework import Framework
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.tables.schema import Categorical, Integer
 from tests.later import Later
 

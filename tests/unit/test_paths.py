@@ -11,7 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import cli
-from bnpriv.accounting import Ledger
+from bnpriv.accounting.ledger import Ledger
 from bnpriv.adapters.examples import example_path
 from bnpriv.errors import BnprivError
 from bnpriv.render import outputs

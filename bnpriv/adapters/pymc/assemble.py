@@ -29,7 +29,9 @@ from bnpriv.adapters.pymc.work import models_that_fit
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member
 from bnpriv.errors import NetworkError
-from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.networks.parameter_draws import READINGS, DrawReading
 from bnpriv.networks.reading import NodeReading, Reading, Treatment
 

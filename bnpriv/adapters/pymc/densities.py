@@ -18,8 +18,7 @@ from bnpriv.adapters.pymc.structure import Variable, fixed, unsupported
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
-from bnpriv.networks import DensityNetwork, Parameter
-from bnpriv.networks.density import Given
+from bnpriv.networks.density import DensityNetwork, Given, Parameter
 from bnpriv.networks.parameter_draws import ParameterDraws
 from bnpriv.networks.reading import Reading
 

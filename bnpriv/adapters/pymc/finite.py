@@ -15,7 +15,8 @@ from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Structure, Variable
 from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError, SizeError
-from bnpriv.networks import DiscreteNetwork, State
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.tables.schema import State
 
 MOST_SET_STATES = 1000
 MOST_TABLE_ENTRIES = 2**22

@@ -14,7 +14,7 @@ from bnpriv.adapters.pymc.sets import Element
 from bnpriv.adapters.pymc.structure import Variable
 from bnpriv.bound import FloatArray
 from bnpriv.errors import NetworkError
-from bnpriv.networks import GaussianNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 
 STEP = 2.0**200
 """How far a parent is moved to find its coefficient: far, so that the intercept takes no digits of it."""

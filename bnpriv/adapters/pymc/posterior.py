@@ -17,10 +17,9 @@ from bnpriv.adapters.pymc.work import models_that_fit
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member, subset, type_text
 from bnpriv.errors import NetworkError
-from bnpriv.networks import ParameterDraws, Posterior
 from bnpriv.networks.learning.fingerprint import fingerprint_of
-from bnpriv.networks.parameter_draws import DrawReading
-from bnpriv.networks.posterior import TableFingerprint
+from bnpriv.networks.parameter_draws import DrawReading, ParameterDraws
+from bnpriv.networks.posterior import Posterior, TableFingerprint
 
 MOST_ENTRIES = 100
 """Entries of a Deterministic that can be protected; one for every record is none of the few numbers of interest."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from bnpriv.networks import DensityNetwork, DiscreteNetwork, GaussianNetwork
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 
 
 def from_pymc(

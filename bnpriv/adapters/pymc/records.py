@@ -14,7 +14,7 @@ from bnpriv.adapters.pymc.structure import Variable
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import BnprivError, NetworkError, SizeError
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 
 MOST_RECORD_CELLS = 2**26
 MOST_RECORDS_AT_ONCE = 2**22

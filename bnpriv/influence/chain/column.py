@@ -16,8 +16,7 @@ from bnpriv.influence.chain.search import ExactInfluence, together
 from bnpriv.influence.chain.steps import Step
 from bnpriv.influence.kinds import frontier_of
 from bnpriv.influence.losses import PureLosses
-from bnpriv.networks import MarkovChain
-from bnpriv.networks.chain import LEAST
+from bnpriv.networks.chain import LEAST, MarkovChain
 from bnpriv.render.text import of_nats, upper_text
 from bnpriv.secrets.states import SecretPair
 

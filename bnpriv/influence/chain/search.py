@@ -14,7 +14,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.influence.chain.factors import Factors
 from bnpriv.influence.chain.steps import MOST_DISTANCE, Step, steps
 from bnpriv.influence.losses import LEAST_MARGIN
-from bnpriv.networks import MarkovChain
+from bnpriv.networks.chain import MarkovChain
 
 MOST_INFLUENCE_CELLS = 2**24
 """Entries of all influences to one side that are kept; with many states the farthest quilts are then not tried."""

@@ -12,7 +12,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal
 from bnpriv.influence.chain.steps import Step, stationary_error
-from bnpriv.networks import MarkovChain
+from bnpriv.networks.chain import MarkovChain
 
 EIGENVALUE_MARGIN = 1e-10
 """Added to eigenvalues, with the error of the stationary law: far above the error of their computation."""

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.influence.chain.factors import Factors
-from bnpriv.networks import MarkovChain
-from bnpriv.networks.chain import LEAST
+from bnpriv.networks.chain import LEAST, MarkovChain
 
 Mask = NDArray[np.bool_]
 

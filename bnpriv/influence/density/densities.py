@@ -12,7 +12,7 @@ from bnpriv.checks import listing
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.influence.density.axes import Axis
 from bnpriv.laws.base import log_sum_exp
-from bnpriv.networks import DensityNetwork, Parameter
+from bnpriv.networks.density import DensityNetwork, Parameter
 from bnpriv.networks.factors import LogTable
 
 MOST_QUADRATURE_CELLS = 2**25

@@ -26,9 +26,9 @@ from bnpriv.influence.density.refine import Settled, outside, refined
 from bnpriv.influence.kinds import road_refusal
 from bnpriv.influence.limited import limited_influence
 from bnpriv.influence.losses import PureLosses, private_shifts
-from bnpriv.networks import DensityNetwork
+from bnpriv.networks.density import DensityNetwork
 from bnpriv.noise.continuous import ContinuousNoise
-from bnpriv.render import number_text
+from bnpriv.render.text import number_text
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.values import IntervalPair

@@ -16,8 +16,9 @@ from bnpriv.influence.density.axes import Axis, bare, between, listed, steps
 from bnpriv.influence.density.densities import MOST_QUADRATURE_CELLS, density_table, log_density, missing_mass
 from bnpriv.influence.density.scales import Scale
 from bnpriv.laws.base import log_sum_exp
-from bnpriv.networks import DensityNetwork, Graph, Parameter
+from bnpriv.networks.density import DensityNetwork, Parameter
 from bnpriv.networks.factors import LogTable, marginal
+from bnpriv.networks.graph import Graph
 from bnpriv.secrets.values import Interval, IntervalPair
 
 RANGE_DRAWS = 2000

@@ -17,7 +17,7 @@ from bnpriv.influence.density.lattice import DEEPEST, Lattice, sided
 from bnpriv.influence.density.part import FACTOR, Coordinates, DensityPart
 from bnpriv.influence.density.supremum import STUBBORN, Look, Supremum, looks
 from bnpriv.influence.ratios import independent_parts
-from bnpriv.networks import Parameter
+from bnpriv.networks.density import Parameter
 from bnpriv.secrets.values import IntervalPair
 
 FEWEST_POINTS = 16

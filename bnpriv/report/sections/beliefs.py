@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bnpriv.frameworks import Guarantee, odds
+from bnpriv.frameworks import odds
+from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.frameworks.guarantee_facts import belief_fact as of_guarantee
 from bnpriv.render.document import Block, Fact, Paragraph, Section, Table, fact
 from bnpriv.render.text import name_text, percent_text

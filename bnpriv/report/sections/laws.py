@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms import Calibration
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.render.document import Block, Paragraph, Section

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bnpriv.influence.quilt_cards import quilt_roles
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilt
-from bnpriv.mechanisms import Decision
+from bnpriv.mechanisms.certificate import Decision
 from bnpriv.render.document import Block, Figure, Paragraph, Section
 from bnpriv.render.graph import Drawing, graph_html, quilt_legend
 from bnpriv.render.html import Html, join

@@ -9,15 +9,14 @@ from importlib.resources import files
 from bnpriv.errors import Refusal
 from bnpriv.frameworks import odds
 from bnpriv.influence.losses import LEAST_MARGIN
-from bnpriv.mechanisms import Calibration
 from bnpriv.mechanisms.answer import narrowest
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.usefulness import LIMITS, Usefulness, UsefulnessWord
 from bnpriv.noise.continuous import Laplace
-from bnpriv.render import Json
 from bnpriv.render.bars import WHOLE, bar_legend, noise_bar
 from bnpriv.render.document import Live, Paragraph, Section
 from bnpriv.render.html import Html, data_block, element, facts, join
-from bnpriv.render.text import name_text, number_text
+from bnpriv.render.text import Json, name_text, number_text
 from bnpriv.report.curves import ScaleCurve
 from bnpriv.report.slider import Slider
 from bnpriv.report.words import not_worked_out

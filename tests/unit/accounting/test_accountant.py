@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.accounting import Accountant, rounded_up, typed
+from bnpriv.accounting.accountant import Accountant
+from bnpriv.accounting.exact import rounded_up, typed
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.evidence import impossibility
-from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism, TightMechanism, WassersteinMechanism
+from bnpriv.evidence.possible import impossibility
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.mechanisms.tight import TightMechanism
+from bnpriv.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.queries.sensitivity import column_sensitivity
 from tests import oracles
 from tests.seeds import seeds

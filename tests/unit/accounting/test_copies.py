@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import bnpriv as bp
-from bnpriv.accounting import Accountant
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.ledger import Ledger
 from bnpriv.errors import ParameterError
-from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 
 STUDENT, DATA = bp.example("student"), bp.example_data("student")
 WAYS: dict[str, Callable[[Any], Any]] = {

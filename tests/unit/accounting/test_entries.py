@@ -9,15 +9,17 @@ from fractions import Fraction
 import pytest
 
 import bnpriv as bp
-from bnpriv.accounting import Accountant
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.costs import NoiseCost
 from bnpriv.accounting.entries import Entry
 from bnpriv.accounting.tally import Tally
 from bnpriv.accounting.with_delta import FixedSets, gaussian_epsilon
 from bnpriv.errors import Refusal
-from bnpriv.evidence import Influences, influences
-from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism
-from bnpriv.noise import DirectionalLaplace, Laplace
+from bnpriv.evidence.structural import Influences, influences
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.noise.continuous import Laplace
+from bnpriv.noise.directional import DirectionalLaplace
 
 FRAMEWORK = bp.example("student")
 BOTH = bp.stack(bp.mean("sat"), bp.mean("weight"))

@@ -11,12 +11,16 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.accounting import Accountant
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.costs import NoiseCosts
 from bnpriv.accounting.entries import Entry
 from bnpriv.errors import LedgerError, Refusal
-from bnpriv.evidence import Influences, impossibility, influences
-from bnpriv.mechanisms import ColumnMechanism, DirectionalMechanism, MarkovQuiltMechanism, WassersteinMechanism
+from bnpriv.evidence.possible import impossibility
+from bnpriv.evidence.structural import Influences, influences
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.types import Calibration
 from tests import oracles
 from tests.seeds import seeds

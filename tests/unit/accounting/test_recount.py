@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.accounting import Accountant, rounded_up
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.counted import CountedAccount, spent_of, total_of
 from bnpriv.accounting.entries import Entry
+from bnpriv.accounting.exact import rounded_up
 from bnpriv.errors import BnprivError, BudgetError, RefusedError
-from bnpriv.evidence import influences
-from bnpriv.evidence.structural import Influences
-from bnpriv.mechanisms import STANDARD, Calibration, ColumnMechanism, MarkovQuiltMechanism
+from bnpriv.evidence.structural import Influences, influences
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.mechanisms.standard import STANDARD
 from bnpriv.queries.asked import as_query
 from bnpriv.queries.base import Output, Power, Query
 from bnpriv.queries.weighted import Weighted

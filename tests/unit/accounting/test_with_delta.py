@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.accounting import Accountant
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.costs import NoiseCosts
 from bnpriv.accounting.entries import Entry
 from bnpriv.accounting.with_delta import DeltaCosts, gaussian_epsilon
 from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.errors import Refusal, RefusedError
-from bnpriv.evidence import impossibility, influences
-from bnpriv.evidence.structural import Influences
-from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism
-from bnpriv.networks import DensityNetwork, Parameter, Reading
+from bnpriv.evidence.possible import impossibility
+from bnpriv.evidence.structural import Influences, influences
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.networks.density import DensityNetwork, Parameter
+from bnpriv.networks.reading import Reading
 from tests import oracles
 from tests.seeds import seeds
 

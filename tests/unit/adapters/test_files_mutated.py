@@ -18,7 +18,7 @@ import pytest
 
 from bnpriv.adapters.files import read_network
 from bnpriv.errors import BnprivError
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from tests.mutation import limited, mutate
 
 SECONDS = 5.0

@@ -21,13 +21,11 @@ from bnpriv.errors import (
     SchemaError,
     SecretError,
 )
-from bnpriv.frameworks import (
-    DatasetAttributePrivacy,
-    DistributionalAttributePrivacy,
-    DistributionPrivacy,
-    Framework,
-)
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.queries.parser import parse_query
 from bnpriv.secrets.apart import apart
 from bnpriv.secrets.properties import Secret

@@ -31,10 +31,10 @@ from bnpriv import cli
 from bnpriv.adapters.examples import example_path
 from bnpriv.adapters.framework_file import framework_files, read_framework, read_queries
 from bnpriv.errors import BnprivError, NetworkError, SchemaError
-from bnpriv.frameworks import Framework
-from bnpriv.mechanisms import Calibration
+from bnpriv.frameworks.framework import Framework
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.secrets.states import SecretPair
-from bnpriv.verify import verify
+from bnpriv.verify.check import verify
 from tests.mutation import limited, mutate
 
 SECONDS = 20.0

@@ -21,9 +21,9 @@ import pytest
 import bnpriv as bp
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.errors import BnprivError
-from bnpriv.frameworks import Framework
-from bnpriv.mechanisms import Calibration
-from bnpriv.release import evaluate
+from bnpriv.frameworks.framework import Framework
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.release.evaluate import evaluate
 from bnpriv.starter.files import files_to_start
 from tests.mutation import limited, mutate
 

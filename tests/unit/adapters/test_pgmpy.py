@@ -13,7 +13,7 @@ import pytest
 
 from bnpriv.adapters.pgmpy import from_pgmpy, quiet, to_pgmpy
 from bnpriv.errors import NetworkError
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from tests.later import Later
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import pytest
 
 from bnpriv.adapters.framework_file import read_framework
 from bnpriv.errors import BnprivError
-from bnpriv.frameworks import DatasetAttributePrivacy
-from bnpriv.mechanisms import TightMechanism
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.mechanisms.tight import TightMechanism
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.file_texts import network_text
 from bnpriv.starter.files import files_to_start
 from bnpriv.starter.learn import written_tables

@@ -11,7 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import NetworkError, SecretError
-from bnpriv.evidence import laws
+from bnpriv.evidence.laws import laws
 from tests.later import optional
 
 pm = optional("pymc")

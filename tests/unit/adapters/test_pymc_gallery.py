@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import laws
+from bnpriv.evidence.laws import laws
 from tests.gallery_truths import TRUTHS, excess
 from tests.later import optional
 

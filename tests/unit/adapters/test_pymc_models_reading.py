@@ -10,9 +10,11 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, LongDrawingWarning, SecretError
-from bnpriv.evidence import SampledLaws, laws, pace
+from bnpriv.evidence import pace
 from bnpriv.evidence.draws import sampled_laws
 from bnpriv.evidence.hardest import hardest
+from bnpriv.evidence.laws import laws
+from bnpriv.evidence.sampled import SampledLaws
 from tests.later import optional
 
 pm = optional("pymc")

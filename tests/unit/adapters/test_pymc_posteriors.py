@@ -9,8 +9,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, SecretError
-from bnpriv.evidence import laws
-from bnpriv.networks import DensityNetwork
+from bnpriv.evidence.laws import laws
+from bnpriv.networks.density import DensityNetwork
 from tests.later import optional
 
 pm = optional("pymc")

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 import bnpriv as bp
-from bnpriv.networks import drivers
+from bnpriv.networks.reading import drivers
 from tests.later import Later, optional
 
 stats = Later("scipy.stats")

@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, NetworkError, SecretError
-from bnpriv.evidence import laws
+from bnpriv.evidence.laws import laws
 from tests.later import optional
 
 pm = optional("pymc")

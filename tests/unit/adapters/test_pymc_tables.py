@@ -9,8 +9,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError
-from bnpriv.evidence import SampledLaws, laws
-from bnpriv.networks import forward_of
+from bnpriv.evidence.laws import laws
+from bnpriv.evidence.sampled import SampledLaws
+from bnpriv.networks.forward import forward_of
 from tests.later import Later, optional
 
 stats = Later("scipy.stats")

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.attacks import accuracy_bound, likelihood_ratio_attack, plot_attacks
-from bnpriv.attacks.likelihood_ratio import accuracy
-from bnpriv.attacks.result import share_interval
+from bnpriv.attacks.likelihood_ratio import accuracy, likelihood_ratio_attack
+from bnpriv.attacks.result import accuracy_bound, plot_attacks, share_interval
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.laws import Atoms, Normal
-from bnpriv.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
+from bnpriv.noise.discrete import DiscreteLaplace
 from tests.later import Later
 
 stats = Later("scipy.stats")

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.attacks import accuracy_bound, shadow_attack
+from bnpriv.attacks.result import accuracy_bound
+from bnpriv.attacks.shadow import shadow_attack
 from bnpriv.attacks.strata import strata
 from bnpriv.errors import DataError, ParameterError, QueryError
-from bnpriv.noise import Gaussian, Laplace
+from bnpriv.noise.continuous import Gaussian, Laplace
 from tests.later import Later
 
 pd = Later("pandas")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences import gaussian_delta
+from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.product import product_laplace_epsilon

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bnpriv.divergences import CONSTANTS, constant_refusal, delta_of_constant, gaussian_delta, gaussian_ratio
+from bnpriv.divergences.gaussian import CONSTANTS, constant_refusal, delta_of_constant, gaussian_delta, gaussian_ratio
 from bnpriv.errors import ParameterError
 
 EPSILONS = (1e-3, 1e-2, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)

@@ -11,8 +11,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.divergences import gaussian_moments
-from bnpriv.laws import Atoms
-from bnpriv.noise import Gaussian
+from bnpriv.laws.atoms import Atoms
+from bnpriv.noise.continuous import Gaussian
 from bnpriv.types import PrivacyLoss
 from tests.seeds import seeds
 

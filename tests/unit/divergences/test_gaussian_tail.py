@@ -13,8 +13,8 @@ import bnpriv as bp
 from bnpriv.divergences.gaussian import gaussian_delta, gaussian_mu
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta, gaussian_tail_delta
 from bnpriv.errors import SizeError
-from bnpriv.laws import Atoms
-from bnpriv.mechanisms import TightMechanism
+from bnpriv.laws.atoms import Atoms
+from bnpriv.mechanisms.tight import TightMechanism
 
 
 def log_excess(first: Atoms, second: Atoms, scale: float, epsilon: float) -> float:

@@ -17,8 +17,11 @@ from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.errors import LawError, ParameterError, RefusedError, SizeError
-from bnpriv.laws import Atoms
-from bnpriv.noise import Channel, CorrelatedGaussian, DiscreteLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.laws.atoms import Atoms
+from bnpriv.noise.channel import Channel
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
+from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_json import document_dict
 from bnpriv.render.as_markdown import document_markdown

@@ -12,7 +12,7 @@ from bnpriv.divergences.cells import LossCells
 from bnpriv.divergences.curve import PrivacyCurve
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.errors import ParameterError
-from bnpriv.noise import Gaussian, Laplace
+from bnpriv.noise.continuous import Gaussian, Laplace
 from tests.unit.divergences import test_loss, test_views
 
 pytestmark = pytest.mark.mutants

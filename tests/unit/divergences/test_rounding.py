@@ -11,8 +11,8 @@ import pytest
 from bnpriv.divergences import conversions
 from bnpriv.divergences.loss import PrivacyLoss
 from bnpriv.errors import ParameterError
-from bnpriv.laws import Atoms
-from bnpriv.noise import Gaussian, Laplace
+from bnpriv.laws.atoms import Atoms
+from bnpriv.noise.continuous import Gaussian, Laplace
 
 TINY = (20.0, 50.0, 138.0, 300.0, 690.0, 745.0, 1500.0)
 """What is taken off logs of masses: some lie below the range of doubles."""

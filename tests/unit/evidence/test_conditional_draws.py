@@ -17,10 +17,12 @@ import bnpriv.evidence.conditions as conditions_module
 import bnpriv.evidence.forward as forward_module
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import FrameworkError, NetworkError, SecretError
-from bnpriv.evidence import SampledLaws, laws
 from bnpriv.evidence.conditions import inside, side_words
-from bnpriv.laws import Atoms
-from bnpriv.networks import DensityNetwork, Parameter, Reading
+from bnpriv.evidence.laws import laws
+from bnpriv.evidence.sampled import SampledLaws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.networks.density import DensityNetwork, Parameter
+from bnpriv.networks.reading import Reading
 from bnpriv.secrets.values import Interval
 from tests.later import Later
 

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import SampledLaws, laws
-from bnpriv.networks import DensityNetwork, Parameter, ParameterDraws, Posterior, Reading
+from bnpriv.evidence.laws import laws
+from bnpriv.evidence.sampled import SampledLaws
+from bnpriv.networks.density import DensityNetwork, Parameter
+from bnpriv.networks.parameter_draws import ParameterDraws
+from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import Reading
 from tests.later import Later
 
 stats = Later("scipy.stats")

@@ -19,10 +19,12 @@ import bnpriv.mechanisms.from_draws as from_draws_module
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import BnprivError, NetworkError
-from bnpriv.evidence import SampledLaws, laws
-from bnpriv.laws import Atoms
-from bnpriv.networks import DensityNetwork, Parameter, Reading
-from bnpriv.transport import closeness
+from bnpriv.evidence.laws import laws
+from bnpriv.evidence.sampled import SampledLaws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.networks.density import DensityNetwork, Parameter
+from bnpriv.networks.reading import Reading
+from bnpriv.transport.closeness import closeness
 from tests.later import Later
 
 stats = Later("scipy.stats")

@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.adapters.pgmpy import to_pgmpy
-from bnpriv.networks import IntervalNetwork
+from bnpriv.networks.discrete import IntervalNetwork
 from bnpriv.secrets.states import SecretPairs
 from tests import oracles
 from tests.members import members

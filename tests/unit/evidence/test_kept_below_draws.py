@@ -9,8 +9,11 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError
-from bnpriv.evidence import laws
-from bnpriv.networks import DensityNetwork, Parameter, ParameterDraws, Posterior, Reading
+from bnpriv.evidence.laws import laws
+from bnpriv.networks.density import DensityNetwork, Parameter
+from bnpriv.networks.parameter_draws import ParameterDraws
+from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import Reading
 
 SCHEMA = bp.Schema(records=4, columns={"x": bp.Real(-50, 50)})
 STATES = bp.intervals((0, 1))

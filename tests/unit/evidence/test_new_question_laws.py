@@ -13,8 +13,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import Refusal
-from bnpriv.evidence import laws
-from bnpriv.laws import Atoms
+from bnpriv.evidence.laws import laws
+from bnpriv.laws.atoms import Atoms
 from bnpriv.queries.normal_form import normal_form
 
 RECORDS = 3

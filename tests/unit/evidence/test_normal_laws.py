@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import laws
+from bnpriv.evidence.laws import laws
 from bnpriv.release.evaluate import evaluate
 from tests.later import Later
 from tests.normal_tables import Question, question, whole_table

@@ -12,10 +12,13 @@ from scipy.special import betainc, betaln, gammainc, gammaln, ndtr
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, NetworkError, SecretError
-from bnpriv.evidence import SampledLaws, laws
-from bnpriv.laws import Atoms
-from bnpriv.networks import DensityNetwork, Parameter, ParameterDraws, Posterior, Reading
-from bnpriv.networks.parameter_draws import shuffled_rows
+from bnpriv.evidence.laws import laws
+from bnpriv.evidence.sampled import SampledLaws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.networks.density import DensityNetwork, Parameter
+from bnpriv.networks.parameter_draws import ParameterDraws, shuffled_rows
+from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import Reading
 
 RECORDS = 50
 TIGHT = bp.TightMechanism(large_delta=True)

@@ -10,9 +10,11 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, NetworkError
-from bnpriv.evidence import laws
-from bnpriv.networks import DensityNetwork, Parameter, ParameterDraws, Posterior, Reading
-from bnpriv.networks.parameter_draws import weighted_rows
+from bnpriv.evidence.laws import laws
+from bnpriv.networks.density import DensityNetwork, Parameter
+from bnpriv.networks.parameter_draws import ParameterDraws, weighted_rows
+from bnpriv.networks.posterior import Posterior
+from bnpriv.networks.reading import Reading
 from tests.unit.evidence.test_posterior_laws import TIGHT, beta_binomial, exact_scale, framework, network
 
 CASE = beta_binomial()

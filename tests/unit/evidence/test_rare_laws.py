@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import laws, rare
+from bnpriv.evidence import rare
 from bnpriv.evidence.forward import AnswerSampler
+from bnpriv.evidence.laws import laws
 from tests.later import Later, optional
 
 stats = Later("scipy.stats")

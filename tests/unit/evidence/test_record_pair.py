@@ -7,7 +7,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import Refusal
-from bnpriv.evidence import RecordPair, counts, laws
+from bnpriv.evidence import counts
+from bnpriv.evidence.constraints import RecordPair
+from bnpriv.evidence.laws import laws
 
 
 def record_of(query: bp.types.Query, pairs: object = None, records: int = 12) -> RecordPair:

@@ -10,8 +10,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import Refusal
-from bnpriv.evidence import laws
 from bnpriv.evidence.dataset import network_record_law
+from bnpriv.evidence.laws import laws
 from bnpriv.tables.column_laws import column_law
 from tests.later import Later
 

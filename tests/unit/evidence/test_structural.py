@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import influences
+from bnpriv.evidence.structural import influences
 from bnpriv.influence.ratios import RatioTables
 from tests import oracles
 from tests.kinds import KINDS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bnpriv.evidence.constraints import Constraint, DrawFacts, LawPair
 from bnpriv.evidence.weighted import WeightedLaws
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 
 FIRST, SECOND = Atoms([[0.0, 1.0], [2.0, 3.0]], [0.5, 0.5]), Atoms([[0.0, 1.5]], [1.0])
 DRAWN = DrawFacts(draws=100, confidence=None, moved=0.25, variance=0.5, drift=0.125)

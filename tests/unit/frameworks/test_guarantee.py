@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.frameworks import bounds_belief, odds
-from bnpriv.frameworks.protected import property_secret
+from bnpriv.frameworks import odds
+from bnpriv.frameworks.protected import bounds_belief, property_secret
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.states import SecretPairs, all_pairs
 from tests.later import Later

@@ -11,7 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import FrameworkError, NetworkError
-from bnpriv.networks import IntervalNetwork
+from bnpriv.networks.discrete import IntervalNetwork
 from bnpriv.tables.schema import Column
 
 TABLES = {"ill": [0.9, 0.1], "smokes": [[0.8, 0.5], [0.2, 0.5]]}

@@ -10,8 +10,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import FileError, ParameterError, QueryError
-from bnpriv.frameworks import Framework
-from bnpriv.networks import GaussianNetwork, IntervalNetwork
+from bnpriv.frameworks.framework import Framework
+from bnpriv.networks.discrete import IntervalNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 
 HOSTILE = (
     "a b", "a.b", 'say "x"', "back\\slash", "\u00e9t\u00e9", "tab\tbed", "esc\x1b[31m", "#", "[x]", "", "a=1", "'",

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 import bnpriv.influence.assignments as assignments_module
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.influence.assignments import LEAST_WIDTH, Assignments, merged, most_telling, outermost
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import LogTable
 from tests.seeds import seeds
 

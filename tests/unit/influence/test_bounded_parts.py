@@ -9,7 +9,7 @@ import bnpriv.influence.assignments as assignments_module
 import bnpriv.influence.ratios as ratios_module
 from bnpriv.influence.finite import finite_influence
 from bnpriv.influence.ratios import RatioTables
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.secrets.states import SecretPair, all_pairs
 
 LEAVES = tuple(f"c{k}" for k in range(5))

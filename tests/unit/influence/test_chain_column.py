@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence import influences
+from bnpriv.evidence.structural import influences
 from bnpriv.networks.chain import MarkovChain
 from tests.contract.test_chain import paths, random_chain
 from tests.contract.test_chain_any_start import hostile_chain, starts

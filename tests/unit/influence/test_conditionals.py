@@ -7,7 +7,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import NetworkError
-from bnpriv.networks import Reading, model_class
+from bnpriv.networks.model_class import model_class
+from bnpriv.networks.reading import Reading
 from bnpriv.render.two_curves import TwoCurves, two_curves
 from tests.later import Later
 from tests.unit.report.test_density_report import SECRETS, network

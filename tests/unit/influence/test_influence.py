@@ -14,7 +14,7 @@ import bnpriv as bp
 from bnpriv.errors import NetworkError, SecretError, SizeError
 from bnpriv.influence import ratios
 from bnpriv.influence.elimination import joint_law
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from tests import oracles
 from tests.seeds import seeds
 

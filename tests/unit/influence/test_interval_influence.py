@@ -10,7 +10,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.influence import interval
 from bnpriv.influence.base import Influence, influence_of
-from bnpriv.networks import IntervalNetwork, from_weights
+from bnpriv.networks.discrete import IntervalNetwork
+from bnpriv.networks.exact import from_weights
 from bnpriv.secrets.states import SecretPair, all_pairs
 from tests.members import columns_of, members
 

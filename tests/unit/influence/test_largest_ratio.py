@@ -16,7 +16,7 @@ from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.finite import finite_influence, losses_from
 from bnpriv.influence.largest_ratio import largest_ratios
 from bnpriv.influence.ratios import RatioTables
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 
 HOSTILE = (0.0, 5e-324, 1e-310, 1e-300, 1e-160, 1e-17, 0.1, 0.5)
 

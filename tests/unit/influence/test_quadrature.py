@@ -14,7 +14,7 @@ from bnpriv.influence.base import influence_of
 from bnpriv.influence.density.lattice import Lattice
 from bnpriv.influence.density.refine import refined
 from bnpriv.influence.density.scales import Scale
-from bnpriv.networks import DensityNetwork
+from bnpriv.networks.density import DensityNetwork
 from tests.densities import Node, density_network, integral, largest_log_ratio, smooth_integral
 from tests.later import Later
 

@@ -12,11 +12,12 @@ import pytest
 import bnpriv as bp
 from bnpriv.bound import FloatArray
 from bnpriv.divergences.gaussian import gaussian_delta
-from bnpriv.evidence import influences
+from bnpriv.evidence.structural import influences
 from bnpriv.influence.density import curve
 from bnpriv.influence.density.axes import Axis
 from bnpriv.influence.density.part import DensityPart
-from bnpriv.networks import DensityNetwork, Reading
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.networks.reading import Reading
 from tests.densities import Curve, Node, density_network, hockey_stick, integral
 from tests.later import Later
 

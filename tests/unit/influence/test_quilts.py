@@ -15,7 +15,8 @@ import pytest
 
 from bnpriv.errors import NetworkError, ParameterError, SeparationError
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilt, markov_quilts
-from bnpriv.networks import DiscreteNetwork, Graph
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.graph import Graph
 
 Parents = dict[str, tuple[str, ...]]
 

@@ -12,7 +12,7 @@ from bnpriv.influence.assignments import Assignments
 from bnpriv.influence.base import influence_of
 from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.largest_ratio import LargestRatios, largest_ratios
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import LogTable
 from bnpriv.secrets.states import SecretPair
 

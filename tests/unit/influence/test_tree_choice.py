@@ -9,7 +9,7 @@ import pytest
 
 import bnpriv.influence.tree_choice as tree_module
 from bnpriv.influence.tree_choice import tree_choice
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.secrets.states import SecretPair
 from tests import oracles
 

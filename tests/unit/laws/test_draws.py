@@ -12,14 +12,13 @@ import bnpriv as bp
 import bnpriv.laws.draws as draws_module
 from bnpriv.bound import up
 from bnpriv.divergences.gaussian_mixture import LARGEST_BEND
-from bnpriv.evidence import DrawFacts, LawPair
-from bnpriv.laws import Draws
-from bnpriv.laws.draws import draws_needed, gathered, gathered_again, missed
+from bnpriv.evidence.constraints import DrawFacts, LawPair
+from bnpriv.laws.draws import Draws, draws_needed, gathered, gathered_again, missed
 from bnpriv.mechanisms.from_draws import missed_by
 from bnpriv.queries.arrays import answers
 from bnpriv.queries.normal_form import normal_form
-from bnpriv.release import evaluate
-from bnpriv.transport import closeness
+from bnpriv.release.evaluate import evaluate
+from bnpriv.transport.closeness import closeness
 from tests.later import Later
 
 pd = Later("pandas")

@@ -15,7 +15,10 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import BnprivError, LawError, SizeError
-from bnpriv.laws import Atoms, Normal, mixture, n_fold, sums, whole
+from bnpriv.laws import sums, whole
+from bnpriv.laws.atoms import Atoms, mixture
+from bnpriv.laws.normal import Normal
+from bnpriv.laws.whole import n_fold
 
 Exact = dict[tuple[Fraction, ...], Fraction]
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from bnpriv.laws import Atoms, add, n_fold
+from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.sums import Masses, add_dense, most_sums
-from bnpriv.laws.whole import WholeLaw, summed
+from bnpriv.laws.whole import WholeLaw, add, n_fold, summed
 
 SIZE = 300
 

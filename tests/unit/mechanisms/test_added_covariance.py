@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences import gaussian_ratio
+from bnpriv.divergences.gaussian import gaussian_ratio
 from bnpriv.errors import Refusal
 from bnpriv.mechanisms import added_covariance
 from bnpriv.mechanisms import least_trace as method

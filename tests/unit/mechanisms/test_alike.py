@@ -10,9 +10,10 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import mechanisms
-from bnpriv.evidence import LawPair, laws
-from bnpriv.evidence.constraints import log_ratio
-from bnpriv.laws import Atoms, Normal
+from bnpriv.evidence.constraints import LawPair, log_ratio
+from bnpriv.evidence.laws import laws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.alike import decided
 from tests import kinds
 

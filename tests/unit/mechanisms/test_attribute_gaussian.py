@@ -14,9 +14,10 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.mechanisms.attribute_gaussian as attribute_gaussian
-from bnpriv.divergences import gaussian_delta, gaussian_ratio
+from bnpriv.divergences.gaussian import gaussian_delta, gaussian_ratio
 from bnpriv.errors import ParameterError
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.normal_laws import covariance_departure
 
 Mechanism = bp.mechanisms.AttributeGaussianMechanism

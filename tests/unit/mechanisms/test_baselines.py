@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences import gaussian_delta, gaussian_mu
+from bnpriv.divergences.gaussian import gaussian_delta, gaussian_mu
 from bnpriv.errors import ParameterError
-from bnpriv.mechanisms import STANDARD
 from bnpriv.mechanisms.baselines import group_sensitivity
+from bnpriv.mechanisms.standard import STANDARD
 from bnpriv.render.text import upper_text
 
 Group, Record = bp.mechanisms.GroupPrivacyMechanism, bp.mechanisms.RecordPrivacyMechanism

@@ -15,9 +15,9 @@ import pytest
 import bnpriv as bp
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.bridge import _of_gaussian, least_level, price
-from bnpriv.noise import Gaussian
+from bnpriv.noise.continuous import Gaussian
 
 Group = bp.mechanisms.GroupPrivacyMechanism
 Record = bp.mechanisms.RecordPrivacyMechanism

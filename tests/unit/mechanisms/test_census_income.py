@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 import bnpriv as bp
-from bnpriv.mechanisms import (
-    DirectionalUncertaintyMechanism,
-    EigenvectorMechanism,
-    ExpectedValueMechanism,
-    Mechanism,
-    OptimalGaussianMechanism,
-)
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.directional_uncertainty import DirectionalUncertaintyMechanism
+from bnpriv.mechanisms.eigenvector import EigenvectorMechanism
+from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
+from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
 from tests.later import Later
 
 pd = Later("pandas")

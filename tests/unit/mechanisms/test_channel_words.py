@@ -8,10 +8,12 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.laws import Atoms, Normal
-from bnpriv.mechanisms import OptimalMechanism, QuantizationMechanism
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.channel_facts import ALONE, LEANS_ON
+from bnpriv.mechanisms.optimal import OptimalMechanism
 from bnpriv.mechanisms.proved_limit import Limit
+from bnpriv.mechanisms.quantization import QuantizationMechanism
 from bnpriv.mechanisms.usefulness import usefulness
 from bnpriv.noise.channel import Channel
 

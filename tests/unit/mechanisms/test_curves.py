@@ -10,7 +10,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.divergences.gaussian import gaussian_delta
 from bnpriv.divergences.laplace import LaplacePair
-from bnpriv.laws import Atoms, Normal
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.curves import curve_sections
 
 MECHANISMS = (

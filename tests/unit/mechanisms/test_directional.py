@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences import gaussian_mu
+from bnpriv.divergences.gaussian import gaussian_mu
 from bnpriv.errors import ParameterError
-from bnpriv.laws import Atoms, Normal
-from bnpriv.mechanisms import DirectionalMechanism, directional
-from bnpriv.mechanisms.directional import directions
-from bnpriv.noise import CorrelatedGaussian, DirectionalLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
+from bnpriv.mechanisms import directional
+from bnpriv.mechanisms.directional import DirectionalMechanism, directions
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
+from bnpriv.noise.correlated import CorrelatedGaussian
+from bnpriv.noise.directional import DirectionalLaplace
 from tests.unit.mechanisms.test_added_covariance import squared_length
 from tests.unit.mechanisms.test_normal_mechanisms import with_table
 

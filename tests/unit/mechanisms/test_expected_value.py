@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences import gaussian_delta, gaussian_ratio
+from bnpriv.divergences.gaussian import gaussian_delta, gaussian_ratio
 from bnpriv.errors import RefusedError
-from bnpriv.laws import Atoms, Normal
-from bnpriv.mechanisms import ExpectedValueMechanism
-from bnpriv.noise import Gaussian, Laplace, NoNoise
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
+from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
 from tests.contract.test_law_mechanisms import hockey_stick, law_loss
 
 LAPLACE, GAUSSIAN = ExpectedValueMechanism(), ExpectedValueMechanism(noise="gaussian")

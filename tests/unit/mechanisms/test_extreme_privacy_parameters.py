@@ -10,7 +10,7 @@ import pytest
 import bnpriv as bp
 from bnpriv import checks
 from bnpriv.adapters.examples import example_path
-from bnpriv.divergences import gaussian_mu
+from bnpriv.divergences.gaussian import gaussian_mu
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.mechanisms import tight
 

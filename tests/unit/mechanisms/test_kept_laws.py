@@ -9,7 +9,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import Refusal
-from bnpriv.evidence import constraints, laws, sums
+from bnpriv.evidence import constraints, sums
+from bnpriv.evidence.laws import laws
 from bnpriv.mechanisms import departures, k_fold
 
 EPSILONS = (0.3, 1.0, 3.0)

@@ -10,8 +10,10 @@ import pytest
 import bnpriv as bp
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import LongDrawingWarning
-from bnpriv.evidence import RecordPair, constraints, pace
-from bnpriv.laws import Atoms, WholeLaw
+from bnpriv.evidence import constraints, pace
+from bnpriv.evidence.constraints import RecordPair
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.whole import WholeLaw
 
 
 def public_framework(models: int, records: int = 40) -> bp.DatasetAttributePrivacy:

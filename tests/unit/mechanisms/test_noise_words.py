@@ -5,15 +5,12 @@ from __future__ import annotations
 import pytest
 
 import bnpriv as bp
-from bnpriv.attacks import likelihood_ratio_attack
-from bnpriv.laws import Normal
-from bnpriv.mechanisms import (
-    DirectionalMechanism,
-    ExpectedValueMechanism,
-    GroupPrivacyMechanism,
-    OptimalGaussianMechanism,
-    RecordPrivacyMechanism,
-)
+from bnpriv.attacks.likelihood_ratio import likelihood_ratio_attack
+from bnpriv.laws.normal import Normal
+from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism
+from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
+from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
 from bnpriv.render.text import upper_text
 
 DELTA = 1e-4

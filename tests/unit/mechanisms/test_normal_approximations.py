@@ -14,8 +14,9 @@ import bnpriv.divergences.approximation as curves
 import bnpriv.mechanisms.approximations as approximations
 from bnpriv.divergences.approximation import NormalMixture, mixture_excess, normal_excess_bound
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.evidence import LawPair
-from bnpriv.laws import Atoms, Normal
+from bnpriv.evidence.constraints import LawPair
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.approximations import Approximated, delta_left
 from bnpriv.mechanisms.normal_laws import NormalPair
 from tests.seeds import seeds

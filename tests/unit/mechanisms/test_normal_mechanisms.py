@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences import gaussian_delta, gaussian_mu
+from bnpriv.divergences.gaussian import gaussian_delta, gaussian_mu
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.laws import Atoms, Normal
-from bnpriv.mechanisms import (
-    DirectionalMechanism,
-    DirectionalUncertaintyMechanism,
-    EigenvectorMechanism,
-    Mechanism,
-    OptimalGaussianMechanism,
-    covariance_noise,
-)
-from bnpriv.noise import CorrelatedGaussian, Gaussian, NoNoise
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
+from bnpriv.mechanisms import covariance_noise
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism
+from bnpriv.mechanisms.directional_uncertainty import DirectionalUncertaintyMechanism
+from bnpriv.mechanisms.eigenvector import EigenvectorMechanism
+from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
+from bnpriv.noise.continuous import Gaussian, NoNoise
+from bnpriv.noise.correlated import CorrelatedGaussian
 from tests.normal_tables import question
 from tests.unit.mechanisms.test_added_covariance import squared_length
 

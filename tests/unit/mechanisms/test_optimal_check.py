@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bnpriv.evidence import LawPair
-from bnpriv.laws import Atoms
+from bnpriv.evidence.constraints import LawPair
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.optimal_laws import LawTable
 from bnpriv.mechanisms.optimal_repair import Constraints
 from tests.channels import Law, exact_law, ratio_of

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import bnpriv as bp
 from bnpriv.frameworks.question import own_query
-from bnpriv.laws import Atoms, mixture
+from bnpriv.laws.atoms import Atoms, mixture
 from bnpriv.mechanisms.few_pairs import few_pairs
 from bnpriv.mechanisms.law_table import law_table
 from bnpriv.mechanisms.optimal_laws import LawTable

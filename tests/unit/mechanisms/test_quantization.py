@@ -11,9 +11,9 @@ import pytest
 import bnpriv as bp
 import bnpriv.mechanisms.quantization as quantization_module
 from bnpriv.errors import RefusedError
-from bnpriv.laws import Atoms
-from bnpriv.mechanisms import QuantizationMechanism
+from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.proved_limit import limit_of
+from bnpriv.mechanisms.quantization import QuantizationMechanism
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import NoNoise
 from tests.unit.mechanisms.test_quantization_bins import by_brute_force

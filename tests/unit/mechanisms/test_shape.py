@@ -10,14 +10,15 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.mechanisms.shape as shape_module
-from bnpriv.divergences import gaussian_mu
-from bnpriv.evidence import laws
-from bnpriv.laws import Atoms, Normal
+from bnpriv.divergences.gaussian import gaussian_mu
+from bnpriv.evidence.laws import laws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.usefulness import usefulness
-from bnpriv.noise import Laplace
+from bnpriv.noise.continuous import Laplace
 from bnpriv.queries.sensitivity import column_sensitivity
 from bnpriv.queries.weighted import AnswerPart, Weighted, parts_of
-from bnpriv.verify import verify
+from bnpriv.verify.check import verify
 
 STUDENT = bp.example("student")
 DAYS, SMOKERS = bp.mean("days"), bp.count(bp.col("smoker") == "yes")

@@ -9,17 +9,14 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.divergences.gaussian import gaussian_delta
-from bnpriv.evidence import laws
-from bnpriv.laws import Atoms
-from bnpriv.mechanisms import (
-    DirectionalMechanism,
-    ExpectedValueMechanism,
-    GroupPrivacyMechanism,
-    RecordPrivacyMechanism,
-)
+from bnpriv.evidence.laws import laws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism
+from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
 from bnpriv.mechanisms.tight import record_loss
 from bnpriv.mechanisms.tight_normal import _moved
-from bnpriv.noise import NoNoise
+from bnpriv.noise.continuous import NoNoise
 from bnpriv.queries.sensitivity import column_sensitivity
 from tests.contract.test_law_mechanisms import hockey_stick, law_loss
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.laws import Normal
+from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.steps import EXACT_NOTE, STEPS_NOTE, steps_notes, with_steps_covered
-from bnpriv.noise import Gaussian, Laplace, NoNoise
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.queries.normal_form import normal_form

@@ -15,8 +15,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.errors import NetworkError
 from bnpriv.frameworks.base import fingerprint
-from bnpriv.networks import IntervalNetwork
 from bnpriv.networks.base import LEVELS, Level, Network
+from bnpriv.networks.discrete import IntervalNetwork
 from bnpriv.networks.graph import Graph, graph_of
 from tests import kinds
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import BnprivError, NetworkError
-from bnpriv.networks import DiscreteNetwork, from_weights
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import from_weights
 
 INCOME = [0.6, 0.4]
 GENDER = [0.5, 0.25, 0.25]

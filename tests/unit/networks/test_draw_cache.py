@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import FileError, NetworkError
-from bnpriv.networks import DrawCache
+from bnpriv.networks.draw_cache import DrawCache
 from tests.later import optional
 
 pm = optional("pymc")

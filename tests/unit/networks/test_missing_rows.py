@@ -14,7 +14,8 @@ import bnpriv as bp
 from bnpriv.errors import BnprivError, NetworkError
 from bnpriv.influence.base import influence_of
 from bnpriv.mechanisms.robustness import within_factor
-from bnpriv.networks import IntervalNetwork, from_weights
+from bnpriv.networks.discrete import IntervalNetwork
+from bnpriv.networks.exact import from_weights
 from bnpriv.secrets.states import all_pairs
 from tests.later import Later
 

@@ -13,7 +13,8 @@ import pytest
 from bnpriv.adapters.framework_file import read_framework
 from bnpriv.errors import FileError, NetworkError
 from bnpriv.influence.maximum import max_influence
-from bnpriv.networks import DiscreteNetwork, model_class
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.model_class import model_class
 
 STATES = {"income": ["low", "high"], "gender": ["f", "m", "x"], "sat": ["weak", "strong"]}
 GENDER = [0.5, 0.25, 0.25]

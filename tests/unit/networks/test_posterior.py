@@ -14,8 +14,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.frameworks.base import fingerprint
 from bnpriv.influence.base import draw_points
-from bnpriv.networks import parameters_by_group
 from bnpriv.networks.learning.fingerprint import fingerprint_of
+from bnpriv.networks.learning.groups import parameters_by_group
 from bnpriv.networks.learning.network import log_gamma_draws
 from bnpriv.networks.posterior import Posterior
 from tests.later import Later

@@ -10,8 +10,9 @@ import pytest
 import bnpriv as bp
 from bnpriv.bound import FloatArray
 from bnpriv.errors import FileError, SizeError
-from bnpriv.networks import GaussianNetwork, IntervalNetwork, MarkovChain
-from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.chain import MarkovChain
+from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
+from bnpriv.networks.gaussian import GaussianNetwork
 
 SUFFIXES = (".bif", ".xml", ".xmlbif", ".net")
 

@@ -12,7 +12,7 @@ import pytest
 
 from bnpriv.attacks.made_up import NumpySampler
 from bnpriv.errors import ParameterError
-from bnpriv.noise import Channel
+from bnpriv.noise.channel import Channel
 from bnpriv.noise.sampling import SecureSampler
 
 SMALL = Channel([0, 1, 4], [0, 3], [[5, 0], [2, 3], [0, 5]], 5, [0.5, 0.25, 0.25])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import ParameterError
-from bnpriv.noise import CorrelatedGaussian
+from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.sampling import SecureSampler
 
 # one number in units a million times as large as the other: the factor is far from symmetric

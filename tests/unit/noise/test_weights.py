@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import ParameterError
-from bnpriv.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
+from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.noise.weights import power_of_two
 
 LAWS = [Laplace, Gaussian, DiscreteLaplace]

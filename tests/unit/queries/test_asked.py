@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.queries import as_query
+from bnpriv.queries.asked import as_query
 
 TEXT = "count(height > 180)"
 QUERY = bp.count(bp.col("height") > 180)

@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import QueryError
-from bnpriv.queries import parse_query
+from bnpriv.queries.parser import parse_query
 from tests.later import Later
 
 pd = Later("pandas")

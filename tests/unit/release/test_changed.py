@@ -14,9 +14,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import RefusedError
-from bnpriv.evidence import influences
+from bnpriv.evidence.structural import influences
 from bnpriv.frameworks.digest import digest
-from bnpriv.mechanisms import MarkovChainMechanism
+from bnpriv.mechanisms.chain import MarkovChainMechanism
 from tests.kinds import density
 from tests.later import Later
 

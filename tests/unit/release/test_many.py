@@ -12,10 +12,15 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
-from bnpriv.mechanisms import Calibration, ColumnMechanism
-from bnpriv.queries import col, count, custom, histogram, mean, moments, stack, total
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
-from bnpriv.release import evaluate, evaluate_many, release_many
+from bnpriv.queries.constructors import count, histogram, mean, moments, total
+from bnpriv.queries.custom import custom
+from bnpriv.queries.predicates import col
+from bnpriv.release.evaluate import evaluate, evaluate_many
+from bnpriv.release.release import release_many
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from tests.later import Later
 

@@ -13,16 +13,17 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import DataError, QueryError, RefusedError
-from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.mechanisms import ColumnMechanism
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
 from bnpriv.queries.constructors import count, mean, total
 from bnpriv.queries.custom import custom
 from bnpriv.queries.predicates import col
-from bnpriv.release import Release, release
+from bnpriv.release.release import release
+from bnpriv.release.result import Release
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from tests.later import Later
 

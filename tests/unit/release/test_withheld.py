@@ -7,8 +7,9 @@ import traceback
 import pytest
 
 from bnpriv.errors import DataError, QueryError
-from bnpriv.queries import custom, mean
-from bnpriv.release import evaluate, try_sensitivity
+from bnpriv.queries.constructors import mean
+from bnpriv.queries.custom import custom
+from bnpriv.release.evaluate import evaluate, try_sensitivity
 from bnpriv.tables.schema import Real, Schema
 from tests.later import Later
 

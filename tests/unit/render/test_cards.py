@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.influence.quilts import MarkovQuilt
-from bnpriv.networks import Graph
+from bnpriv.networks.graph import Graph
 from bnpriv.render.html import style
 from bnpriv.render.text import upper_text
 from tests.kinds import KINDS

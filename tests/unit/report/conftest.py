@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from tests import oracles
 
 TWELVE = ("age", "sex", "region", "income", "school", "smoker", "diet", "sport", "illness", "cover", "visits", "cost")

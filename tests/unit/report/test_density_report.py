@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.networks import NodeReading, Parameter, Reading
+from bnpriv.networks.density import Parameter
+from bnpriv.networks.reading import NodeReading, Reading
 from tests.unit.report.test_report import documented, fields, fits
 
 FORMS = ("text", "markdown", "html", "notebook")

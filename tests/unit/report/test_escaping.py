@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.render import markdown
 from bnpriv.render.html import Html, data_block, element, escape, join, name, names, page
 from bnpriv.render.text import csv_text, shorten, table_text, visible, width

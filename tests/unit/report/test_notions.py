@@ -12,7 +12,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.errors import NetworkError
 from bnpriv.influence.elimination import joint_law
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.joined import joined
 from tests import oracles
 from tests.kinds import COUGHS, HEALTH, KINDS, SOURCE, patients

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.networks import Graph
+from bnpriv.networks.graph import Graph
 from bnpriv.render.graph import HEIGHT, Drawing, graph_html
 from bnpriv.render.html import style
 from bnpriv.render.layout import layout

@@ -17,7 +17,8 @@ import bnpriv as bp
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.frameworks.odds import PRIORS, belief
 from bnpriv.influence.surgery import without_edge
-from bnpriv.networks import DiscreteNetwork, NodeReading, Reading
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.reading import NodeReading, Reading
 from bnpriv.report.advice import LIMIT, useful_from
 from bnpriv.report.curves import epsilon_at, noise_curves
 from bnpriv.report.edges import edges_between, leak_path

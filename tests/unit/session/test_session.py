@@ -13,18 +13,11 @@ import bnpriv as bp
 from bnpriv.accounting import ledger_chain
 from bnpriv.accounting.counted import CountedAccount, table_fingerprint
 from bnpriv.accounting.ledger import Ledger
-from bnpriv.errors import (
-    BudgetError,
-    DataError,
-    FrameworkError,
-    LedgerError,
-    ParameterError,
-    QueryError,
-    RefusedError,
-)
-from bnpriv.laws import Atoms
-from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism
-from bnpriv.release import release as release_room
+from bnpriv.errors import BudgetError, DataError, FrameworkError, LedgerError, ParameterError, QueryError, RefusedError
+from bnpriv.laws.atoms import Atoms
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.release.release import release as release_room
 from bnpriv.types import Budget
 from tests.later import Later
 from tests.ledgers import at_step

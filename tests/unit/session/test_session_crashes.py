@@ -16,7 +16,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.accounting.ledger_steps import LEDGER_STEPS
 from bnpriv.errors import BudgetError, LedgerError
-from bnpriv.mechanisms import Calibration, ColumnMechanism
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.mechanisms.column import ColumnMechanism
 from tests import postgres
 from tests.ledgers import at_step, child, ended, kill_self
 

@@ -11,8 +11,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import cli
-from bnpriv.accounting import Ledger
 from bnpriv.accounting.interrupted import PERHAPS_CHARGED
+from bnpriv.accounting.ledger import Ledger
 from bnpriv.adapters.examples import example_path
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.tables.interrupts import noting

@@ -10,7 +10,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import RefusedError
-from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from tests.later import Later
 
 pd = Later("pandas")

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.accounting import Accountant
+from bnpriv.accounting.accountant import Accountant
 from bnpriv.accounting.entries import Entry
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.mechanisms import ColumnMechanism, MarkovQuiltMechanism
+from bnpriv.mechanisms.column import ColumnMechanism
+from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.session import split as splitting
 from bnpriv.session.cost import scale_at_cost, total_with, with_scale
 from bnpriv.session.shares import NearCosts, Sharing, best_sharing
@@ -112,7 +113,7 @@ def test_no_scales_on_a_grid_are_better() -> None:
         total = total_with(accountant, entries)
         if total is not None and total <= limit:
             best = min(best, sum(each.weight * scale for each, scale in zip(questions, scales, strict=True)))
-    from bnpriv.evidence import influences
+    from bnpriv.evidence.structural import influences
     from bnpriv.session.shares import rows_of
 
     rows = rows_of(influences(CLINIC), [], [each.entry for each in questions])  # type: ignore[arg-type]

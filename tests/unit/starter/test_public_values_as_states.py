@@ -9,8 +9,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.adapters.framework_file import read_framework
-from bnpriv.frameworks import DatasetAttributePrivacy
-from bnpriv.networks import DiscreteNetwork, require_discrete
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.file_texts import network_text
 from bnpriv.queries.predicates import Predicate
 from bnpriv.release.evaluate import evaluate

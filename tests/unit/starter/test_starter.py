@@ -15,8 +15,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.adapters.framework_file import read_framework, read_queries
 from bnpriv.errors import BnprivError, DataError, FileError, FileProblemsError, FrameworkError, ParameterError
-from bnpriv.frameworks import DatasetAttributePrivacy
-from bnpriv.networks import require_discrete
+from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.networks.exact import require_discrete
 from bnpriv.starter import ask
 from bnpriv.starter.codebook import Described, read_codebook
 from bnpriv.starter.files import files_to_start

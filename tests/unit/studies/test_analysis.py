@@ -12,8 +12,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import MissingExtraError, NetworkError, ParameterError, RefusedError
-from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.studies.compare import compare
 from bnpriv.studies.leaks import leaks
 from bnpriv.studies.tradeoff import tradeoff

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import bnpriv as bp
-from bnpriv.accounting import Ledger
-from bnpriv.laws import Atoms
-from bnpriv.networks import DiscreteNetwork
-from bnpriv.session import LedgerPage
+from bnpriv.accounting.ledger import Ledger
+from bnpriv.laws.atoms import Atoms
+from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.session.ledger_page import LedgerPage
 from tests.kinds import networks
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"

@@ -10,7 +10,7 @@ import pytest
 import bnpriv as bp
 from benchmarks import adult_study
 from bnpriv.errors import DataError, LawError, ParameterError
-from bnpriv.laws import Normal
+from bnpriv.laws.normal import Normal
 from tests.later import Later
 
 pd = Later("pandas")

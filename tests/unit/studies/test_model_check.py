@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import DataError, FileError, MissingExtraError, ParameterError
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.studies.check_model import check_model
 from bnpriv.studies.goodness import fit
 from tests import oracles

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.attacks import likelihood_ratio_attack
 from bnpriv.attacks.learned import told_apart
-from bnpriv.evidence import laws
-from bnpriv.laws import Atoms, Normal
-from bnpriv.mechanisms import Calibration
-from bnpriv.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
+from bnpriv.attacks.likelihood_ratio import likelihood_ratio_attack
+from bnpriv.evidence.laws import laws
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
+from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.studies.rehearse import rehearse
 from bnpriv.studies.scenes import Scene, scene_of
 from tests.kinds import COUGHS, HEALTH, KINDS, patients

@@ -15,10 +15,10 @@ import bnpriv as bp
 from bnpriv.attacks.guesser import normal_laplace
 from bnpriv.attacks.sums import groups, record_law
 from bnpriv.errors import FrameworkError, MissingExtraError, ParameterError, QueryError, RefusedError, SecretError
-from bnpriv.evidence import influences
-from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.mechanisms import Calibration
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.evidence.structural import influences
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.release.evaluate import evaluate
 from bnpriv.studies.parameters import draw_parameters

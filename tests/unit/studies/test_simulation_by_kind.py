@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.networks import MarkovChain
+from bnpriv.networks.chain import MarkovChain
 from bnpriv.networks.reading import Reading
 from bnpriv.studies.records import Property, draw_chain, draw_places
 from bnpriv.studies.simulate import PROBABILITY

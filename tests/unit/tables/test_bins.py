@@ -11,9 +11,11 @@ import pytest
 
 from bnpriv.adapters.framework_file import read_framework
 from bnpriv.errors import BnprivError, FileError, QueryError, SchemaError
-from bnpriv.queries import col, count, histogram, mean, stack
+from bnpriv.queries.asked import stack
+from bnpriv.queries.constructors import count, histogram, mean
+from bnpriv.queries.predicates import col
 from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.release import evaluate
+from bnpriv.release.evaluate import evaluate
 from bnpriv.release.wording import missing_rule
 from bnpriv.tables.column_laws import column_law
 from bnpriv.tables.readings import categories

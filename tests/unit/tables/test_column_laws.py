@@ -13,13 +13,15 @@ import pytest
 from bnpriv.adapters.framework_file import read_framework
 from bnpriv.errors import BnprivError, DeclarationError, FrameworkError, LawError
 from bnpriv.evidence.records import law_cells, record_law
-from bnpriv.frameworks import DistributionalAttributePrivacy
-from bnpriv.mechanisms import Mechanism, TightMechanism, WassersteinMechanism
-from bnpriv.networks import DiscreteNetwork
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.tight import TightMechanism
+from bnpriv.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import LogTable
-from bnpriv.queries import col, count
+from bnpriv.queries.constructors import count
 from bnpriv.queries.normal_form import normal_form
-from bnpriv.queries.predicates import Predicate
+from bnpriv.queries.predicates import Predicate, col
 from bnpriv.tables.column_laws import FiniteLaw, NormalDistribution, NumberLaw, column_law
 from bnpriv.tables.interval_masses import UNKNOWN_ERROR
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema

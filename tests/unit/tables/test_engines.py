@@ -14,10 +14,14 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import DataError, SizeError
-from bnpriv.queries import col, count, custom, histogram, mean, moments, parse_query, stack, total
+from bnpriv.queries.asked import stack
 from bnpriv.queries.base import Query
-from bnpriv.release import evaluate
+from bnpriv.queries.constructors import count, histogram, mean, moments, total
+from bnpriv.queries.custom import custom
+from bnpriv.queries.parser import parse_query
+from bnpriv.queries.predicates import col
 from bnpriv.release import totals as scanning
+from bnpriv.release.evaluate import evaluate
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from tests import hostile_tables as hostile
 from tests.later import Later

@@ -9,8 +9,8 @@ import narwhals as nw
 import pytest
 
 from bnpriv.errors import DataError, FileError, InstallationError
-from bnpriv.queries import total
-from bnpriv.release import evaluate
+from bnpriv.queries.constructors import total
+from bnpriv.release.evaluate import evaluate
 from bnpriv.starter.header import header_of
 from bnpriv.tables.installed import require_readers, with_imports_named
 from bnpriv.tables.schema import Real, Schema

@@ -17,10 +17,10 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import cli
-from bnpriv.accounting import Ledger
+from bnpriv.accounting.ledger import Ledger
 from bnpriv.adapters.examples import example_path
-from bnpriv.private_checks import check_data
-from bnpriv.release import evaluate
+from bnpriv.private_checks.data_check import check_data
+from bnpriv.release.evaluate import evaluate
 from bnpriv.tables import interrupts
 from bnpriv.tables.interrupts import interruptible, noting, stoppable
 from bnpriv.tables.public import public_table

@@ -13,8 +13,8 @@ import pytest
 from bnpriv import queries
 from bnpriv.adapters.framework_file import read_framework
 from bnpriv.errors import BnprivError, DataError, FileError
-from bnpriv.queries import parse_query
-from bnpriv.release import evaluate
+from bnpriv.queries.parser import parse_query
+from bnpriv.release.evaluate import evaluate
 from bnpriv.starter.files import files_to_start
 from bnpriv.starter.header import header_of
 from bnpriv.tables.files import LONGEST_HEADER

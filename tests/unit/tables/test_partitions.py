@@ -10,7 +10,7 @@ import pytest
 
 from bnpriv import queries
 from bnpriv.errors import DataError
-from bnpriv.release import evaluate
+from bnpriv.release.evaluate import evaluate
 from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from tests.later import Later
 

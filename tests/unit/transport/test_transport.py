@@ -14,19 +14,12 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import BnprivError, LawError, ParameterError, SizeError
-from bnpriv.laws import Atoms, Normal
-from bnpriv.transport import (
-    MASS_TOLERANCE,
-    bounded_closeness,
-    closeness,
-    distance,
-    flow,
-    line,
-    space,
-    tolerance,
-    w_infinity,
-    w_infinity_bounds,
-)
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
+from bnpriv.transport import distance, flow, line, space
+from bnpriv.transport.closeness import bounded_closeness, closeness
+from bnpriv.transport.distance import w_infinity, w_infinity_bounds
+from bnpriv.transport.tolerance import MASS_TOLERANCE, tolerance
 
 Point = tuple[float, ...]
 Law = Mapping[Point, Fraction]

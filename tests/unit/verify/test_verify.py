@@ -15,7 +15,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.adapters.examples import example_path
-from bnpriv.laws import Atoms
+from bnpriv.laws.atoms import Atoms
 from tests import replay
 from tests.later import Later
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.laws import Atoms
-from bnpriv.verify import Verdict
+from bnpriv.laws.atoms import Atoms
+from bnpriv.verify.check import Verdict
 from tests import replay
 
 Record = dict[str, Any]
