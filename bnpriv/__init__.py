@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bnpriv.lazy import lazily
+from bnpriv.lazy import lazily as _lazily
 
 if TYPE_CHECKING:
     # declare
@@ -158,4 +158,4 @@ __all__ = [
     "verify",
 ]
 
-__getattr__, __dir__ = lazily(__name__)
+__getattr__, __dir__ = _lazily(__name__)

@@ -6,7 +6,6 @@ names the service (``service("calibration.document")(self)``), and never imports
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -68,7 +67,6 @@ SERVICES: dict[str, str] = {
 """The name of each service, and the module and function that give it."""
 
 
-@cache
 def service(name: str) -> Any:
     """The function behind the name of a service.
 

@@ -23,7 +23,7 @@ from bnpriv.tables.interrupts import noting
 from bnpriv.tables.schema import Schema
 
 
-class Answer(Protocol):
+class ExactAnswer(Protocol):
     """An exact answer, which nobody sees."""
 
     @property
@@ -37,10 +37,10 @@ class Answer(Protocol):
         ...
 
 
-Account = Any
+LedgerAccount = Any
 """An account of a ledger: what `bnpriv.Session` and `bnpriv.accounting` keep."""
 
-Budget = Any
+LedgerBudget = Any
 """What all releases of an account may tell together."""
 
 
@@ -49,8 +49,8 @@ def release(
     data: object,
     *,
     sampler: Sampler | None = None,
-    ledger: str | Path | Account | None = None,
-    budget: float | Budget | None = None,
+    ledger: str | Path | LedgerAccount | None = None,
+    budget: float | LedgerBudget | None = None,
     name: str = "data",
     key: str | None = None,
 ) -> Release:
@@ -131,7 +131,7 @@ def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | 
     """Read the data once, and draw noise only when every answer is known."""
     schema = calibrations[0].framework.schema
     queries = [calibration.query for calibration in calibrations]
-    answers: Sequence[Answer] = service("release.evaluate")(queries, schema, data)
+    answers: Sequence[ExactAnswer] = service("release.evaluate")(queries, schema, data)
     drawing = sampler or SecureSampler()
     return tuple(
         with_values(
@@ -144,7 +144,7 @@ def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | 
     )
 
 
-def _with_noise(noise: Noise, answer: Answer, drawing: Sampler) -> tuple[float, ...]:
+def _with_noise(noise: Noise, answer: ExactAnswer, drawing: Sampler) -> tuple[float, ...]:
     """Add noise; what goes wrong in a sampler of the caller is withheld, since it saw the exact answer."""
     values: object = None
     with suppress(Exception):

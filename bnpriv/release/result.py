@@ -33,7 +33,7 @@ RELEASE_FORMAT = "bnpriv release 1"
 INTERVAL_LEVEL = 0.95
 
 
-class Mark(Protocol):
+class LedgerPlace(Protocol):
     """Where a release stands in a ledger."""
 
     @property
@@ -75,7 +75,7 @@ class Release(Shown):
         What missing values and values out of range counted as; never how many there were.
     margins : tuple of float
         By how much `rounded` may have moved each number of the base away from the exact one.
-    mark : Mark, optional
+    mark : LedgerPlace, optional
         Where it stands in a ledger.
     others : int
         How many other answers `release_many` released with it.
@@ -86,7 +86,7 @@ class Release(Shown):
     calibration: Calibration
     missing_rule: str
     margins: tuple[float, ...]
-    mark: Mark | None = None
+    mark: LedgerPlace | None = None
     others: int = 0
 
     @property
@@ -211,7 +211,7 @@ class Release(Shown):
         }
 
     @staticmethod
-    def from_stored(stored: Mapping[str, object], calibration: Calibration, mark: Mark) -> Release:
+    def from_stored(stored: Mapping[str, object], calibration: Calibration, mark: LedgerPlace) -> Release:
         """Return the release of which a ledger kept the answer.
 
         Parameters
@@ -220,7 +220,7 @@ class Release(Shown):
             What `stored` returned.
         calibration : Calibration
             Of the same question.
-        mark : Mark
+        mark : LedgerPlace
             Where it stands in the ledger.
 
         Returns

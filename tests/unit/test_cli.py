@@ -311,7 +311,7 @@ def test_a_refusal_after_the_charge_names_it(shell, tmp_path: Path, monkeypatch:
     def broken(*_: object) -> None:
         raise bp.errors.DataError("a table must be readable", found="one that is not", remedy="Look at it.")
 
-    monkeypatch.setattr(sys.modules["bnpriv.release.release"], "evaluate_many", broken)
+    monkeypatch.setattr("bnpriv.release.evaluate.evaluate_many", broken)
     asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5"]
     code, _, err = shell(*asked, "--ledger", str(tmp_path / "ledger.db"), "--budget", "0.9")
     told = "Release 1 of the account 'data' was charged, and stays so; its answer was not shown."

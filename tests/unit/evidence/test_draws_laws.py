@@ -15,7 +15,7 @@ from scipy.special import betainc, betaln, gammaln
 
 import bnpriv as bp
 import bnpriv.evidence.forward as forward_module
-import bnpriv.mechanisms.from_draws as from_draws_module
+import bnpriv.laws.draws as draws_module
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import BnprivError, NetworkError
@@ -286,8 +286,8 @@ def test_noise_is_too_small_as_seldom_as_is_said_at_the_hardest(mechanism: bp.ty
 
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN], ids=str)
 def test_half_of_what_draws_may_miss_would_be_found_out(monkeypatch: pytest.MonkeyPatch, mechanism) -> None:
-    real = from_draws_module.missed
-    monkeypatch.setattr(from_draws_module, "missed", lambda *args: 0.5 * real(*args))
+    real = draws_module.missed
+    monkeypatch.setattr(draws_module, "missed", lambda *args: 0.5 * real(*args))
     assert failing(mechanism) > 12
 
 

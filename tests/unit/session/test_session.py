@@ -17,7 +17,6 @@ from bnpriv.errors import BudgetError, DataError, FrameworkError, LedgerError, P
 from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.release.release import release as release_room
 from bnpriv.types import Budget
 from tests.later import Later
 from tests.ledgers import at_step
@@ -194,7 +193,7 @@ def test_an_answer_too_long_for_a_ledger_is_refused_before_it_is_charged(
 
 
 def test_order_is_validate_charge_compute_store_show(session: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
+    from bnpriv.release import charged, evaluate
 
     steps: list[str] = []
 
@@ -207,11 +206,10 @@ def test_order_is_validate_charge_compute_store_show(session: bp.Session, monkey
 
         monkeypatch.setattr(owner, name, call)
 
-    room = sys.modules[release_room.__module__]
-    recorded(room, "check_rows", "validate")
-    recorded(room, "refuse_learned", "learned")
+    recorded(charged, "check_rows", "validate")
+    recorded(charged, "refuse_learned", "learned")
     recorded(Ledger, "charge", "charge")
-    recorded(room, "evaluate_many", "compute")
+    recorded(evaluate, "evaluate_many", "compute")
     recorded(Ledger, "store", "store")
     session.release(SAT, epsilon=0.5)
     assert steps == ["validate", "learned", "charge", "compute", "store"]
