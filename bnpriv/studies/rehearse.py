@@ -20,7 +20,7 @@ from bnpriv.render.plotting import axes, label
 from bnpriv.render.shown import Shown
 from bnpriv.render.text import number_text, percent_text, rounded_up
 from bnpriv.secrets.pair import Pair
-from bnpriv.studies.scenes import scene_of
+from bnpriv.studies.made_up import sampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -268,17 +268,17 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
             found=checks.type_text(calibration),
             remedy="Rehearse for example plan(framework, query, epsilon).best.",
         )
-    scene = scene_of(framework, calibration)
-    scene.require(calibration.noise)
+    game = sampler(framework, "a rehearsal").game(framework, calibration)
+    game.require(calibration.noise)
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    exact = [scene.exact(side, draws, random) for side in (0, 1)]
+    exact = [side(draws, random) for side in game.sides]
     first, second = (noisy(calibration.noise, values, NumpySampler(random)) for values in exact)
-    correct, caveats = scene.guessed(first, second, calibration.noise, random)
+    correct, caveats = game.guessed(first, second, calibration.noise, random)
     return Rehearsal(
         calibration=calibration,
-        protected=scene.protected,
-        pair=scene.pair,
-        model=scene.model,
+        protected=game.protected,
+        pair=game.pair,
+        model=game.model,
         labels=number_labels(calibration.query, calibration.framework.schema),
         first=first,
         second=second,
