@@ -1,66 +1,208 @@
-"""Kinds of networks and notions of privacy plug in here: what each does in its own way is loaded when it is met.
+"""What a kind of network, or a notion of privacy, does in its own way: one object each, and no other registry.
 
-A function with `by_kind` says what holds by default; the module of a kind registers what is otherwise. The kernel
-imports no kind but its own: a kind outside it has one line in `PLUGGED_IN`. A network of one's own registers by
-``influence_of.register`` in the module that declares it, and needs no line.
+A class of networks names its kind, a class of frameworks its notion, by the class attribute `kind`: the object itself,
+or where it stands, as "module:object". Then it is loaded when it is first asked, so that the kernel imports no plug-in.
+Everybody else asks the object, and never what it is.
+
+Values from later rooms (influences, laws, sections of files) are named in the docstrings and typed as `Any`: this
+module stands at the bottom, and importing their types would lead in a circle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, singledispatch, update_wrapper
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-T = TypeVar("T")
+from bnpriv.errors import NetworkError, Refusal
 
-PLUGGED_IN: dict[str, tuple[str, ...]] = {
-    "DensityNetwork": (
-        "bnpriv.influence.density.influence",
-        "bnpriv.evidence.density_declared",
-        "bnpriv.evidence.density_laws",
-    ),
-    "DiscreteNetwork": ("bnpriv.influence.finite",),
-    "DistributionPrivacy": ("bnpriv.evidence.given_pairs",),
-    "GaussianNetwork": (
-        "bnpriv.influence.gaussian",
-        "bnpriv.evidence.gaussian_declared",
-        "bnpriv.evidence.gaussian_laws",
-    ),
-    "IntervalNetwork": ("bnpriv.influence.interval",),
-    "MarkovChain": ("bnpriv.influence.chain.column", "bnpriv.influence.chain.tables"),
-}
-"""By the name of a class, the modules that register what is particular to it."""
+TableEnds = tuple[Mapping[str, Any], Mapping[str, Any], tuple[str, ...]]
+"""The least and the largest probabilities of every table, and the names of rows that may be any law."""
 
 
 @cache
-def load(kind: type) -> None:
-    """Load what is registered for a class and for those that it derives from."""
-    for each in kind.__mro__:
-        if each.__module__.startswith("bnpriv."):
-            for module in PLUGGED_IN.get(each.__name__, ()):
-                import_module(module)
+def loaded(place: str) -> Any:
+    """The object at a place, "module:object", whose module is loaded when it is first asked for."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
-class by_kind(Generic[T]):  # noqa: N801  (a decorator)
-    """A function whose first argument decides what is done: by default what it says itself.
+def method(place: str) -> Any:
+    """A method that is a function of another module, without the object itself; loaded when it is first called."""
 
-    Parameters
-    ----------
-    function : callable
-        What holds where nothing is registered for the class of the first argument.
+    def call(_: object, *args: Any, **named: Any) -> Any:
+        return loaded(place)(*args, **named)
+
+    return call
+
+
+class NetworkKind:
+    """What one kind of network does in its own way; by default what follows from its graph and its states.
+
+    A kind must know `influence`. All else has a default: it follows from other members, is empty, or is a refusal.
     """
 
-    def __init__(self, function: Callable[..., T]) -> None:
-        self._by_class = singledispatch(function)
-        update_wrapper(self, function)
+    exact_tables: bool = False
+    """Whether a network holds the probability of every state, exactly."""
+    by_intervals: bool = False
+    """Whether bounds hold for all models within intervals at once."""
+    whole_column: bool = False
+    """Whether a network is the law of one column as a whole, whose records depend on each other."""
 
-    @property
-    def register(self) -> Any:
-        """Register what holds for a class, as ``functools.singledispatch`` does."""
-        return self._by_class.register
+    keeps_draws: bool = False
+    """Whether every draw of a posterior is a model, however many there are: laws in closed form take them all."""
 
-    def __call__(self, value: object, *args: Any, **named: Any) -> T:
-        """Do what is registered for the class of `value`, or the default."""
-        load(type(value))
-        return self._by_class(value, *args, **named)
+    # what columns tell
+
+    def influence(self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any]) -> Any:
+        """The `Influence` of columns on a protected attribute, for given pairs of secrets; see `influence_of`."""
+        raise NetworkError(
+            "the influence of columns must be known for this kind of network",
+            found=f"a {type(network).__name__}",
+            remedy="Give its class a `kind` that knows it: see bnpriv.kind.NetworkKind.",
+        )
+
+    def frontier(self, network: Any, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
+        """Those of some attributes that the others do not separate from a protected one."""
+        return network.graph.frontier(protected, columns)
+
+    def assumptions(self, network: Any) -> tuple[str, ...]:
+        """What must hold of the network for its influences to be right."""
+        return ()
+
+    def unsupported(self, network: Any, names: Iterable[str]) -> Refusal | None:
+        """Why nothing can be said of some attributes, or None."""
+        return None
+
+    def work(self, network: Any, border: tuple[str, ...], protected: str, pairs: Sequence[Any]) -> tuple[int, int]:
+        """What an influence takes: the cells of its tables, and its privacy losses; 0 where a kind has own limits."""
+        return 0, 0
+
+    def budgeted(
+        self, network: Any, border: tuple[str, ...], protected: str, pairs: Sequence[Any], most_work: int
+    ) -> tuple[Any, int]:
+        """An influence from tables of at most so many cells, and how many it took; by default nothing is limited."""
+        return self.influence(network, border, protected, pairs), 0
+
+    def rows(self, network: Any, chosen: Any, workers: int | None) -> Any:
+        """What every attribute tells about chosen ones, as `InfluenceRows`; the models may be shared among workers."""
+        return loaded("bnpriv.influence.rows:rows_one_by_one")(network, chosen)
+
+    def lower_bound(
+        self, network: Any, protected: str, pair: Any, model: int, columns: Iterable[str]
+    ) -> Callable[[Iterable[str]], float]:
+        """From subsets of columns to what they tell at least about one pair under one model; by default 0."""
+        return lambda _: 0.0
+
+    def tree_choice(self, network: Any, protected: str, pair: Any, model: int, costs: Any, most: float) -> Any:
+        """The attributes that are best hidden from an observer of others, as `TreeChoice`; None where not known."""
+        return None
+
+    def gradient(self, influence: Any) -> Any:
+        """How an influence moves with the entries of the tables, as `InfluenceGradient`, or a refusal."""
+        return NO_GRADIENT
+
+    def extra_tables(self, network: Any) -> tuple[Any, ...]:
+        """What is known of this kind only, as tables that a report shows."""
+        return ()
+
+    # secrets
+
+    def pairs(self, network: Any, attribute: str, given: object) -> tuple[Any, ...]:
+        """The pairs of secrets of an attribute, from what was declared; see `pairs_of`."""
+        return loaded("bnpriv.secrets.declared:pairs_by_states")(network, attribute, given)
+
+    def usual_pairs(self, network: Any, attribute: str) -> tuple[Any, ...]:
+        """The pairs that stand for the secrets of an attribute of which none are declared: all pairs of its states."""
+        states = network.states.get(attribute)
+        return () if states is None else loaded("bnpriv.secrets.states:all_pairs")(states)
+
+    def protected_secret(self, network: Any, attribute: str, secret: str, pairs: Sequence[Any]) -> Any:
+        """What is protected of an attribute, as `ProtectedSecret`; `secret` is what must not be learned, as a noun."""
+        return loaded("bnpriv.frameworks.protected:secret_by_states")(network, attribute, secret, pairs)
+
+    def centred(self, network: Any) -> tuple[str, ...]:
+        """The attributes that are a number about which the records of their column may lie."""
+        return ()
+
+    # laws of an answer
+
+    def laws_of_records(self, framework: Any, query: Any) -> Any:
+        """The `Laws` of an answer given a property of the table, where records are drawn from the network."""
+        return loaded("bnpriv.evidence.laws:from_record_tables")(framework, query)
+
+    def laws_of_parameters(self, framework: Any, query: Any) -> Any:
+        """The `Laws` of an answer given a parameter of the network; refused by default."""
+        return loaded("bnpriv.evidence.laws:laws_without_tables")(framework, query)
+
+    # tables of probabilities and files
+
+    def table_ends(self, network: Any, model: int) -> TableEnds | None:
+        """The ends of the tables of one model; None where there are no tables."""
+        return None
+
+    def is_deterministic(self, network: Any, name: str) -> bool:
+        """Whether a table holds zeros and ones alone: then no factor changes it."""
+        return False
+
+    def section(self, network: Any, stem: str) -> Any:
+        """What a framework file called `stem` holds of the network, as `NetworkPart`; refused by default."""
+        raise loaded("bnpriv.frameworks.file_network:not_held")(network)
+
+
+NO_GRADIENT = Refusal(
+    required="a gradient is known for networks of tables",
+    found="a network of another kind",
+    remedy="Declare the attributes with finitely many states and a probability for each.",
+)
+
+ANY_KIND = NetworkKind()
+"""Of a network whose class names no kind."""
+
+
+class PrivacyNotion:
+    """What one notion of privacy does in its own way: which evidence follows from a framework."""
+
+    secret_text: str | None = None
+    """What its secrets are, as refusals name it; the name of the framework's class by default."""
+
+    def influences(self, framework: Any) -> Any:
+        """What columns tell about the secrets, as `Influences`, or why nothing is known of that."""
+        return loaded("bnpriv.evidence.structural:no_influences")(self.secret_text or f"a {type(framework).__name__}")
+
+    def structure(self, framework: Any) -> Any:
+        """The same, whether the secrets are possible or not, computed anew; of notions that have influences."""
+        raise AttributeError
+
+    def laws(self, framework: Any, query: Any) -> Any:
+        """The `Laws` of an answer under the secrets, or why they are not known."""
+        return loaded("bnpriv.evidence.laws:no_laws")(self.secret_text or f"a {type(framework).__name__}")
+
+    def subject(self, framework: Any, query: Any) -> Any:
+        """What a report is about, as `Subject`: by default the framework's own network and secrets."""
+        return loaded("bnpriv.evidence.subject:own_subject")(framework, query)
+
+    def impossibility(self, framework: Any) -> Refusal | None:
+        """Why the secrets are no constraint under any model, or None if some are."""
+        return None
+
+    def own_query(self, framework: Any) -> Any:
+        """The query that a framework is about; None where it leaves the query open."""
+        return None
+
+
+ANY_NOTION = PrivacyNotion()
+"""Of a framework whose class names no notion."""
+
+
+def kind_of(network: object) -> NetworkKind:
+    """The kind of a network, which its class names."""
+    named = getattr(network, "kind", ANY_KIND)
+    return loaded(named) if isinstance(named, str) else named
+
+
+def notion_of(framework: object) -> PrivacyNotion:
+    """The notion of a framework, which its class names."""
+    named = getattr(framework, "kind", ANY_NOTION)
+    return loaded(named) if isinstance(named, str) else named

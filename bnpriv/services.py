@@ -6,8 +6,9 @@ names the service (``service("calibration.document")(self)``), and never imports
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from bnpriv.kind import loaded
 
 SERVICES: dict[str, str] = {
     # calibrations and mechanisms
@@ -34,14 +35,13 @@ SERVICES: dict[str, str] = {
     "framework.to_file": "bnpriv.frameworks.to_file:write_framework",
     # networks and influence
     "influence.document": "bnpriv.influence.cards:influence_document",
-    "influence.finite_rows": "bnpriv.influence.junction:finite_rows",
     "influence.plot_draws": "bnpriv.influence.cards:plot_draws",
     "influence.plot_secrets": "bnpriv.influence.cards:plot_secrets",
     "influence.quilt_document": "bnpriv.influence.quilt_cards:quilt_document",
     "influence.quilts_document": "bnpriv.influence.quilt_cards:quilts_document",
     "influence.two_conditionals": "bnpriv.influence.conditionals:two_conditionals",
     "laws.given_property": "bnpriv.evidence.density_laws:laws_given_property",
-    "laws.of_tables_drawn": "bnpriv.evidence.density_laws:laws_of_drawn_tables",
+    "laws.of_tables_drawn": "bnpriv.evidence.density_laws:laws_of_draws",
     "network.document": "bnpriv.frameworks.card:network_document",
     "network.to_file": "bnpriv.networks.file_texts:write_network",
     # queries
@@ -79,5 +79,4 @@ def service(name: str) -> Any:
     -------
     callable
     """
-    module, _, function = SERVICES[name].partition(":")
-    return getattr(import_module(module), function)
+    return loaded(SERVICES[name])

@@ -5,22 +5,15 @@ from __future__ import annotations
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.draws import sampled_laws
-from bnpriv.evidence.laws import laws_of_network
 from bnpriv.evidence.properties import property_laws
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.kind import kind_of
 from bnpriv.networks.density import DensityNetwork
-from bnpriv.networks.discrete import DiscreteNetwork
-from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.queries.base import Query
 
 MOST_LEARNED_MODELS = 100
 """Draws of a posterior for each of which laws of an answer are learned."""
-
-
-@laws_of_network.register
-def _(network: DensityNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
-    return sampled_laws(framework, network, query)
 
 
 def too_many_draws(forward: DensityNetwork) -> Refusal | None:
@@ -39,14 +32,10 @@ def laws_given_property(framework: DatasetAttributePrivacy, query: Query) -> Law
     forward = framework.forward
     assert forward is not None
     # a linear model keeps all draws, for laws in closed form: there are none given a property
-    many = too_many_draws(forward) if isinstance(framework.network, GaussianNetwork) else None
+    many = too_many_draws(forward) if kind_of(framework.network).keeps_draws else None
     return many or property_laws(framework, forward, query)
 
 
-def laws_of_drawn_tables(
-    network: DiscreteNetwork, framework: DistributionalAttributePrivacy, query: Query
-) -> Laws | Refusal:
-    """Return the laws of an answer of columns that finitely many states drive, learned from draws."""
-    forward = network.forward
-    assert forward is not None
+def laws_of_draws(framework: DistributionalAttributePrivacy, forward: DensityNetwork, query: Query) -> Laws | Refusal:
+    """The laws of an answer of columns that parameters drive, learned from draws of them."""
     return too_many_draws(forward) or sampled_laws(framework, forward, query)

@@ -15,7 +15,7 @@ from bnpriv.evidence.constraints import Constraint, LawPair, Laws
 from bnpriv.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
 from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal
 from bnpriv.evidence.forward import AnswerSampler
-from bnpriv.evidence.laws import CUSTOM, laws_of, too_many_numbers
+from bnpriv.evidence.laws import CUSTOM, too_many_numbers
 from bnpriv.evidence.properties import AS_UNKNOWN
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, SampledPair, SampledSide
 from bnpriv.evidence.sums import record_pair, released, rounding_of, too_large
@@ -190,8 +190,8 @@ def _answer(law: WholeLaw, form: NormalForm) -> Atoms | Refusal:
         return Refusal.of(error)
 
 
-@laws_of.register
-def _(framework: DistributionPrivacy, query: Query | None) -> Laws | Refusal:
+def laws_of_pairs(framework: DistributionPrivacy, query: Query | None) -> Laws | Refusal:
+    """The declared laws of an answer, or those that follow from the declared networks."""
     if isinstance(query, Custom):
         return CUSTOM
     refusal = too_many_numbers(query, framework.schema) if framework.of_records and query is not None else None

@@ -1,4 +1,4 @@
-"""Law evidence, one registration per notion."""
+"""Law evidence: the laws of an answer under the secrets of a framework."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bnpriv.evidence.parameters import parameter_laws
 from bnpriv.evidence.weighted import WeightedLaws
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.value import ValuePrivacy
-from bnpriv.kind import by_kind
+from bnpriv.kind import kind_of, notion_of
 from bnpriv.networks.discrete import DiscreteNetwork
+from bnpriv.networks.exact import no_tables
+from bnpriv.networks.kept import Kept
 from bnpriv.queries.base import Query
 from bnpriv.queries.custom import Custom
 from bnpriv.queries.weighted import Weighted
@@ -54,74 +54,63 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
     -------
     Laws or Refusal
     """
+    notion = notion_of(framework)
     if isinstance(query, Weighted):
         found = laws(framework, query.asked)
         if isinstance(found, Refusal):
             return found
         # closed forms are as quick for the weighted query, and bound what grids move more closely
-        return laws_of(framework, query) if found.closed_form else WeightedLaws(found, query.weights)
-    if not isinstance(framework, Framework):
-        return laws_of(framework, query)
-    kept = cast("dict[str, tuple[Query | None, Laws | Refusal]]", framework.kept.table("laws"))
+        return notion.laws(framework, query) if found.closed_form else WeightedLaws(found, query.weights)
+    kept: dict[str, tuple[Query | None, Laws | Refusal]] = getattr(framework, "kept", Kept()).table("laws")
     if "last" not in kept or kept["last"][0] is not query:
-        kept["last"] = query, laws_of(framework, query)
+        kept["last"] = query, notion.laws(framework, query)
     return kept["last"][1]
 
 
-@by_kind
-def laws_of(framework: object, query: Query | None) -> Laws | Refusal:
-    """Return the laws as `laws`, computed anew; one registration per notion."""
+def no_laws(secrets: str) -> Refusal:
+    """Why no laws follow from a notion whose secrets are such."""
     return Refusal(
         required="the mechanism compares laws of the answer, under properties of a table or of its columns",
-        found=_secret_text(framework),
+        found=secrets,
         remedy="Use MarkovQuiltMechanism, or MarkovChainMechanism for the steps of a chain.",
     )
 
 
-def _secret_text(framework: object) -> str:
-    if isinstance(framework, ValuePrivacy):
-        return "secrets that are values of single records"
-    return f"a {type(framework).__name__}"
-
-
-@laws_of.register
-def _(framework: DatasetAttributePrivacy, query: Query | None) -> Laws | Refusal:
+def laws_of_property(framework: DatasetAttributePrivacy, query: Query | None) -> Laws | Refusal:
+    """The laws given the values of a property of the table."""
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
     if framework.forward is not None:
         return too_many_numbers(query, framework.schema) or service("laws.given_property")(framework, query)
-    return laws_of_records(framework.network, framework, query)
+    return kind_of(framework.network).laws_of_records(framework, query)
 
 
-@by_kind
-def laws_of_records(network: object, framework: DatasetAttributePrivacy, query: Query) -> Laws | Refusal:
-    """Return the laws that follow from one kind of network of records; by default from its tables."""
+def from_record_tables(framework: DatasetAttributePrivacy, query: Query) -> Laws | Refusal:
+    """The laws that follow from the tables of a network of records."""
     return too_many_numbers(query, framework.schema) or dataset_laws(framework, query)
 
 
-@laws_of.register
-def _(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | Refusal:
+def laws_of_parameters(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | Refusal:
+    """The laws given the parameters of protected columns."""
     if framework.by_intervals:
         return NO_LAWS
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
-    return laws_of_network(framework.network, framework, query)
+    return kind_of(framework.network).laws_of_parameters(framework, query)
 
 
-@by_kind
-def laws_of_network(network: object, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
-    """Return the laws that follow from the parameters of one kind of network; by default from its tables."""
-    return too_many_numbers(query, framework.schema) or parameter_laws(framework, query)
+def laws_without_tables(framework: DistributionalAttributePrivacy, query: Query) -> Refusal:
+    """Why no laws follow from a network of parameters without tables."""
+    return too_many_numbers(query, framework.schema) or Refusal.of(no_tables(framework.network, "the law of an answer"))
 
 
-@laws_of_network.register
-def _(network: DiscreteNetwork, framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
+def laws_of_tables(framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
+    """The laws that follow from the tables of parameters; learned from draws where tables do not hold the columns."""
     found = too_many_numbers(query, framework.schema) or parameter_laws(framework, query)
-    if not isinstance(found, Refusal) or network.forward is None:
-        return found
-    if not query.columns.issubset(network.reading.columns):
-        return found
-    return service("laws.of_tables_drawn")(network, framework, query)
+    network = cast(DiscreteNetwork, framework.network)
+    if isinstance(found, Refusal) and network.forward is not None and query.columns.issubset(network.reading.columns):
+        return service("laws.of_tables_drawn")(framework, network.forward, query)
+    return found
 
 
 def too_many_numbers(query: Query, schema: Schema | None) -> Refusal | None:

@@ -21,7 +21,7 @@ from bnpriv.influence.elimination import joint_law
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.whole import summed
 from bnpriv.networks.discrete import DiscreteNetwork
-from bnpriv.networks.exact import no_tables, require_discrete
+from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.factors import LogTable, sum_out
 from bnpriv.networks.reading import drivers
 from bnpriv.queries.base import Query
@@ -155,8 +155,6 @@ class ParameterLaws:
 
 def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> ParameterLaws | Refusal:
     """Return the laws, or why they cannot be computed."""
-    if not isinstance(framework.network, DiscreteNetwork):
-        return Refusal.of(no_tables(framework.network, "the law of an answer"))
     form = normal_form(query, framework.schema)
     columns = tuple(sorted(query.columns))
     missing = [name for name in columns if name not in framework.column_laws]

@@ -12,12 +12,11 @@ from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.influence.base import influence_of
 from bnpriv.influence.maximum import impossible_secrets
-from bnpriv.kind import by_kind
+from bnpriv.kind import notion_of
 from bnpriv.networks.base import Network
 from bnpriv.secrets.pair import Pair
 
 
-@by_kind
 def impossibility(framework: object) -> Refusal | None:
     """Return why the secrets of a protected attribute are no constraint under any model, or None if some are.
 
@@ -36,16 +35,16 @@ def impossibility(framework: object) -> Refusal | None:
     >>> impossibility(bp.example("student")) is None
     True
     """
-    return None
+    return notion_of(framework).impossibility(framework)
 
 
-@impossibility.register
-def _(framework: DistributionalAttributePrivacy) -> Refusal | None:
+def impossible_in_structure(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Refusal | None:
+    """Why all pairs of secrets of an attribute are impossible, as its influences say."""
     return structural_evidence(framework).impossible()
 
 
-@impossibility.register
-def _(framework: ValuePrivacy) -> Refusal | None:
+def impossible_values(framework: ValuePrivacy) -> Refusal | None:
+    """Why all pairs of values are impossible: of a chain, whether no step has two values."""
     chain = framework.chain
     if chain is None:
         return structural_evidence(framework).impossible()
@@ -58,8 +57,8 @@ def _(framework: ValuePrivacy) -> Refusal | None:
     )
 
 
-@impossibility.register
-def _(framework: DatasetAttributePrivacy) -> Refusal | None:
+def impossible_properties(framework: DatasetAttributePrivacy) -> Refusal | None:
+    """Why a property of the table has one value only, under every model."""
     if framework.forward is not None:
         return None  # draws do not tell what is impossible from what is rare
     for name, secret in framework.protect.items():

@@ -10,15 +10,12 @@ from bnpriv.bound import Bound
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence.columns import assumed, given_its_bin, uncovered
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.digest import first_digest
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.influence.base import Influence, influence_of
-from bnpriv.influence.kinds import Work, assumptions_of, frontier_of, road_refusal, work_of
 from bnpriv.influence.maximum import impossible_secrets
-from bnpriv.kind import by_kind
+from bnpriv.kind import kind_of, notion_of
 from bnpriv.networks.base import Network
 from bnpriv.networks.reading import driven_by, drivers, modelled
 from bnpriv.queries.base import Query
@@ -80,12 +77,12 @@ class Influences:
 
     def border(self, columns: frozenset[str], attribute: str) -> tuple[str, ...]:
         """Return the attributes behind `columns` that the others do not separate from the protected `attribute`."""
-        return frontier_of(self.network, attribute, drivers(self.network, columns))
+        return kind_of(self.network).frontier(self.network, attribute, drivers(self.network, columns))
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
         on_the_road = drivers(self.network, columns).union(self.secrets)
-        return self.outside(columns) or road_refusal(self.network, sorted(on_the_road))
+        return self.outside(columns) or kind_of(self.network).unsupported(self.network, sorted(on_the_road))
 
     def modelled(self, columns: frozenset[str]) -> frozenset[str]:
         """Return those of `columns` that tell something: all but independent ones, which noise never has to hide."""
@@ -111,9 +108,10 @@ class Influences:
             self._known[key] = found
         return found
 
-    def work(self, columns: frozenset[str], attribute: str) -> Work:
-        """Return what an influence takes, whether it is known already or not."""
-        return work_of(self.network, self.border(columns, attribute), attribute, self.secrets[attribute])
+    def work(self, columns: frozenset[str], attribute: str) -> tuple[int, int]:
+        """The cells of tables and the losses that an influence takes, whether it is known already or not."""
+        border = self.border(columns, attribute)
+        return kind_of(self.network).work(self.network, border, attribute, self.secrets[attribute])
 
     def impossible(self) -> Refusal | None:
         """Return why all pairs of secrets of an attribute are no constraint under any model, or None if some are."""
@@ -131,7 +129,6 @@ class Influences:
         return self.moved(query, columns, self.schema, norm)
 
 
-@by_kind
 def influences(framework: object) -> Influences | Refusal:
     """Return the structural evidence of a framework, or why there is none.
 
@@ -142,8 +139,7 @@ def influences(framework: object) -> Influences | Refusal:
     Returns
     -------
     Influences or Refusal
-        ``influence(columns, attribute)`` of the evidence is per model and pair; one registration per notion. The
-        evidence stays with the framework.
+        ``influence(columns, attribute)`` of the evidence is per model and pair. The evidence stays with the framework.
 
     Examples
     --------
@@ -152,29 +148,20 @@ def influences(framework: object) -> Influences | Refusal:
     >>> round(float(evidence.influence(frozenset({"sat"}), "income")), 3)
     1.792
     """
+    return notion_of(framework).influences(framework)
+
+
+def no_influences(secrets: str) -> Refusal:
+    """Why columns tell nothing about such secrets that could be bounded."""
     return Refusal(
         required="a secret that columns tell about must be an attribute of a network",
-        found=_secret_text(framework),
+        found=secrets,
         remedy="Use a mechanism that compares laws of the answer, such as TightMechanism.",
     )
 
 
-def _secret_text(framework: object) -> str:
-    if isinstance(framework, DatasetAttributePrivacy):
-        return "a property of the whole table"
-    if isinstance(framework, DistributionPrivacy):
-        return "the distribution that the table comes from"
-    return f"a {type(framework).__name__}"
-
-
-@influences.register
-def _(framework: DistributionalAttributePrivacy) -> Influences | Refusal:
-    evidence = structural_evidence(framework)
-    return evidence.impossible() or evidence
-
-
-@influences.register
-def _(framework: ValuePrivacy) -> Influences | Refusal:
+def possible_influences(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences | Refusal:
+    """The evidence of a framework about attributes of a network, if its secrets are possible."""
     evidence = structural_evidence(framework)
     return evidence.impossible() or evidence
 
@@ -184,32 +171,28 @@ def structural_evidence(framework: DistributionalAttributePrivacy | ValuePrivacy
     kept: dict[str, Influences] = framework.kept.table("influences")
     if not kept:
         first_digest(framework)  # what is kept is about the framework as it is now
-        kept["evidence"] = _evidence(framework)
+        kept["evidence"] = notion_of(framework).structure(framework)
     return kept["evidence"]
 
 
-def _evidence(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences:
-    if isinstance(framework, DistributionalAttributePrivacy):
-        return _of_parameters(framework)
-    return _of_values(framework) if framework.chain is None else _of_chain(framework)
-
-
-def _of_parameters(framework: DistributionalAttributePrivacy) -> Influences:
+def structure_of_parameters(framework: DistributionalAttributePrivacy) -> Influences:
     """The nodes are the columns' parameters, so that a secret may change a near column in all records."""
     network = framework.network
     return Influences(
         network=network,
         secrets=framework.secrets,
         schema=framework.schema,
-        assumptions=(*assumed(network), *assumptions_of(network)),
+        assumptions=(*assumed(network), *kind_of(network).assumptions(network)),
         outside=lambda columns: uncovered(framework, columns),
         moved=column_sensitivity,
     )
 
 
-def _of_values(framework: ValuePrivacy) -> Influences:
+def structure_of_values(framework: ValuePrivacy) -> Influences:
     """The nodes are the columns of one record, so that a secret may change near columns of that record."""
     network = framework.network
+    if framework.chain is not None:
+        return _of_chain(framework)
     return Influences(
         network=network,
         secrets=framework.secrets,
@@ -217,7 +200,7 @@ def _of_values(framework: ValuePrivacy) -> Influences:
         assumptions=(
             RECORDS_FROM_NETWORK,
             *given_its_bin(framework.schema, network.attributes),
-            *assumptions_of(network),
+            *kind_of(network).assumptions(network),
         ),
         outside=lambda columns: _no_nodes(network, columns),
         moved=record_sensitivity,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from typing import cast, final
 
 from bnpriv.checks import listing, spelling
@@ -18,8 +17,8 @@ from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.influence.base import Influence, influence_of
+from bnpriv.kind import kind_of, notion_of
 from bnpriv.networks.base import Network
-from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.joined import joined
 from bnpriv.networks.reading import driven_by, drivers, modelled
 from bnpriv.queries.base import Query
@@ -148,24 +147,27 @@ def _in_words(network: Network, name: str, chosen: tuple[Pair, ...]) -> Protecte
     return pairs_secret(network, name, f"{what} {name_text(name)}", chosen)
 
 
-@singledispatch
 def subject_of(framework: Framework, query: Query | None) -> Subject:
-    """Return what the report of a framework is about: by default its own network and secrets.
+    """What the report of a framework is about.
 
     Raises
     ------
     RefusedError
         If a queried column is outside the model.
     """
+    return notion_of(framework).subject(framework, query)
+
+
+def own_subject(framework: DistributionalAttributePrivacy | ValuePrivacy, query: Query | None) -> Subject:
+    """The framework's own network and secrets."""
     evidence = influences(framework)
     found = None if isinstance(evidence, Refusal) or evidence.quilts is not None else evidence
     refusal = None if found is None or query is None else found.covers(query.columns)
     if refusal is not None:
         raise refusal.error()
-    own = cast("DistributionalAttributePrivacy | ValuePrivacy", framework)  # other notions are registered below
     return Subject(
-        network=own.network,
-        secrets=own.secrets if found is None else {name: tuple(each) for name, each in found.secrets.items()},
+        network=framework.network,
+        secrets=framework.secrets if found is None else {name: tuple(each) for name, each in found.secrets.items()},
         protected=framework.protected_secrets,
         source=framework.source,
         framework=framework,
@@ -174,8 +176,7 @@ def subject_of(framework: Framework, query: Query | None) -> Subject:
     )
 
 
-@subject_of.register
-def _(framework: DatasetAttributePrivacy, query: Query | None) -> Subject:
+def property_subject(framework: DatasetAttributePrivacy, query: Query | None) -> Subject:
     """A property of a table is told by what single records tell about the protected column, if they are independent."""
     network, drawn = framework.network, framework.forward is not None
     return Subject(
@@ -190,8 +191,7 @@ def _(framework: DatasetAttributePrivacy, query: Query | None) -> Subject:
     )
 
 
-@subject_of.register
-def _(framework: DistributionPrivacy, query: Query | None) -> Subject:
+def pairs_subject(framework: DistributionPrivacy, query: Query | None) -> Subject:
     """Which of several networks holds is an attribute of one network that holds them all."""
     (name,) = framework.protected
     bare = Subject(
@@ -210,7 +210,7 @@ def _(framework: DistributionPrivacy, query: Query | None) -> Subject:
     sides = {
         label: side for pair in declared for label, side in zip(pair.sides, (pair.first, pair.second), strict=True)
     }
-    networks = {label: side for label, side in sides.items() if isinstance(side, DiscreteNetwork)}
+    networks = {label: side for label, side in sides.items() if kind_of(side).exact_tables}
     if not networks:
         return bare
     try:

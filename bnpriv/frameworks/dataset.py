@@ -103,6 +103,7 @@ class DatasetAttributePrivacy(HasCard, WrittenAsFile):
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "dataset attribute privacy"
+    kind = "bnpriv.kinds.notions:DATASET_NOTION"
 
     def __post_init__(self) -> None:
         require_network(self.network)

@@ -12,9 +12,8 @@ from bnpriv.errors import FrameworkError, LawError
 from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import KINDS_NOT_VALUES, require_level, require_stated_level, spelt_as_values
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
-from bnpriv.kind import by_kind
+from bnpriv.kind import kind_of
 from bnpriv.networks.base import Network
-from bnpriv.networks.discrete import IntervalNetwork
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.forward import unfixed_of
 from bnpriv.networks.kept import Kept
@@ -29,12 +28,6 @@ from bnpriv.tables.schema import Schema, require_schema
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document
-
-
-@by_kind
-def centred(network: Network) -> tuple[str, ...]:
-    """Return the attributes of a network that are a number about which the records of their column may lie."""
-    return ()
 
 
 @final
@@ -106,6 +99,7 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "distributional attribute privacy"
+    kind = "bnpriv.kinds.notions:PARAMETER_NOTION"
 
     def __post_init__(self) -> None:
         require_network(self.network)
@@ -124,7 +118,8 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
             )
         object.__setattr__(self, "independent", independent)
         object.__setattr__(self, "secrets", ReadOnly(secrets_of(self.network, self.protect)))
-        laws = column_laws(self.laws or {}, self.schema, self.network.states, independent, centred(self.network))
+        about = kind_of(self.network).centred(self.network)
+        laws = column_laws(self.laws or {}, self.schema, self.network.states, independent, about)
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
 
     def _read_laws(self) -> dict[str, tuple[ColumnLaw, ...]]:
@@ -188,7 +183,7 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
     @property
     def by_intervals(self) -> bool:
         """Return whether the adversary may hold any model within intervals."""
-        return isinstance(self.network, IntervalNetwork)
+        return kind_of(self.network).by_intervals
 
     @property
     def document(self) -> Document:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from pathlib import Path
 from typing import cast, final
 
@@ -35,27 +34,30 @@ class NetworkPart:
     files: Mapping[str, str]
 
 
-@singledispatch
-def network_part(network: Network, stem: str) -> NetworkPart:
-    """Return the section of a network and the files beside the framework file, which is called `stem`.
+def not_held(network: Network) -> FileError:
+    """Why no framework file holds a network of such a kind."""
+    return _refused(network, "networks of tables, linear-Gaussian networks and Markov chains")
+
+
+def tables_section(network: DiscreteNetwork, stem: str) -> NetworkPart:
+    """The section of a network of tables, which stand in files of their own beside the framework file `stem`.
+
+    Raises
+    ------
+    SizeError
+        If a file would be larger than one that is read.
+    """
+    return _of_tables(network, network.level if not network.reading.level_assumed else None, stem, {})
+
+
+def intervals_section(network: IntervalNetwork, stem: str) -> NetworkPart:
+    """The section of intervals, where they lie around a network that stands in files of its own.
 
     Raises
     ------
     FileError
-        If no framework file can hold the network.
-    SizeError
-        If a file would be larger than one that is read.
+        If they were declared otherwise.
     """
-    raise _refused(network, "networks of tables, linear-Gaussian networks and Markov chains")
-
-
-@network_part.register
-def _(network: DiscreteNetwork, stem: str) -> NetworkPart:
-    return _of_tables(network, network.level if not network.reading.level_assumed else None, stem, {})
-
-
-@network_part.register
-def _(network: IntervalNetwork, stem: str) -> NetworkPart:
     level = network.level if not network.reading.level_assumed else None
     centre, width = network.around_it or (network, None)
     if isinstance(centre, IntervalNetwork) and not centre.declared:
@@ -66,8 +68,14 @@ def _(network: IntervalNetwork, stem: str) -> NetworkPart:
     return _of_tables(centre, level, stem, more)
 
 
-@network_part.register
-def _(network: GaussianNetwork, stem: str) -> NetworkPart:
+def regressions_section(network: GaussianNetwork, stem: str) -> NetworkPart:
+    """The section of a linear-Gaussian network: the regression of every attribute.
+
+    Raises
+    ------
+    FileError
+        If it was not declared by its regressions.
+    """
     rows = network.regressions
     drawn = network.posterior_draws is not None or network.forward is not None or network.reading.columns
     if rows is None or drawn:
@@ -82,8 +90,8 @@ def _(network: GaussianNetwork, stem: str) -> NetworkPart:
     return NetworkPart("\n\n".join(sections), {})
 
 
-@network_part.register
-def _(network: MarkovChain, stem: str) -> NetworkPart:
+def chain_section(network: MarkovChain, stem: str) -> NetworkPart:
+    """The section of a Markov chain."""
     transition, initial = network.declared
     lengths = list(network.length)
     values: dict[str, object] = {

@@ -123,6 +123,7 @@ class DistributionPrivacy(HasCard, WrittenAsFile):
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "distribution privacy"
+    kind = "bnpriv.kinds.notions:DISTRIBUTION_NOTION"
 
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import final
 
-from bnpriv.kind import by_kind
+from bnpriv.kind import kind_of
 from bnpriv.networks.base import Network
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Count, Linear, Mean, Proportion
@@ -76,9 +76,13 @@ class ProtectedSecret:
         }
 
 
-@by_kind
 def pairs_secret(network: Network, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
-    """Return what is protected of an attribute of a network."""
+    """What is protected of an attribute of a network, as its kind says it."""
+    return kind_of(network).protected_secret(network, attribute, secret, pairs)
+
+
+def secret_by_states(network: Network, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
+    """What is protected of an attribute: pairs of its states, or of values where it may be any number."""
     states = network.states.get(attribute)
     if states is None:
         return interval_secret(attribute, secret, of_values(pairs), ())

@@ -10,9 +10,9 @@ from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.kind import notion_of
 from bnpriv.networks.foreign import foreign_remedy
 from bnpriv.queries.base import Query
-from bnpriv.queries.given import GivenAnswer
 
 FRAMEWORKS = (DistributionalAttributePrivacy, DatasetAttributePrivacy, DistributionPrivacy, ValuePrivacy)
 
@@ -61,8 +61,4 @@ def _remedy(framework: object) -> str:
 
 def own_query(framework: object) -> Query | None:
     """Return the query that a framework is about, or None if it leaves the query open."""
-    if not isinstance(framework, DistributionPrivacy):
-        return None
-    if framework.of_records:
-        return framework.query
-    return framework.query or GivenAnswer(size=framework.dimension)
+    return notion_of(framework).own_query(framework)

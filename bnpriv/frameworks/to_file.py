@@ -13,7 +13,7 @@ from bnpriv.errors import FileError, ParameterError, SizeError
 from bnpriv.frameworks.base import WrittenAsFile
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.frameworks.file_network import network_part
+from bnpriv.frameworks.file_network import NetworkPart
 from bnpriv.frameworks.file_parts import (
     column_sections,
     law_sections,
@@ -22,6 +22,7 @@ from bnpriv.frameworks.file_parts import (
     secrets_of_parameter,
 )
 from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.kind import kind_of
 from bnpriv.networks.base import Network
 from bnpriv.paths import user_path
 from bnpriv.queries.asked import as_query
@@ -65,7 +66,7 @@ class FileParts:
 
     def texts(self, path: Path, queries: Mapping[str, str]) -> dict[Path, str]:
         """Return the texts of all files, those of the network first."""
-        network = network_part(self.network, path.stem)
+        network: NetworkPart = kind_of(self.network).section(self.network, path.stem)
         found = {path.with_name(name): content for name, content in network.files.items()}
         content = "\n\n".join(self._sections(network.section, queries)) + "\n"
         if not len(content.encode()) <= MOST_FRAMEWORK_BYTES:

@@ -75,6 +75,7 @@ class ValuePrivacy(HasCard, WrittenAsFile):
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "value privacy"
+    kind = "bnpriv.kinds.notions:VALUE_NOTION"
 
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)

@@ -1,6 +1,6 @@
 """How much a set of columns tells about a protected attribute: one value for every kind of network.
 
-A new kind of network plugs in by ``influence_of.register``; see `Details` for what differs from kind to kind.
+A new kind of network plugs in by a `bnpriv.kind.Kind`; see `Details` for what differs from kind to kind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bnpriv import checks
 from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import BnprivError, NetworkError, Refusal
 from bnpriv.influence.losses import PrivacyLosses
-from bnpriv.kind import by_kind
+from bnpriv.kind import kind_of
 from bnpriv.networks.base import Network
 from bnpriv.render.shown import HasCard
 from bnpriv.render.text import name_text, number_text, of_nats, set_text, some_text, upper_text, visible
@@ -356,14 +356,13 @@ def told_text(influence: Influence) -> str:
     return f"{verb} {'at most ' if bound else ''}{of_nats(upper_text(told))} about {name}"
 
 
-@by_kind
 def influence_of(network: object, columns: Iterable[str], protected: str, pairs: Sequence[Pair]) -> Influence:
-    """Return the influence for given pairs of secrets; one registration per kind of network.
+    """The influence of columns for given pairs of secrets, as the kind of the network knows it.
 
     Parameters
     ----------
     network : network
-        Of any kind that is registered.
+        Of any kind.
     columns : iterable of str
         The attributes that are seen.
     protected : str
@@ -379,15 +378,11 @@ def influence_of(network: object, columns: Iterable[str], protected: str, pairs:
     Raises
     ------
     NetworkError
-        If a name is unknown, `protected` is among `columns`, or the kind of network is not registered.
+        If a name is unknown, `protected` is among `columns`, or the kind of network is not known.
     SizeError
         If a table would pass the limit and no cheaper bound holds.
     """
-    raise NetworkError(
-        "the influence of columns must be known for this kind of network",
-        found=f"a {type(network).__name__}",
-        remedy="Register it with bnpriv.influence.base.influence_of.",
-    )
+    return kind_of(network).influence(network, columns, protected, pairs)
 
 
 def asked_columns(network: Network, columns: Iterable[str], protected: str) -> frozenset[str]:

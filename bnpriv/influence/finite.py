@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast, final
 
@@ -11,19 +11,16 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, influence_of, worst_place
+from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, worst_place
 from bnpriv.influence.elimination import joint_size
 from bnpriv.influence.explanation import explanation
-from bnpriv.influence.kinds import Work, work_of
 from bnpriv.influence.largest_ratio import MOST_ASSIGNMENT_WORK
 from bnpriv.influence.losses import MOST_LOSSES, Losses
 from bnpriv.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
-from bnpriv.influence.rows import InfluenceRows, rows_of
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.render.text import rough_text
 from bnpriv.render.two_curves import TwoCurves
-from bnpriv.secrets.declared import Declared
 from bnpriv.secrets.states import SecretPair
 from bnpriv.services import service
 from bnpriv.tables.schema import State
@@ -108,15 +105,19 @@ def finite_influence(
     )
 
 
-@influence_of.register
-def _(network: DiscreteNetwork, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
-    return finite_influence(network, columns, protected, pairs)
+def influence_work(
+    network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair]
+) -> tuple[int, int]:
+    """How many cells the tables of an influence take, and how many losses it has; 0 where they are not kept."""
+    return influence_cells(network, border, protected, pairs), loss_cells(network, border, pairs)
 
 
-@work_of.register
-def _(network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair]) -> Work:
-    cells = influence_cells(network, border, protected, pairs)
-    return Work(cells=cells, losses=loss_cells(network, border, pairs))
+def budgeted_influence(
+    network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair], most_work: int
+) -> tuple[Influence, int]:
+    """An influence from tables of at most `most_work` cells each, and how many cells they have."""
+    cells = influence_cells(network, border, protected, pairs, most_work)
+    return finite_influence(network, border, protected, pairs, most_work=most_work), cells
 
 
 def influence_cells(
@@ -246,8 +247,3 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the sums of all cells of two tables of shape (models, cells)."""
     both = left[:, :, np.newaxis] + right[:, np.newaxis, :]
     return both.reshape(both.shape[0], -1)
-
-
-@rows_of.register
-def _(network: DiscreteNetwork, chosen: Mapping[str, Declared | None], workers: int | None = 1) -> InfluenceRows:
-    return service("influence.finite_rows")(network, chosen, workers)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from bnpriv.kind import by_kind
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +28,3 @@ class FurtherTable:
     header: tuple[str, ...]
     rows: tuple[tuple[str | int | float, ...], ...]
     finding: str = ""
-
-
-@by_kind
-def further_tables(network: object) -> tuple[FurtherTable, ...]:
-    """Return what is known of one kind of network only; nothing by default."""
-    return ()

@@ -16,9 +16,8 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.divergences.gaussian import gaussian_excess, gaussian_mu
 from bnpriv.divergences.laplace_normal import laplace_normal_excess
-from bnpriv.influence.base import Influence, asked_columns, influence_of, plain_text, tells, worst_place
+from bnpriv.influence.base import Influence, asked_columns, plain_text, tells, worst_place
 from bnpriv.influence.conditionals import overlap_text
-from bnpriv.influence.kinds import assumptions_of
 from bnpriv.influence.losses import laplace_excess, private_shifts
 from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.noise.continuous import ContinuousNoise
@@ -127,8 +126,10 @@ class GaussianDetails:
         return two_normals(self.network, influence.protected, column, pair, influence.model)
 
 
-@influence_of.register
-def _(network: GaussianNetwork, columns: Iterable[str], protected: str, pairs: Sequence[ContinuousPair]) -> Influence:
+def gaussian_influence(
+    network: GaussianNetwork, columns: Iterable[str], protected: str, pairs: Sequence[ContinuousPair]
+) -> Influence:
+    """The influence for pairs of values, each once."""
     asked = asked_columns(network, columns, protected)
     border = network.graph.frontier(protected, asked)
     farthest = np.array([pair.farthest for pair in pairs])
@@ -151,11 +152,6 @@ def _(network: GaussianNetwork, columns: Iterable[str], protected: str, pairs: S
         details=GaussianDetails(network=network, mahalanobis=mahalanobis),
         how="exact" if points else "a bound: of an interval its farthest values count",
     )
-
-
-@assumptions_of.register
-def _(network: GaussianNetwork) -> tuple[str, ...]:
-    return ("All parameters together are normal under every model.",)
 
 
 def two_normals(network: GaussianNetwork, protected: str, name: str, pair: ContinuousPair, model: int) -> TwoCurves:

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, influence_of, worst_place
+from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, worst_place
 from bnpriv.influence.choices import Choices, IntervalPart, choices_of, loosened, points_of
 from bnpriv.influence.elimination import joint_law
-from bnpriv.influence.kinds import assumptions_of
 from bnpriv.influence.ratios import independent_parts
 from bnpriv.laws.base import log_sum_exp
 from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
@@ -90,8 +88,10 @@ class IntervalDetails(WithoutDistance):
         return NO_INTERVAL_CONDITIONALS
 
 
-@influence_of.register
-def _(network: IntervalNetwork, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
+def interval_influence(
+    network: IntervalNetwork, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]
+) -> Influence:
+    """The influence over all members, for ordered `pairs`."""
     asked = asked_columns(network, columns, protected)
     border = network.graph.frontier(protected, asked)
     found = interval_bounds(network, protected, border, pairs)
@@ -113,14 +113,6 @@ def _(network: IntervalNetwork, columns: Iterable[str], protected: str, pairs: S
         details=IntervalDetails(),
         how="exact" if exact else "a bound over all models within the intervals",
     )
-
-
-@assumptions_of.register
-def _(network: IntervalNetwork) -> tuple[str, ...]:
-    within = "The law of the parameters is that of some model within the declared intervals."
-    if not network.missing:
-        return (within,)
-    return (within, f"Rows without data may be any law: {listing(network.missing)}.")
 
 
 def interval_bounds(

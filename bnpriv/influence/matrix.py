@@ -14,7 +14,8 @@ from bnpriv.checks import type_text, whole
 from bnpriv.errors import SecretError
 from bnpriv.influence.heat import LEGEND, heat_cell
 from bnpriv.influence.noted_frame import noted
-from bnpriv.influence.rows import rows_of
+from bnpriv.influence.rows import InfluenceRows
+from bnpriv.kind import kind_of
 from bnpriv.networks.base import Network
 from bnpriv.networks.foreign import require_network
 from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table
@@ -94,7 +95,7 @@ class InfluenceMatrix(Shown):
             network.require(name): None if pairs is None else pairs[name]
             for name in (names if pairs is None else pairs)
         }
-        rows = rows_of(network, chosen, workers)
+        rows: InfluenceRows = kind_of(network).rows(network, chosen, workers)
         rows.values.flags.writeable = False
         return InfluenceMatrix(
             protected=rows.protected,

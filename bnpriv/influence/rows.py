@@ -11,7 +11,6 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.influence.base import influence_of
 from bnpriv.influence.maximum import impossible_secrets
-from bnpriv.kind import by_kind
 from bnpriv.networks.base import Network
 from bnpriv.secrets.declared import Declared, pairs_of
 
@@ -39,12 +38,8 @@ class InfluenceRows:
     dropped: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
-@by_kind
-def rows_of(network: Network, chosen: Mapping[str, Declared | None], workers: int | None = 1) -> InfluenceRows:
-    """Return what every attribute tells about the protected ones, each with its secrets; None for all pairs.
-
-    Every kind of network that knows `influence_of` has this; one that knows a faster way registers it, and may share
-    its models out among workers.
+def rows_one_by_one(network: Network, chosen: Mapping[str, Declared | None]) -> InfluenceRows:
+    """The rows from the influence of every single attribute: of every kind that knows no faster way.
 
     Raises
     ------
@@ -53,11 +48,6 @@ def rows_of(network: Network, chosen: Mapping[str, Declared | None], workers: in
     SizeError
         If a table would pass the limit and no cheaper bound holds.
     """
-    return rows_one_by_one(network, chosen)
-
-
-def rows_one_by_one(network: Network, chosen: Mapping[str, Declared | None]) -> InfluenceRows:
-    """Return the rows from the influence of every single attribute."""
     names = network.attributes
     paired = {name: pairs_of(network, name, given) for name, given in chosen.items()}
     rows: dict[str, list[float]] = {}

@@ -25,8 +25,7 @@ from bnpriv.influence.base import Influence
 from bnpriv.influence.junction_messages import CliqueLaws
 from bnpriv.influence.junction_tree import JunctionTree
 from bnpriv.influence.junction_weights import OutOfRangeError, summed, weights_of
-from bnpriv.kind import by_kind
-from bnpriv.networks.base import Network
+from bnpriv.kind import kind_of
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.render.text import number_text, visible
 from bnpriv.secrets.states import SecretPair
@@ -106,12 +105,6 @@ class InfluenceGradient:
         return tuple(sorted(found, key=lambda row: -float(f"{row.nats:.9g}"))[:count])
 
 
-_NO_TABLES = Refusal(
-    required="a gradient is known for networks of tables",
-    found="a network of another kind",
-    remedy="Declare the attributes with finitely many states and a probability for each.",
-)
-
 _NO_WITNESS = Refusal(
     required="a gradient needs an assignment that attains the influence",
     found="an upper bound, or an influence without one",
@@ -154,16 +147,12 @@ def influence_gradient(influence: Influence) -> InfluenceGradient | Refusal:
     The influence is log(.6 / .2), with .2 from the first row and .6 from the second. Rows sum to one: where .4 may be
     off by a factor, .6 can move by two thirds of that.
     """
-    return _gradient(influence.network, influence)
+    return kind_of(influence.network).gradient(influence)
 
 
-@by_kind
-def _gradient(network: Network, influence: Influence) -> InfluenceGradient | Refusal:
-    return _NO_TABLES
-
-
-@_gradient.register
-def _(network: DiscreteNetwork, influence: Influence) -> InfluenceGradient | Refusal:
+def tables_gradient(influence: Influence) -> InfluenceGradient | Refusal:
+    """The gradient in a network of tables."""
+    network = cast(DiscreteNetwork, influence.network)
     if not np.isfinite(float(influence)):
         return _INFINITE
     if influence.pair is None or set(influence.assignment) != set(influence.frontier):

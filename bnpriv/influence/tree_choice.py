@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
 from bnpriv.influence.elimination import joint_law
-from bnpriv.kind import by_kind
-from bnpriv.networks.base import Network
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair
@@ -41,16 +39,14 @@ class TreeChoice:
     total: float
 
 
-@by_kind
 def tree_choice(
-    network: Network, protected: str, pair: Pair, model: int, costs: Mapping[str, float], most: float
+    network: DiscreteNetwork, protected: str, pair: Pair, model: int, costs: Mapping[str, float], most: float
 ) -> TreeChoice | None:
-    """Return the attributes that are best hidden from an observer of others; by default None, not known.
+    """The attributes that are best hidden from an observer of others.
 
     Parameters
     ----------
-    network : Network
-        Of any kind.
+    network : DiscreteNetwork
     protected : str
     pair : Pair
     model : int
@@ -69,13 +65,6 @@ def tree_choice(
     -----
     docs/claims/markov_quilt.md, theorem 4. Doubles without bounds of their rounding: for searches, never for noise.
     """
-    return None
-
-
-@tree_choice.register
-def _(
-    network: DiscreteNetwork, protected: str, pair: Pair, model: int, costs: Mapping[str, float], most: float
-) -> TreeChoice | None:
     if not isinstance(pair, SecretPair) or not pair.is_point:
         return None
     moral = network.graph.moral((protected, *costs))

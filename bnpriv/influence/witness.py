@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import cast
 
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.influence.elimination import joint_law
-from bnpriv.kind import by_kind
 from bnpriv.laws.base import log_sum_exp
-from bnpriv.networks.base import Network
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import LogTable, elimination, marginal
-from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair
 
 MOST_WITNESS_CELLS = 2**18
@@ -27,16 +23,14 @@ AtLeast = Callable[[Iterable[str]], float]
 """From attributes to what they tell at least, in nats."""
 
 
-@by_kind
-def at_least(network: Network, protected: str, pair: Pair, model: int, columns: Iterable[str]) -> AtLeast:
-    """Return lower bounds of what subsets of some columns tell about one pair, under one model: 0 by default.
+def at_least(network: DiscreteNetwork, protected: str, pair: SecretPair, model: int, columns: Iterable[str]) -> AtLeast:
+    """Lower bounds of what subsets of some columns tell about one pair, under one model.
 
     Parameters
     ----------
-    network : Network
-        Of any kind.
+    network : DiscreteNetwork
     protected : str
-    pair : Pair
+    pair : SecretPair
     model : int
     columns : iterable of str
 
@@ -45,23 +39,17 @@ def at_least(network: Network, protected: str, pair: Pair, model: int, columns: 
     callable
         From a subset of the columns to a lower bound of its influence, rounded down.
     """
-    return lambda _: 0.0
-
-
-@at_least.register
-def _(network: DiscreteNetwork, protected: str, pair: Pair, model: int, columns: Iterable[str]) -> AtLeast:
     asked = network.graph.frontier(protected, columns)
-    single = cast(SecretPair, pair)
     chosen: dict[str, int] = {}
     for name in asked:  # every column by itself
-        ratios = _ratios(network, protected, single, model, {}, name)
+        ratios = _ratios(network, protected, pair, model, {}, name)
         if ratios is not None:
             chosen[name] = int(np.argmax(ratios))
     for _ in range(MOST_SWEEPS if len(chosen) > 1 else 0):
         before = dict(chosen)
         for name in chosen:
             rest = {other: state for other, state in chosen.items() if other != name}
-            ratios = _ratios(network, protected, single, model, rest, name)
+            ratios = _ratios(network, protected, pair, model, rest, name)
             if ratios is not None:
                 chosen[name] = int(np.argmax(ratios))
         if chosen == before:
@@ -72,7 +60,7 @@ def _(network: DiscreteNetwork, protected: str, pair: Pair, model: int, columns:
         if not seen:
             return 0.0
         name = next(iter(seen))
-        ratios = _ratios(network, protected, single, model, {k: v for k, v in seen.items() if k != name}, name)
+        ratios = _ratios(network, protected, pair, model, {k: v for k, v in seen.items() if k != name}, name)
         return 0.0 if ratios is None else max(0.0, float(ratios[seen[name]]))
 
     return told

@@ -16,9 +16,10 @@ from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy, centred
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.kind import kind_of
 from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated
 from bnpriv.mechanisms.base import Mechanism
@@ -161,7 +162,7 @@ class AttributeGaussianMechanism(Mechanism):
         if isinstance(framework, DatasetAttributePrivacy):
             return framework.forward is None and not framework.network.states
         if isinstance(framework, DistributionalAttributePrivacy):
-            return bool(centred(framework.network) and framework.column_laws)
+            return bool(kind_of(framework.network).centred(framework.network) and framework.column_laws)
         return False
 
     def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:

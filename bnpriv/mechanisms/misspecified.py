@@ -21,10 +21,11 @@ from bnpriv.evidence.structural import Influences, influences
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.influence.interval import interval_bounds
 from bnpriv.influence.sensitivity import SensitiveRow, influence_gradient
+from bnpriv.kind import kind_of
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.posterior_draws import total_beyond_text
-from bnpriv.mechanisms.robustness import counted_tables, tables_of, within_factor
+from bnpriv.mechanisms.robustness import counted_tables, within_factor
 from bnpriv.networks.base import Network
 from bnpriv.noise.continuous import Laplace, NoNoise
 from bnpriv.render.document import Document, Names, Paragraph, fact
@@ -227,7 +228,7 @@ def _candidates(calibration: Calibrated) -> Iterator[tuple[str, Iterator[_Candid
     evidence = influences(framework)
     if isinstance(evidence, Refusal):
         raise evidence.error()
-    if tables_of(evidence.network) is None:
+    if kind_of(evidence.network).table_ends(evidence.network, 0) is None:
         raise Refusal(
             required="what a factor does is worked out for attributes with finitely many states, each with a "
             "probability",

@@ -14,8 +14,9 @@ from bnpriv.evidence.structural import Influences
 from bnpriv.influence.base import Influence
 from bnpriv.influence.losses import SHIFT_HALVINGS, PrivacyLosses, largest_shift
 from bnpriv.influence.quilts import markov_quilt
-from bnpriv.influence.tree_choice import tree_choice
-from bnpriv.influence.witness import AtLeast, at_least
+from bnpriv.influence.tree_choice import TreeChoice
+from bnpriv.influence.witness import AtLeast
+from bnpriv.kind import kind_of
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
 from bnpriv.mechanisms.quilt_scales import Best, approximate_scales, pure_shifts, scales
@@ -215,7 +216,9 @@ class QuiltSearch:
             if not math.isfinite(scale) or not self._spend(SET_WORK * len(free)):
                 return False
             costs = {name: change / scale for name, change in alone.items()}
-            choice = tree_choice(network, attribute, pair, model, costs, self.epsilon - moved / scale)
+            choice: TreeChoice | None = kind_of(network).tree_choice(
+                network, attribute, pair, model, costs, self.epsilon - moved / scale
+            )
             if choice is None:
                 return False
             if choice.total + (moved - twice) / scale >= self.epsilon * (1 - TREE_TOLERANCE):
@@ -233,7 +236,7 @@ class QuiltSearch:
     def _is_large(self, columns: frozenset[str], attribute: str) -> bool:
         if self.delta > 0 or (attribute, self.evidence.border(columns, attribute)) in self._asked:
             return False
-        return self.evidence.work(columns, attribute).cells > LARGE_WORK
+        return self.evidence.work(columns, attribute)[0] > LARGE_WORK
 
     def _witnessed(self, columns: frozenset[str], attribute: str, model: int, k: int) -> float:
         """Return what one assignment of columns tells, the same for all sets but for what is left out of it."""
@@ -242,7 +245,8 @@ class QuiltSearch:
             return -math.inf
         if key not in self._witnesses:
             free = drivers(network, self.queried - self.evidence.driven(self.queried, attribute))
-            self._witnesses[key] = at_least(network, attribute, self.evidence.secrets[attribute][k], model, free)
+            pair = self.evidence.secrets[attribute][k]
+            self._witnesses[key] = kind_of(network).lower_bound(network, attribute, pair, model, free)
         return self._witnesses[key](drivers(network, columns))
 
     def _try(self, best: Best, near: frozenset[str], attribute: str, target: tuple[int, int] | None = None) -> bool:
@@ -300,10 +304,10 @@ class QuiltSearch:
         """Take work for an influence, and for its losses where they count; False if that is not enough."""
         key, cells = (attribute, columns), 0
         if key not in self._paid:
-            work = self.evidence.work(columns, attribute)
+            cells, losses = self.evidence.work(columns, attribute)
             # what the evidence knows from elsewhere counts like everything else, so that a search never depends on it
-            cells = 0 if (attribute, self.evidence.border(columns, attribute)) in self._asked else work.cells
-            cells += work.losses * SHIFT_HALVINGS * LOSS_WORK[self.noise] if self.delta > 0 else 0
+            cells = 0 if (attribute, self.evidence.border(columns, attribute)) in self._asked else cells
+            cells += losses * SHIFT_HALVINGS * LOSS_WORK[self.noise] if self.delta > 0 else 0
         if not self._spend(base + cells):
             return False
         self._paid.add(key)

@@ -6,16 +6,16 @@ docs/claims/misspecified.md has the proofs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import singledispatch
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.errors import NetworkError
+from bnpriv.kind import kind_of
 from bnpriv.networks.base import Network
-from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
+from bnpriv.networks.discrete import IntervalNetwork
 from bnpriv.networks.graph import Graph
 from bnpriv.secrets.states import SecretPair
 
@@ -65,7 +65,7 @@ def counted_tables(network: Network, protected: str, border: Iterable[str], pair
     count = Counter(entered)
     if chosen or upper:
         count.update(above)
-    fixed = {name for name in count if is_deterministic(network, name)}
+    fixed = {name for name in count if kind_of(network).is_deterministic(network, name)}
     return Counter({name: times for name, times in count.items() if name not in fixed})
 
 
@@ -87,45 +87,6 @@ def _reaches_above(graph: Graph, protected: str, seen: frozenset[str]) -> bool:
     return any(part & above and part & seen for part in graph.parts(seen, protected))
 
 
-TableEnds = tuple[Mapping[str, FloatArray], Mapping[str, FloatArray]]
-"""The least and the largest probabilities of every table."""
-
-
-@singledispatch
-def tables_of(network: object, model: int = 0) -> TableEnds | None:
-    """Return the tables of one model of a network of probabilities; None for other kinds of networks."""
-    return None
-
-
-@tables_of.register
-def _(network: DiscreteNetwork, model: int = 0) -> TableEnds:
-    tables = {name: network.probabilities(name)[model] for name in network.attributes}
-    return tables, tables
-
-
-@tables_of.register
-def _(network: IntervalNetwork, model: int = 0) -> TableEnds:
-    return network.lower, network.upper
-
-
-@singledispatch
-def is_deterministic(network: object, name: str) -> bool:
-    """Return whether a table holds zeros and ones alone: then no factor changes it."""
-    return False
-
-
-@is_deterministic.register
-def _(network: DiscreteNetwork, name: str) -> bool:
-    logs = network.tables[name].values  # a probability below the range of doubles is no zero
-    return bool(np.all((logs == 0) | np.isneginf(logs)))
-
-
-@is_deterministic.register
-def _(network: IntervalNetwork, name: str) -> bool:
-    low, high = network.lower[name], network.upper[name]
-    return bool(np.all((low == high) & ((low == 0) | (low == 1))))
-
-
 def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNetwork:
     """Return all networks whose probabilities are within a factor of those of one model; zeros stay zero.
 
@@ -141,10 +102,10 @@ def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNe
     >>> within_factor(coin, 1.5).upper["coin"].round(6).tolist()
     [0.375, 0.833333]
     """
-    tables = tables_of(network, model)
+    tables = kind_of(network).table_ends(network, model)
     if tables is None:
         raise NetworkError("tables of probabilities are needed", found=network.kind_text, remedy="Declare them.")
-    low, high = tables
+    low, high, missing = tables
     wide = factor * (1 + 8 * UNIT_ROUNDOFF) if factor > 1 else factor
     found = IntervalNetwork.of(
         {name: table / wide for name, table in low.items()},
@@ -153,4 +114,4 @@ def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNe
         parents=network.graph.parents,
         level=network.level,
     )
-    return replace(found, missing=network.missing) if isinstance(network, IntervalNetwork) else found
+    return replace(found, missing=missing)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 from bnpriv.checks import member
 from bnpriv.errors import NetworkError
+from bnpriv.kind import ANY_KIND, NetworkKind
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import Reading
@@ -43,9 +44,13 @@ def level_of(declared: Level | None) -> Level:
 class Network(Protocol):
     """A Bayesian network over attributes, or several on one graph (the model class Theta).
 
-    A new kind of network has these members, and registers what a set of columns tells about an attribute with
-    `bnpriv.influence.base.influence_of`. Nobody else asks which kind a network is.
+    What differs from kind to kind is asked of its `bnpriv.kind.NetworkKind`. Nobody asks which kind a network is.
     """
+
+    @property
+    def kind(self) -> NetworkKind | str:
+        """What its kind does in its own way, or where that stands, as "module:object"."""
+        ...
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -108,6 +113,8 @@ class Network(Protocol):
 
 class NetworkMethods(HasCard):
     """What all kinds of networks do alike."""
+
+    kind: ClassVar[NetworkKind | str] = ANY_KIND
 
     def require(self: Network, attribute: str) -> str:
         """Return `attribute` if it is a node.

@@ -69,6 +69,8 @@ class MarkovChain(NetworkMethods):
     ([[0.5, 0.5]], [True])
     """
 
+    kind = "bnpriv.kinds.chain:CHAIN_KIND"
+
     transition: FloatArray
     initial: FloatArray
     """The law of the first step; not used where `start` is "any"."""

@@ -168,6 +168,8 @@ class DensityNetwork(NetworkMethods):
         If a parent is unknown, there is a cycle, or draws are of something that is no parameter.
     """
 
+    kind = "bnpriv.kinds.density:DENSITY_KIND"
+
     parameters: Mapping[str, Parameter]
     model_hash: str
     simulator: Simulator = field(compare=False)

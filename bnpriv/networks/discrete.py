@@ -69,6 +69,8 @@ class DiscreteNetwork(FiniteMethods):
     DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
     """
 
+    kind = "bnpriv.kinds.finite:FINITE_KIND"
+
     graph: Graph
     states: Mapping[str, tuple[State, ...]]
     tables: Mapping[str, LogTable]
@@ -412,6 +414,8 @@ class IntervalNetwork(FiniteMethods):
     around_it : tuple of network and float, optional
         The network all of whose neighbours these are, and how far their probabilities are from its own at most.
     """
+
+    kind = "bnpriv.kinds.interval:INTERVAL_KIND"
 
     graph: Graph
     states: Mapping[str, tuple[State, ...]]

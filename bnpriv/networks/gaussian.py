@@ -67,6 +67,8 @@ class GaussianNetwork(NetworkMethods):
     GaussianNetwork(attributes=2, edges=1, models=1)
     """
 
+    kind = "bnpriv.kinds.gaussian:GAUSSIAN_KIND"
+
     attributes: tuple[str, ...]
     mean: FloatArray
     covariance: FloatArray

@@ -18,8 +18,8 @@ from bnpriv.evidence.pace import watched
 from bnpriv.evidence.subject import Subject
 from bnpriv.frameworks import odds
 from bnpriv.influence.base import Influence, influence_of
-from bnpriv.influence.limited import limited_influence
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilts
+from bnpriv.kind import kind_of
 from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.certificate import Decision
@@ -96,7 +96,7 @@ class Teller:
         evidence = self.subject.influences
         if evidence is not None:
             columns = frozenset(border)
-            cells = evidence.work(columns, self.protected).cells
+            cells = evidence.work(columns, self.protected)[0]
             if cells <= max(LEAST_WORK, self.left // rows):
                 self.left -= min(self.left, cells)
                 with suppress(BnprivError):  # a network without limits of its own says below what is not known
@@ -109,7 +109,7 @@ class Teller:
 
     def _of(self, network: Network, border: tuple[str, ...], rows: int) -> Influence:
         most = max(LEAST_WORK, self.left // rows)
-        found, cells = limited_influence(network, border, self.protected, self.pairs, most)
+        found, cells = kind_of(network).budgeted(network, border, self.protected, self.pairs, most)
         self.left -= min(self.left, cells)
         return found
 

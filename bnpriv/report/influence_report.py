@@ -14,8 +14,7 @@ from bnpriv.evidence.possible import impossibility
 from bnpriv.evidence.subject import Subject, subject_of, subject_of_network
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.question import own_query, require_framework
-from bnpriv.influence.further import further_tables
-from bnpriv.influence.kinds import assumptions_of
+from bnpriv.kind import kind_of
 from bnpriv.mechanisms.answer import noise_figure, verdict_badge
 from bnpriv.mechanisms.curves import curve_sections
 from bnpriv.mechanisms.guarantees import kinds_of
@@ -277,7 +276,7 @@ def _report(
     kinds = "" if subject.framework is None else kinds_of(subject.framework)
     own = (*own, kinds) if kinds else own
     # which models an observer may hold is said there already
-    said = assumptions_of(subject.network) if isinstance(subject.network, Enclosing) else ()
+    said = kind_of(subject.network).assumptions(subject.network) if isinstance(subject.network, Enclosing) else ()
     certified = tuple(each for each in certified if each not in said)
     approximate = made is not None and any(calibration.delta > 0 for calibration in made.calibrations)
     curves = None
@@ -299,7 +298,7 @@ def _report(
         curves=curves,
         laws=_laws(subject, made),
         answers=() if subject.network is not None or subject.framework is None else answer_influences(subject),
-        further=() if subject.network is None else further_tables(subject.network),
+        further=() if subject.network is None else kind_of(subject.network).extra_tables(subject.network),
     )
 
 

@@ -7,11 +7,11 @@ from typing import cast
 
 from bnpriv.checks import listing, member, type_text
 from bnpriv.errors import SecretError
-from bnpriv.kind import by_kind
+from bnpriv.kind import kind_of
 from bnpriv.networks.base import Network
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.pair import Pair
-from bnpriv.secrets.states import SecretPairs, all_pairs, pairs, state_pairs
+from bnpriv.secrets.states import SecretPairs, pairs, state_pairs
 from bnpriv.secrets.values import IntervalPairs, value_pairs
 from bnpriv.tables.schema import State
 
@@ -22,14 +22,12 @@ Protect = str | Iterable[str] | Mapping[str, SecretPairs | Apart | IntervalPairs
 """A protected attribute, several, or several with what must not be told apart."""
 
 
-@by_kind
 def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...]:
-    """Return the pairs of secrets of an attribute; of finitely many states all ordered pairs by default.
+    """The pairs of secrets of an attribute, as the kind of the network counts them.
 
     Parameters
     ----------
     network : network
-        Its `states` tell whether the attribute has finitely many states, or may be any number.
     attribute : str
     given : SecretPairs, Apart, IntervalPairs or None
         What the user declared.
@@ -39,6 +37,11 @@ def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...
     SecretError
         If what was declared does not fit the attribute.
     """
+    return kind_of(network).pairs(network, attribute, given)
+
+
+def pairs_by_states(network: Network, attribute: str, given: object) -> tuple[Pair, ...]:
+    """Pairs of the states of an attribute, all ordered ones by default; where it has none it may be any number."""
     states = network.states.get(attribute)
     if states is None:
         return value_pairs(attribute, given)
@@ -62,9 +65,8 @@ def _by_states(attribute: str, states: tuple[State, ...], given: object) -> obje
     return pairs(*cast("list[tuple[frozenset[State], frozenset[State]]]", sides))
 
 
-@by_kind
 def usual_pairs(network: Network, attribute: str) -> tuple[Pair, ...]:
-    """Return the pairs that stand for the secrets of an attribute of which none are declared.
+    """The pairs that stand for the secrets of an attribute of which none are declared.
 
     Parameters
     ----------
@@ -77,8 +79,7 @@ def usual_pairs(network: Network, attribute: str) -> tuple[Pair, ...]:
         All pairs of its states; of an attribute that may be any number nothing by default, in a linear-Gaussian network
         two values as far apart as its largest standard deviation under any model.
     """
-    states = network.states.get(attribute)
-    return () if states is None else all_pairs(states)
+    return kind_of(network).usual_pairs(network, attribute)
 
 
 def protected_names(protect: object) -> frozenset[object]:

@@ -15,7 +15,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import Refusal
-from bnpriv.influence.base import Influence, influence_of
+from bnpriv.influence.base import Influence
+from bnpriv.kind import NetworkKind
 from bnpriv.networks.base import NetworkMethods
 from bnpriv.networks.graph import Graph
 from bnpriv.networks.reading import NOTHING_READ
@@ -24,32 +25,6 @@ from tests.kinds import Kind, refused_or, table
 from tests.later import Later
 
 stats = Later("scipy.stats")
-
-
-# the new kind, in under 60 lines
-@dataclass(frozen=True)
-class Whispers(NetworkMethods):
-    """A game of whispers: every player hears from the one before, and keeps a share of what was told."""
-
-    players: tuple[str, ...]
-    share: float
-    level, models, reading, posterior_draws = "parameters", 1, NOTHING_READ, None
-    kind_text = "a game of whispers"
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        return self.players
-
-    @property
-    def graph(self) -> Graph:
-        return Graph({name: self.players[max(0, k - 1) : k] for k, name in enumerate(self.players)})
-
-    @property
-    def states(self) -> dict[str, tuple[str, ...]]:
-        return dict.fromkeys(self.players, ("quiet", "loud"))
-
-    def identity(self) -> bytes:
-        return repr((self.players, self.share)).encode()
 
 
 class Heard:
@@ -68,15 +43,42 @@ class Heard:
         return self.unknown
 
 
-@influence_of.register
-def _(network: Whispers, columns, protected, pairs) -> Influence:
-    border = network.graph.frontier(protected, columns)
-    far = [abs(network.players.index(name) - network.players.index(protected)) for name in border]
-    values = np.full((1, len(pairs)), sum(4 * network.share**steps for steps in far))
-    return Influence(
-        columns=frozenset(columns), protected=protected, frontier=border, pairs=tuple(pairs), values=values, error=0.0,
-        kind="certified", pair=pairs[0], model=0, network=network, details=Heard(), how="certified",
-    )  # fmt: skip
+# the new kind, in under 60 lines
+class GameKind(NetworkKind):
+    def influence(self, network, columns, protected, pairs) -> Influence:
+        border = network.graph.frontier(protected, columns)
+        far = [abs(network.players.index(name) - network.players.index(protected)) for name in border]
+        values = np.full((1, len(pairs)), sum(4 * network.share**steps for steps in far))
+        return Influence(
+            columns=frozenset(columns), protected=protected, frontier=border, pairs=tuple(pairs), values=values,
+            error=0.0, kind="certified", pair=pairs[0], model=0, network=network, details=Heard(), how="certified",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Whispers(NetworkMethods):
+    """A game of whispers: every player hears from the one before, and keeps a share of what was told."""
+
+    players: tuple[str, ...]
+    share: float
+    kind = GameKind()
+    level, models, reading, posterior_draws = "parameters", 1, NOTHING_READ, None
+    kind_text = "a game of whispers"
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return self.players
+
+    @property
+    def graph(self) -> Graph:
+        return Graph({name: self.players[max(0, k - 1) : k] for k, name in enumerate(self.players)})
+
+    @property
+    def states(self) -> dict[str, tuple[str, ...]]:
+        return dict.fromkeys(self.players, ("quiet", "loud"))
+
+    def identity(self) -> bytes:
+        return repr((self.players, self.share)).encode()
 
 
 NAMES = ("anna", "ben", "cleo", "dan")

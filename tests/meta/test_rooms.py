@@ -30,6 +30,7 @@ ROOMS: tuple[str, ...] = (
     "secrets",
     "frameworks",
     "influence",
+    "kinds",
     "evidence",
     "mechanisms",
     "accounting",

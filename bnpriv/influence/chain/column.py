@@ -11,11 +11,11 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import subset
 from bnpriv.errors import NetworkError, Refusal
-from bnpriv.influence.base import Influence, WithoutDistance, influence_of, plain_text, worst_place
+from bnpriv.influence.base import Influence, WithoutDistance, plain_text, worst_place
 from bnpriv.influence.chain.search import ExactInfluence, together
 from bnpriv.influence.chain.steps import Step
-from bnpriv.influence.kinds import frontier_of
 from bnpriv.influence.losses import PureLosses
+from bnpriv.kind import kind_of
 from bnpriv.networks.chain import LEAST, MarkovChain
 from bnpriv.render.text import of_nats, upper_text
 from bnpriv.secrets.states import SecretPair
@@ -93,17 +93,13 @@ class ChainDetails(WithoutDistance):
         return NO_CHAIN_CONDITIONALS
 
 
-@frontier_of.register
-def _(network: MarkovChain, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
-    return (network.column,) if set(columns) and max(network.length) > 1 else ()
-
-
-@influence_of.register
-def _(network: MarkovChain, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Influence:
-    """For a chain the columns are its own column: the other values of it."""
+def chain_influence(
+    network: MarkovChain, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]
+) -> Influence:
+    """What the other values of its column tell about one: the columns are that column itself."""
     asked = subset("columns", columns, network.attributes, error=NetworkError)
     network.require(protected)
-    border = frontier_of(network, protected, asked)
+    border = kind_of(network).frontier(network, protected, asked)
     places = [list(_places(network, model)) for model in range(network.models)]
     if not border:
         places = [[_silent(place) for place in found] for found in places]

@@ -6,7 +6,7 @@ import numpy as np
 
 from bnpriv.influence.chain.search import ChainQuilt, ExactInfluence, chain_scale, together
 from bnpriv.influence.chain.spectral import SpectralBound, spectral_refusal
-from bnpriv.influence.further import FurtherTable, further_tables
+from bnpriv.influence.further import FurtherTable
 from bnpriv.networks.chain import MarkovChain
 from bnpriv.render.text import name_text, number_text
 
@@ -20,8 +20,8 @@ NOISE_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Budgets for which the noise is shown."""
 
 
-@further_tables.register
-def _(network: MarkovChain) -> tuple[FurtherTable, ...]:
+def chain_tables(network: MarkovChain) -> tuple[FurtherTable, ...]:
+    """What neighbouring values tell, and the noise at other epsilons."""
     exact = [ExactInfluence(network, model) for model in range(network.models)]
     return (_neighbours(network, exact), _noises(network, exact))
 

@@ -16,21 +16,18 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import BnprivError, Refusal, SizeError
-from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, influence_of, plain_text
+from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, plain_text
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.density.conditional import conditional
 from bnpriv.influence.density.curve import LossCurve, curve_of
 from bnpriv.influence.density.densities import without_density
 from bnpriv.influence.density.lattice import Lattice
 from bnpriv.influence.density.refine import Settled, outside, refined
-from bnpriv.influence.kinds import road_refusal
-from bnpriv.influence.limited import limited_influence
 from bnpriv.influence.losses import PureLosses, private_shifts
 from bnpriv.networks.density import DensityNetwork
 from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.render.text import number_text
 from bnpriv.render.two_curves import TwoCurves
-from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.values import IntervalPair
 
 T = TypeVar("T")
@@ -158,8 +155,10 @@ class DensityDetails(WithoutDistance):
         )
 
 
-@influence_of.register
-def _(network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair]) -> Influence:
+def density_influence(
+    network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair]
+) -> Influence:
+    """The influence from refined grids; infinite where a density is missing, with the reason."""
     asked = asked_columns(network, columns, protected)
     border = network.graph.frontier(protected, asked)
     if border and network.drawn is not None:
@@ -180,11 +179,6 @@ def _(network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Se
     else:
         found = tuple(outside(network.parameters[protected], pair) or SEPARATED for pair in pairs)
     return _influence(network, asked, protected, DensityDetails(pairs=tuple(pairs), found=found, lattices=lattices))
-
-
-@road_refusal.register
-def _(network: DensityNetwork, names: Iterable[str]) -> Refusal | None:
-    return network.refusal(names)
 
 
 def unknown_because(
@@ -279,11 +273,11 @@ def _told(lattice: Lattice, key: tuple[object, ...], find: Callable[[], T]) -> T
     return kept[key]
 
 
-@limited_influence.register
-def _(
-    network: DensityNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[Pair], most_work: int
+def unlimited_influence(
+    network: DensityNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[IntervalPair], most_work: int
 ) -> tuple[Influence, int]:
+    """An influence, infinite where it cannot be computed; grids have limits of their own, and no cells are counted."""
     try:
-        return influence_of(network, border, protected, pairs), 0
+        return density_influence(network, border, protected, pairs), 0
     except BnprivError as error:
-        return unknown_because(network, border, protected, cast("Sequence[IntervalPair]", pairs), error), 0
+        return unknown_because(network, border, protected, pairs, error), 0

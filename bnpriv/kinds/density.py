@@ -1,0 +1,79 @@
+"""Networks of densities: parameters with any law, and columns that are drawn given them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from bnpriv.errors import NetworkError, Refusal, SecretError
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.protected import ProtectedSecret, interval_secret
+from bnpriv.kind import NetworkKind, loaded, method
+from bnpriv.networks.density import DensityNetwork
+from bnpriv.queries.base import Query
+from bnpriv.secrets.apart import Apart
+from bnpriv.secrets.neighbours import neighbours_text
+from bnpriv.secrets.pair import Pair
+from bnpriv.secrets.values import interval_pairs, of_values
+
+SUGGESTED_FROM = 2000
+"""Draws of a parameter from which intervals are suggested."""
+
+
+class DensityKind(NetworkKind):
+    """A `DensityNetwork`: secrets are intervals of a parameter."""
+
+    influence = method("bnpriv.influence.density.influence:density_influence")
+    budgeted = method("bnpriv.influence.density.influence:unlimited_influence")
+
+    def laws_of_parameters(self, framework: DistributionalAttributePrivacy, query: Query) -> Any:
+        """Laws that are learned from draws."""
+        return loaded("bnpriv.evidence.draws:sampled_laws")(framework, framework.network, query)
+
+    def unsupported(self, network: DensityNetwork, names: Iterable[str]) -> Refusal | None:
+        """Why nothing can be said of some attributes, as the network says it itself."""
+        return network.refusal(names)
+
+    def pairs(self, network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
+        """Pairs of intervals, between which draws may tell."""
+        if isinstance(given, Apart):
+            raise _no_distance(network, attribute, given)
+        # under a model that a draw is, what is protected has its law in the model, not that of the draws
+        believed = network.drawn is not None and network.drawn.reading == "belief"
+        drawn = network.drawn.values.get(attribute) if network.drawn is not None and believed else None
+        return interval_pairs(network.parameters[attribute], given, drawn)
+
+    def usual_pairs(self, network: DensityNetwork, attribute: str) -> tuple[Pair, ...]:
+        """All pairs of the values of a parameter that has finitely many; nothing for others."""
+        parameter = network.parameters[attribute]
+        return interval_pairs(parameter, None) if len(parameter.states or ()) > 1 else ()
+
+    def protected_secret(
+        self, network: DensityNetwork, attribute: str, secret: str, pairs: Sequence[Pair]
+    ) -> ProtectedSecret:
+        """Which intervals of a parameter are protected."""
+        return interval_secret(attribute, secret, of_values(pairs), network.parameters[attribute].states or ())
+
+
+def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> SecretError:
+    """Why values so far apart are refused where laws are learned from draws, with intervals to declare."""
+    parameter = network.parameters[attribute]
+    try:
+        drawn = network.simulate((attribute,), SUGGESTED_FROM, seed=0, given={}, records=1)[attribute]
+        text = neighbours_text(drawn, given.at_most, touching=parameter.is_continuous)
+    except NetworkError:  # what cannot be drawn is refused where draws are needed
+        text = ""
+    ranges = (
+        f"intervals next to each other, for example protect={{{attribute!r}: {text}}}"
+        if text
+        else "intervals that come up often, or a larger distance"
+    )
+    return SecretError(
+        f"the secrets of {attribute!r} must be intervals: the law of an answer is learned from draws in a secret, and "
+        "no two of them have one value",
+        found=f"any two values at most {given.at_most:g} apart, infinitely many pairs",
+        remedy=f"Declare {ranges}. What is protected is then in which interval it lies, not where in it.",
+    )
+
+
+DENSITY_KIND = DensityKind()
