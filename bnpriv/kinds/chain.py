@@ -12,6 +12,7 @@ class ChainKind(NetworkKind):
     """A `MarkovChain`."""
 
     whole_column = True
+    sampler = "bnpriv.studies.answers:ChainSampler"
 
     influence = method("bnpriv.influence.chain.column:chain_influence")
     extra_tables = method("bnpriv.influence.chain.tables:chain_tables")

@@ -23,6 +23,7 @@ SUGGESTED_FROM = 2000
 class DensityKind(NetworkKind):
     """A `DensityNetwork`: secrets are intervals of a parameter."""
 
+    sampler = "bnpriv.studies.drawn_tables:DensitySampler"
     influence = method("bnpriv.influence.density.influence:density_influence")
     budgeted = method("bnpriv.influence.density.influence:unlimited_influence")
 

@@ -12,6 +12,7 @@ class FiniteKind(NetworkKind):
     """A `DiscreteNetwork`."""
 
     exact_tables = True
+    sampler = "bnpriv.studies.records:TablesSampler"
 
     influence = method("bnpriv.influence.finite:finite_influence")
     work = method("bnpriv.influence.finite:influence_work")

@@ -12,6 +12,7 @@ from bnpriv.secrets.values import ValuesApart
 class GaussianKind(NetworkKind):
     """A `GaussianNetwork`."""
 
+    sampler = "bnpriv.studies.normal:GaussianSampler"
     keeps_draws = True
 
     influence = method("bnpriv.influence.gaussian:gaussian_influence")

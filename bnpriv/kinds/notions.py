@@ -11,6 +11,7 @@ from bnpriv.queries.given import GivenAnswer
 class ParameterNotion(PrivacyNotion):
     """`DistributionalAttributePrivacy`."""
 
+    sampler = "bnpriv.studies.made_up:OfParameters"
     influences = method("bnpriv.evidence.structural:possible_influences")
     structure = method("bnpriv.evidence.structural:structure_of_parameters")
     laws = method("bnpriv.evidence.laws:laws_of_parameters")
@@ -20,6 +21,7 @@ class ParameterNotion(PrivacyNotion):
 class ValueNotion(PrivacyNotion):
     """`ValuePrivacy`."""
 
+    sampler = "bnpriv.studies.made_up:OfValues"
     secret_text = "secrets that are values of single records"
 
     influences = method("bnpriv.evidence.structural:possible_influences")
@@ -30,6 +32,7 @@ class ValueNotion(PrivacyNotion):
 class DatasetNotion(PrivacyNotion):
     """`DatasetAttributePrivacy`."""
 
+    sampler = "bnpriv.studies.made_up:OfProperty"
     secret_text = "a property of the whole table"
 
     laws = method("bnpriv.evidence.laws:laws_of_property")
@@ -40,6 +43,7 @@ class DatasetNotion(PrivacyNotion):
 class DistributionNotion(PrivacyNotion):
     """`DistributionPrivacy`."""
 
+    sampler = "bnpriv.studies.made_up:OfPairs"
     secret_text = "the distribution that the table comes from"
 
     laws = method("bnpriv.evidence.given_pairs:laws_of_pairs")

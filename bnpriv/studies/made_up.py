@@ -5,7 +5,7 @@ The object of a notion checks what is assumed, and asks the object of the kind o
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast
+from typing import Any
 
 from bnpriv import checks
 from bnpriv.checks import listing
@@ -16,6 +16,7 @@ from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.pairs import DistributionPrivacy, draws_tables
 from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.kind import kind_of, loaded, notion_of
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.networks.exact import no_tables
 from bnpriv.networks.forward import forward_of
@@ -31,8 +32,18 @@ NO_RECORDS = Refusal(
 )
 
 
-class Sampler(Protocol):
-    """Draws as a framework of one notion declares it."""
+def notion_sampler(framework: object) -> NotionSampler:
+    """What draws as a framework declares it, whatever its notion is."""
+    return loaded(notion_of(framework).sampler)()
+
+
+def kind_sampler(network: object) -> KindSampler:
+    """What draws from a network, of whatever kind it is."""
+    return loaded(kind_of(network).sampler)()
+
+
+class NotionSampler:
+    """Draws as a framework of one notion declares it; a notion that does not say how is refused."""
 
     def table(self, framework: Any, asked: Asked) -> MadeUp:
         """A made-up table, given what is assumed.
@@ -42,7 +53,7 @@ class Sampler(Protocol):
         BnprivError
             If the law of a column is not declared, or the secret is unknown or has probability zero.
         """
-        ...
+        raise _undrawn(framework, "a made-up table")
 
     def game(self, framework: Any, calibration: Calibration) -> AttackGame:
         """The two secrets that need the most noise, and what draws answers under them.
@@ -52,7 +63,15 @@ class Sampler(Protocol):
         BnprivError
             If no law of the answer follows from what is declared.
         """
-        ...
+        raise _undrawn(framework, "a rehearsal")
+
+
+def _undrawn(framework: object, what: str) -> FrameworkError:
+    return FrameworkError(
+        f"{what} needs a notion of privacy that says how tables are drawn",
+        found=checks.type_text(framework),
+        remedy="Use one of the frameworks of bnpriv.",
+    )
 
 
 class KindSampler:
@@ -91,48 +110,7 @@ class KindSampler:
         raise no_tables(framework.network, "a rehearsal")
 
 
-SAMPLERS = {
-    "DiscreteNetwork": "bnpriv.studies.records:TablesSampler",
-    "GaussianNetwork": "bnpriv.studies.normal:GaussianSampler",
-    "DensityNetwork": "bnpriv.studies.drawn_tables:DensitySampler",
-    "MarkovChain": "bnpriv.studies.answers:ChainSampler",
-    "DistributionalAttributePrivacy": "bnpriv.studies.made_up:OfParameters",
-    "ValuePrivacy": "bnpriv.studies.made_up:OfValues",
-    "DatasetAttributePrivacy": "bnpriv.studies.made_up:OfProperty",
-    "DistributionPrivacy": "bnpriv.studies.made_up:OfPairs",
-}
-
-
-def sampler(framework: object, what: str) -> Sampler:
-    """What draws as a framework declares it, whatever its notion is.
-
-    Raises
-    ------
-    FrameworkError
-        If its notion does not say how tables are drawn, which `what` needs.
-    """
-    found = kind_sampler(framework)
-    if type(found) is KindSampler:
-        raise FrameworkError(
-            f"{what} needs a notion of privacy that says how tables are drawn",
-            found=checks.type_text(framework),
-            remedy="Use one of the frameworks of bnpriv.",
-        )
-    return cast("Sampler", found)
-
-
-def kind_sampler(network: object) -> KindSampler:
-    """What draws from a network, of whatever kind it is."""
-    from importlib import import_module
-
-    place = SAMPLERS.get(type(network).__name__)
-    if place is None:
-        return KindSampler()
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)()
-
-
-class OfParameters:
+class OfParameters(NotionSampler):
     """Tables and answers given a parameter of the network."""
 
     def table(self, framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
@@ -144,7 +122,7 @@ class OfParameters:
         return kind_sampler(framework.network).game_of_parameters(framework, calibration)
 
 
-class OfValues:
+class OfValues(NotionSampler):
     """Tables and answers given a single value."""
 
     def table(self, framework: ValuePrivacy, asked: Asked) -> MadeUp:
@@ -157,7 +135,7 @@ class OfValues:
         return kind_sampler(framework.network).game_of_values(framework, calibration)
 
 
-class OfProperty:
+class OfProperty(NotionSampler):
     """Tables and answers given a property of the table, which is drawn record by record or as a whole."""
 
     def table(self, framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
@@ -179,7 +157,7 @@ class OfProperty:
         return kind_sampler(framework.network).game_of_property(framework, calibration)
 
 
-class OfPairs:
+class OfPairs(NotionSampler):
     """Tables and answers of declared distributions: record networks, models of whole tables, or laws of an answer."""
 
     def table(self, framework: DistributionPrivacy, asked: Asked) -> MadeUp:

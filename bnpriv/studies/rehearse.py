@@ -20,7 +20,7 @@ from bnpriv.render.plotting import axes, label
 from bnpriv.render.shown import Shown
 from bnpriv.render.text import number_text, percent_text, rounded_up
 from bnpriv.secrets.pair import Pair
-from bnpriv.studies.made_up import sampler
+from bnpriv.studies.made_up import notion_sampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -268,7 +268,7 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
             found=checks.type_text(calibration),
             remedy="Rehearse for example plan(framework, query, epsilon).best.",
         )
-    game = sampler(framework, "a rehearsal").game(framework, calibration)
+    game = notion_sampler(framework).game(framework, calibration)
     game.require(calibration.noise)
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
     exact = [side(draws, random) for side in game.sides]

@@ -19,7 +19,7 @@ from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
 from bnpriv.noise.discrete import DiscreteLaplace
-from bnpriv.studies.made_up import sampler
+from bnpriv.studies.made_up import notion_sampler
 from bnpriv.studies.rehearse import rehearse
 from bnpriv.studies.scenes import AttackGame
 from tests.kinds import COUGHS, HEALTH, KINDS, patients
@@ -32,7 +32,7 @@ DRAWS = 20_000
 
 
 def scene(calibration: Calibration) -> AttackGame:
-    return sampler(calibration.framework, "a rehearsal").game(calibration.framework, calibration)
+    return notion_sampler(calibration.framework).game(calibration.framework, calibration)
 
 
 def drawn(found: AttackGame, side: int, draws: int = DRAWS) -> Counter[Any]:
