@@ -12,7 +12,7 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.attacks.guesser import Answers, Guesser, known_noise, settings
+from bnpriv.attacks.guesser import Answers, known_noise, settings, weighed
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError, SizeError
@@ -141,12 +141,10 @@ class TablesSampler(KindSampler):
             parts = [known.draw(chances.states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)]
             return random.permutation(np.concatenate(parts))
 
-        def weighed(first: FloatArray, second: FloatArray, noise: Noise) -> Guessed | None:
+        def by_weight(first: FloatArray, second: FloatArray, noise: Noise) -> Guessed | None:
             if isinstance(noise, Channel):  # no density around an exact answer
                 return None
-            correct, complete = Guesser(settings=chances, answers=known, noise=known_noise(noise)).correct(
-                first, second
-            )
+            correct, complete = weighed(chances, known, known_noise(noise), first, second)
             said: list[str] = []
             if known.approximate:
                 which = listing(known.approximate, 3)
@@ -162,7 +160,7 @@ class TablesSampler(KindSampler):
             pair=pair,
             model=model,
             sides=(partial(drawn, chances.first), partial(drawn, chances.second)),
-            formula=weighed,
+            formula=by_weight,
             require=lambda noise: isinstance(noise, Channel) or known_noise(noise),
         )
 
