@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from bnpriv.errors import NetworkError, Refusal
+
+T = TypeVar("T")
 
 TableEnds = tuple[Mapping[str, Any], Mapping[str, Any], tuple[str, ...]]
 """The least and the largest probabilities of every table, and the names of rows that may be any law."""
@@ -205,11 +207,22 @@ ANY_NOTION = PrivacyNotion()
 
 def kind_of(network: object) -> NetworkKind:
     """The kind of a network, which its class names."""
-    named = getattr(network, "kind", ANY_KIND)
-    return loaded(named) if isinstance(named, str) else named
+    return _named(network, ANY_KIND)
 
 
 def notion_of(framework: object) -> PrivacyNotion:
     """The notion of a framework, which its class names."""
-    named = getattr(framework, "kind", ANY_NOTION)
-    return loaded(named) if isinstance(named, str) else named
+    return _named(framework, ANY_NOTION)
+
+
+def is_framework(value: object) -> bool:
+    """Whether the class of a value names a notion of privacy."""
+    return notion_of(value) is not ANY_NOTION
+
+
+def _named(value: object, other: T) -> T:
+    """The object that the class of a value names as its kind; `other` where it names none of that sort."""
+    named = getattr(value, "kind", None)
+    if isinstance(named, str) and ":" in named:
+        named = loaded(named)
+    return named if isinstance(named, type(other)) else other

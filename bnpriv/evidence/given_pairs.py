@@ -94,9 +94,8 @@ def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaw
         return NETWORKS_NEED_A_QUERY
     form = normal_form(query, framework.schema)
     found: list[Constraint] = []
-    for k, (first, second) in enumerate(framework.pairs):
-        assert isinstance(first, DiscreteNetwork)
-        assert isinstance(second, DiscreteNetwork)
+    for k, pair in enumerate(framework.pairs):
+        first, second = cast("tuple[DiscreteNetwork, DiscreteNetwork]", pair)
         refusal = _missing(query, first, second)
         if refusal is not None:
             return refusal
@@ -163,11 +162,11 @@ def _source(network: Network, place: int, query: Query, form: NormalForm, sampli
         return refusal or AnswerSampler(
             network=forward, form=form, columns=columns, independent={}, sampling=sampling, place=place
         )
-    assert isinstance(network, DiscreteNetwork)
-    refusal = _missing(query, network)
+    exact = cast(DiscreteNetwork, network)  # as `DistributionPrivacy` demands of what draws no tables
+    refusal = _missing(query, exact)
     if refusal is not None:
         return refusal
-    law = _answer(network_record_law(network, form.schema, query), form)
+    law = _answer(network_record_law(exact, form.schema, query), form)
     return law if isinstance(law, Refusal) else ExactSampler(law=law, sampling=sampling, place=place)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import FileError
+from bnpriv.kind import kind_of
 from bnpriv.laws.base import SUM_TOLERANCE
 from bnpriv.networks.base import Network
 from bnpriv.networks.chain import MarkovChain
@@ -60,10 +61,10 @@ def intervals_section(network: IntervalNetwork, stem: str) -> NetworkPart:
     """
     level = network.level if not network.reading.level_assumed else None
     centre, width = network.around_it or (network, None)
-    if isinstance(centre, IntervalNetwork) and not centre.declared:
+    if kind_of(centre).by_intervals and not centre.declared:
         raise _refused(network, "intervals around the numbers of network files, and rows without data")
     more: dict[str, object] = {} if width is None else {"within": width}
-    if isinstance(centre, IntervalNetwork):
+    if kind_of(centre).by_intervals:
         more["missing_rows"] = "any"
     return _of_tables(centre, level, stem, more)
 

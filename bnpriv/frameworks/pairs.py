@@ -12,10 +12,10 @@ from bnpriv import checks
 from bnpriv.errors import FileError, FrameworkError
 from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
+from bnpriv.kind import kind_of
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.normal import Normal
 from bnpriv.networks.base import Network
-from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.forward import forward_of
 from bnpriv.networks.kept import Kept
@@ -294,7 +294,7 @@ def _check_pair(first: PairLaw, second: PairLaw) -> None:
                 remedy='Read the posterior itself as the law, reading="belief", or list the pairs that count, each '
                 "of models of one draw: from_pymc(model, posterior=idata.posterior.isel(chain=[0], draw=[k])).",
             )
-        is_record = isinstance(network, DiscreteNetwork) and network.level == "records"
+        is_record = kind_of(network).exact_tables and network.level == "records"
         if network.models != 1 or not (is_record or draws_tables(network)):
             raise FrameworkError(
                 "a distribution is a network of tables of level 'records' with one model, or a model that draws tables",

@@ -6,15 +6,9 @@ from pathlib import Path
 
 from bnpriv.checks import type_text
 from bnpriv.errors import FrameworkError
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.frameworks.pairs import DistributionPrivacy
-from bnpriv.frameworks.value import ValuePrivacy
-from bnpriv.kind import notion_of
+from bnpriv.kind import is_framework, notion_of
 from bnpriv.networks.foreign import foreign_remedy
 from bnpriv.queries.base import Query
-
-FRAMEWORKS = (DistributionalAttributePrivacy, DatasetAttributePrivacy, DistributionPrivacy, ValuePrivacy)
 
 REQUIRED = "a framework is needed first"
 
@@ -40,9 +34,9 @@ def require_framework(framework: object, query: object = None) -> None:
     Traceback (most recent call last):
     bnpriv.errors.FrameworkError: a framework is needed first; found a str. Read it with ...
     """
-    if isinstance(framework, FRAMEWORKS):
+    if is_framework(framework):
         return
-    if isinstance(query, FRAMEWORKS):
+    if is_framework(query):
         raise FrameworkError(REQUIRED, found=f"{type_text(framework)} before it", remedy="Swap the two.")
     raise FrameworkError(REQUIRED, found=type_text(framework), remedy=_remedy(framework))
 

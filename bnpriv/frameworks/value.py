@@ -12,7 +12,7 @@ from bnpriv.errors import FrameworkError
 from bnpriv.frameworks.base import WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
-from bnpriv.networks.base import as_chain
+from bnpriv.kind import kind_of
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.kept import Kept
 from bnpriv.render.shown import HasCard
@@ -80,11 +80,10 @@ class ValuePrivacy(HasCard, WrittenAsFile):
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)
         require_schema(self.schema)
-        chain = as_chain(self.model)
-        if chain is not None:
-            column = _driven(chain, self.schema, self.protect)
+        if self.chain is not None:
+            column = _driven(self.chain, self.schema, self.protect)
             object.__setattr__(self, "protect", column)
-            object.__setattr__(self, "model", chain.of_column(column))
+            object.__setattr__(self, "model", self.model.of_column(column))
             return
         require_network(self.model)
         require_level(self.model, "records", self.notion)
@@ -109,7 +108,7 @@ class ValuePrivacy(HasCard, WrittenAsFile):
     @property
     def chain(self) -> Any:
         """Return the chain, if the model is one."""
-        return as_chain(self.model)
+        return self.model if kind_of(self.model).whole_column else None
 
     @property
     def protected(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, cast
 
 from bnpriv.checks import member
 from bnpriv.errors import NetworkError
@@ -171,8 +171,3 @@ def columns_identity(reading: Reading) -> bytes:
     if not reading.columns:
         return b""
     return repr(("columns", sorted(reading.columns.items()), reading.identity)).encode()
-
-
-def as_chain(network: Network) -> Any:
-    """A network if it is a `MarkovChain`: the law of a whole table, whose records depend on each other; else None."""
-    return network if hasattr(network, "transition") else None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from numpy.typing import ArrayLike
 
 from bnpriv.errors import NetworkError
+from bnpriv.kind import kind_of
 from bnpriv.networks.base import Level, Network, level_of
 from bnpriv.networks.declared import declared_tables
-from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork, of_tables
+from bnpriv.networks.discrete import DiscreteNetwork, of_tables
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.graph import Parents
 from bnpriv.tables.schema import State
@@ -57,8 +59,8 @@ def require_discrete(network: Network, what: str) -> DiscreteNetwork:
     NetworkError
         If it is given by intervals, or is of another kind.
     """
-    if isinstance(network, DiscreteNetwork):
-        return network
+    if kind_of(network).exact_tables:
+        return cast(DiscreteNetwork, network)
     raise no_tables(network, what)
 
 
@@ -71,7 +73,7 @@ def no_tables(network: Network, what: str) -> NetworkError:
         If it is no network.
     """
     require_network(network)
-    if isinstance(network, IntervalNetwork):
+    if kind_of(network).by_intervals:
         return NetworkError(
             f"{what} needs exact tables",
             found="an interval for every probability",

@@ -13,9 +13,9 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
 
 ROOMS: tuple[str, ...] = (
     "lazy",
+    "errors",
     "kind",
     "services",
-    "errors",
     "checks",
     "paths",
     "bound",
