@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 from bnpriv.checks import closest, member
 from bnpriv.errors import NetworkError, Refusal, SizeError
@@ -15,6 +15,7 @@ from bnpriv.frameworks import odds
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.protected import pairs_secret
 from bnpriv.influence.base import Influence, influence_of
+from bnpriv.kind import is_framework
 from bnpriv.networks.base import Level, Network
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.reading import drivers, modelled
@@ -333,11 +334,11 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
     [('height', inf), ('weight', 2.032)]
     """
     query = as_query(query)
-    if isinstance(model, Framework):
-        subject = subject_of(model, None)
+    if is_framework(model):
+        subject = subject_of(cast("Framework", model), None)
     else:
         require_network(model)
-        subject = Subject(network=model, secrets={}, protected=(), source=None)
+        subject = Subject(network=cast("Network", model), secrets={}, protected=(), source=None)
     network, framework = subject.network, subject.framework
     refusal = subject.without if network is None else subject.covers(query.columns)
     if framework is not None:

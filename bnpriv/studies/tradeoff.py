@@ -130,11 +130,10 @@ class Tradeoff(Shown):
             If matplotlib is not installed.
         """
         drawn = axes(ax)
-        noisy = {
-            x: one.expected_error for x, one in zip(self.epsilons, self.best, strict=True) if one.expected_error > 0
-        }
+        errors = zip(self.epsilons, (one.expected_error for one in self.best), strict=True)
+        noisy = [(epsilon, error) for epsilon, error in errors if error > 0]
         if noisy:
-            drawn.plot(*zip(*noisy.items(), strict=True), marker="o", label="mean error")
+            drawn.plot(*zip(*noisy, strict=True), marker="o", label="mean error")
             drawn.set_yscale("log")
         drawn.set_xscale("log")
         if self.noiseless_from is not None:
