@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -311,7 +312,7 @@ def test_a_refusal_after_the_charge_names_it(shell, tmp_path: Path, monkeypatch:
     def broken(*_: object) -> None:
         raise bp.errors.DataError("a table must be readable", found="one that is not", remedy="Look at it.")
 
-    monkeypatch.setattr("bnpriv.release.evaluate.evaluate_many", broken)
+    monkeypatch.setattr(import_module("bnpriv.release.evaluate"), "evaluate_many", broken)
     asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5"]
     code, _, err = shell(*asked, "--ledger", str(tmp_path / "ledger.db"), "--budget", "0.9")
     told = "Release 1 of the account 'data' was charged, and stays so; its answer was not shown."

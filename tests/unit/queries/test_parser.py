@@ -14,15 +14,17 @@ from bnpriv.queries.constructors import count, histogram, linear, mean, moments,
 from bnpriv.queries.custom import custom
 from bnpriv.queries.parser import MOST_CHARACTERS, parse_query
 from bnpriv.queries.predicates import And, Not, Or, Predicate, col
+from tests.seeds import examples
 
 
-def test_round_trip() -> None:
+@pytest.mark.parametrize("most", examples(100, slow=400))
+def test_round_trip(most: int) -> None:
     from hypothesis import given, settings
 
     from tests.query_texts import QUERIES
 
     @given(QUERIES)
-    @settings(derandomize=True, deadline=None, max_examples=400)
+    @settings(derandomize=True, deadline=None, max_examples=most)
     def comes_back(query: Query) -> None:
         text = str(query)
         again = parse_query(text)
@@ -43,22 +45,24 @@ def swallow(text: str) -> None:
         assert len(printed) > MOST_CHARACTERS or parse_query(printed) == query
 
 
-def test_only_query_errors_come_out_of_garbage() -> None:
+@pytest.mark.parametrize("most", examples(400, slow=1500))
+def test_only_query_errors_come_out_of_garbage(most: int) -> None:
     from hypothesis import given, settings
 
     from tests.query_texts import GARBAGE
 
-    given(GARBAGE)(settings(derandomize=True, deadline=None, max_examples=1500)(swallow))()
+    given(GARBAGE)(settings(derandomize=True, deadline=None, max_examples=most)(swallow))()
 
 
-def test_only_query_errors_come_out_of_broken_queries() -> None:
+@pytest.mark.parametrize("most", examples(100, slow=400))
+def test_only_query_errors_come_out_of_broken_queries(most: int) -> None:
     from hypothesis import given, settings
     from hypothesis import strategies as st
 
     from tests.query_texts import PIECES, QUERIES
 
     @given(QUERIES.map(str), st.data())
-    @settings(derandomize=True, deadline=None, max_examples=400)
+    @settings(derandomize=True, deadline=None, max_examples=most)
     def broken(text: str, data: st.DataObject) -> None:
         place = data.draw(st.integers(0, len(text)))
         cut = data.draw(st.integers(0, 3))

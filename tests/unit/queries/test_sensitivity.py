@@ -23,6 +23,7 @@ from bnpriv.queries.parser import parse_query
 from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
 from bnpriv.queries.sensitivity import answer_range, column_sensitivity
 from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
+from tests.seeds import examples
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The oracle: all classes of values of a column, the exact answer of one record, all pairs.
@@ -188,13 +189,14 @@ def mixed(query: Query, schema: Schema) -> bool:
     return squares and any(isinstance(term, Product) for term in terms)
 
 
-def test_brute_force() -> None:
+@pytest.mark.parametrize("most", examples(60, slow=200))
+def test_brute_force(most: int) -> None:
     from hypothesis import HealthCheck, given, settings
 
     from tests.tiny_queries import questions
 
     @given(questions())
-    @settings(derandomize=True, deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+    @settings(derandomize=True, deadline=None, max_examples=most, suppress_health_check=list(HealthCheck))
     def agrees(question: tuple[Query, Schema]) -> None:
         query, schema = question
         oracle = Oracle(query, schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -193,7 +194,7 @@ def test_an_answer_too_long_for_a_ledger_is_refused_before_it_is_charged(
 
 
 def test_order_is_validate_charge_compute_store_show(session: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bnpriv.release import charged, evaluate
+    charged, evaluate = map(import_module, ("bnpriv.release.charged", "bnpriv.release.evaluate"))
 
     steps: list[str] = []
 

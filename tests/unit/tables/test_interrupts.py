@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -261,8 +262,8 @@ def _stopping(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     if place == "store":
         monkeypatch.setattr(Ledger, "store", stop)
     else:
-        room = {"check_rows": "charged", "evaluate_many": "evaluate"}[place]
-        monkeypatch.setattr(f"bnpriv.release.{room}.{place}", stop)
+        module = {"check_rows": "bnpriv.release.charged", "evaluate_many": "bnpriv.release.evaluate"}[place]
+        monkeypatch.setattr(import_module(module), place, stop)
 
 
 CHARGED = "Release 1 of the account 'data' was charged, and stays so; its answer was not shown."

@@ -17,6 +17,7 @@ from bnpriv.tables.schema import Schema
 from bnpriv.verify.changes import Changes, united
 from bnpriv.verify.forms import Form
 from bnpriv.verify.values import StopError
+from tests.seeds import examples
 
 STAMP = 1_700_000_000
 COLUMNS = {
@@ -68,14 +69,15 @@ def tables_apart(changes: Changes, moving: set[str], records: int) -> Fraction:
     return most
 
 
-def test_no_tables_are_farther_apart_and_the_bound_is_no_larger_than_the_noise() -> None:
+@pytest.mark.parametrize("cases", examples(20, slow=60))
+def test_no_tables_are_farther_apart_and_the_bound_is_no_larger_than_the_noise(cases: int) -> None:
     from hypothesis import HealthCheck, given, settings
     from hypothesis import strategies as st
 
     from tests.tiny_queries import questions
 
     @given(questions(), st.data())
-    @settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+    @settings(derandomize=True, deadline=None, max_examples=cases, suppress_health_check=list(HealthCheck))
     def agrees(asked: tuple[Query, Schema], data: st.DataObject) -> None:
         query, schema = asked
         schema = Schema(records=data.draw(st.integers(1, 7)), columns=schema.columns)
