@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
-from bnpriv.frameworks.base import WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import KINDS_NOT_VALUES, require_level, require_stated_level, spelt_as_values
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.kind import kind_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
+class DistributionalAttributePrivacy(HasCard, Notion, WrittenAsFile):
     """Hide the parameter that governs a protected column (distributional attribute privacy).
 
     Parameters
@@ -184,6 +184,11 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
     def by_intervals(self) -> bool:
         """Return whether the adversary may hold any model within intervals."""
         return kind_of(self.network).by_intervals
+
+    @property
+    def linear_gaussian(self) -> bool:
+        """Whether parameters have a joint normal law, and records are declared to lie about them."""
+        return bool(centred(self.network) and self.column_laws)
 
     @property
     def document(self) -> Document:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FileError, FrameworkError
-from bnpriv.frameworks.base import WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.kind import kind_of
 from bnpriv.laws.atoms import Atoms
@@ -82,7 +82,7 @@ class DistributionPair:
 
 @final
 @dataclass(frozen=True)
-class DistributionPrivacy(HasCard, WrittenAsFile):
+class DistributionPrivacy(HasCard, Notion, WrittenAsFile):
     """Hide which of two distributions the table was drawn from, for every declared pair.
 
     Parameters
@@ -124,6 +124,7 @@ class DistributionPrivacy(HasCard, WrittenAsFile):
 
     notion = "distribution privacy"
     kind = "bnpriv.kinds.notions:DISTRIBUTION_NOTION"
+    pairs_name_models = True
 
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)
@@ -154,6 +155,11 @@ class DistributionPrivacy(HasCard, WrittenAsFile):
     def of_records(self) -> bool:
         """Return whether the pairs are networks, which tell how a table is drawn, rather than laws of an answer."""
         return _dimension(self.pairs[0][0]) is None
+
+    @property
+    def answer_laws(self) -> Sequence[tuple[Atoms | Normal, Atoms | Normal]]:
+        """The declared pairs, where they are laws of the exact answer and no networks."""
+        return () if self.of_records else cast("Sequence[tuple[Atoms | Normal, Atoms | Normal]]", self.pairs)
 
     @property
     def sampling(self) -> Any:

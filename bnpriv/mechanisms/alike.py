@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Constraint
 from bnpriv.evidence.laws import laws
-from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
+from bnpriv.mechanisms.shape import Found
 from bnpriv.noise.continuous import NoNoise
 from bnpriv.queries.base import Query
 
@@ -30,7 +30,7 @@ RECORD_CURVE_RULE = "the laws of what one record adds"
 ALIKE_AS_THEY_ARE = "The laws of the answer are alike as they are, at every single value"
 
 
-def unchanged(framework: Framework, query: Query, epsilon: float) -> tuple[NoNoise, Certificate, float] | None:
+def unchanged(framework: Framework, query: Query, epsilon: float) -> Found | None:
     """Return that the answer may be released as it is, with delta 0; None where something must be hidden.
 
     Parameters
@@ -50,7 +50,8 @@ def unchanged(framework: Framework, query: Query, epsilon: float) -> tuple[NoNoi
 
     decisions = [_nothing(each, epsilon) for each in constraints]
     certificate = law_certificate(framework, query, evidence, decisions, theorem=ALIKE_AS_THEY_ARE, claim="alike.md")
-    return NoNoise(evidence.dimension), replace(certificate, notes=(*certificate.notes, LEANS_ON)), 0.0
+    certificate = replace(certificate, notes=(*certificate.notes, LEANS_ON))
+    return Found(NoNoise(evidence.dimension), certificate, 0.0)
 
 
 def decided(
@@ -80,15 +81,4 @@ def _nothing(constraint: Constraint, epsilon: float) -> LawDecision:
     else:
         assert not isinstance(constraint.pairs, Refusal)
         worst, rule = max(constraint.pairs, key=lambda pair: pair.log_ratio), ANSWER_RULE
-    return LawDecision(
-        protected=constraint.protected,
-        pair=worst.pair,
-        model=constraint.model,
-        rule=rule,
-        distance=None,
-        kind=worst.kind,
-        scale=0.0,
-        noise="laplace",
-        first=worst.first,
-        second=worst.second,
-    )
+    return LawDecision.of(worst, constraint.protected, constraint.model, rule=rule, scale=0.0, noise="laplace")

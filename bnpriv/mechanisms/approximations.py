@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
@@ -67,6 +67,13 @@ class Approximated(NamedTuple):
     def gap(self) -> FloatArray:
         """The difference of the means of the normal laws, shape (d,)."""
         return self.normals[0].mean - self.normals[1].mean
+
+    @property
+    def standing(self) -> NormalPair:
+        """The normal laws in place of the laws themselves, of which as much is certified as is known."""
+        first, second = self.normals
+        kind = weakest([self.laws.pair.kind, "certified"])
+        return self.laws._replace(pair=replace(self.laws.pair, first=first, second=second, kind=kind))
 
     def closeness(self, level: float, scale: float) -> float:
         """Return the larger hockey-stick divergence at `level` between a law and its normal one, with noise.
@@ -141,6 +148,15 @@ def delta_left(epsilon: float, delta: float, level: float, closeness: float) -> 
     factor = math.exp(epsilon - level) if epsilon < MOST_RELAXED else math.inf
     spent = (1 + factor) * closeness * (1 + 1e-12) if closeness else 0.0
     return down((delta - spent) * math.exp(-level), 16)
+
+
+def relaxation_refusal(level: float, epsilon: float) -> Refusal:
+    """Why nothing is left of epsilon for the normal laws."""
+    return Refusal(
+        required="twice the relaxation must be below epsilon, from which it is taken",
+        found=f"a relaxation of {level:g} at epsilon {epsilon:g}",
+        remedy="Choose a smaller relaxation.",
+    )
 
 
 def approximated(pairs: Sequence[NormalPair], chosen: Sequence[tuple[Normal, Normal]]) -> list[Approximated] | Refusal:
@@ -248,17 +264,14 @@ class Trial:
 
         # where no noise brings the laws close enough, half of the trials would find that out
         hopeless = math.isinf(length(guess * FARTHEST_TRIAL))
-        return LawDecision(
-            protected=each.laws.protected,
-            pair=pair.pair,
-            model=each.laws.model,
+        return LawDecision.of(
+            pair,
+            each.laws.protected,
+            each.laws.model,
             rule=RELAXED_RULE,
-            distance=None,
             kind=weakest([pair.kind, "certified"]),
             scale=math.inf if hopeless else least_scale(length, 1.0, guess, APPROXIMATION_PRECISION),
             noise="gaussian",
-            first=pair.first,
-            second=pair.second,
         )
 
 

@@ -5,30 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
-from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant, constant_refusal
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.pairs import DistributionPrivacy
-from bnpriv.kind import kind_of
 from bnpriv.laws.normal import Normal
-from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated
-from bnpriv.mechanisms.base import Mechanism
-from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.column import noise_refusal
-from bnpriv.mechanisms.covariance_noise import spent_delta
+from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated, relaxation_refusal
+from bnpriv.mechanisms.base import Found, Mechanism, Search
+from bnpriv.mechanisms.covariance_noise import ForNormalLaws, spent_delta
 from bnpriv.mechanisms.departures import clamped_of
 from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
-from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.normal_laws import (
     NormalPair,
     delta_for_one_covariance,
@@ -54,24 +47,21 @@ ROUNDING_SHARES = (2.0**-20, 2.0**-10, 2.0**-5, 0.125, 0.5, 0.875, 1 - 2.0**-5, 
 
 
 def _approximations(name: str, given: object) -> tuple[tuple[Normal, Normal], ...]:
-    """Return pairs of normal laws that were given, or stored as means and covariances."""
-    return tuple(_normals(name, two) for two in cast("Sequence[object]", given if _listed(given) else (given,)))
+    """Pairs of normal laws that were given, or stored as means and covariances."""
+    listed = given if isinstance(given, (list, tuple)) else (given,)
+    return tuple(_normals(name, two) for two in cast("Sequence[object]", listed))
 
 
 def _normals(name: str, two: object) -> tuple[Normal, Normal]:
-    found = [_normal(side) for side in cast("Sequence[object]", two)] if _listed(two) else []
-    first, second = found if len(found) == 2 else (None, None)
-    if first is None or second is None:
+    sides = cast("Sequence[object]", two if isinstance(two, (list, tuple)) else ())
+    found = [_normal(side) for side in sides]
+    if len(found) != 2 or any(side is None for side in found):
         raise ParameterError(
             f"{name} must be pairs of normal laws",
-            found=checks.type_text(two),
+            found=checks.type_text(cast(object, two)),
             remedy="Write approximations=[(Normal(0.0, 4.0), Normal(1.0, 4.0))].",
         )
-    return first, second
-
-
-def _listed(given: object) -> bool:
-    return isinstance(given, (list, tuple))
+    return cast("tuple[Normal, Normal]", tuple(found))
 
 
 def _normal(side: object) -> Normal | None:
@@ -82,7 +72,7 @@ def _normal(side: object) -> Normal | None:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class AttributeGaussianMechanism(Mechanism):
+class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
     """Gaussian noise for normal laws: the least that, with the answer's own uncertainty, hides the gap of the means.
 
     Parameters
@@ -127,16 +117,10 @@ class AttributeGaussianMechanism(Mechanism):
     12.5188
     """
 
-    constant: GaussianConstant = "analytic"
-    beyond_proof: bool = False
-    large_delta: bool = False
-    relaxation: float | None = None
     approximations: Sequence[tuple[Normal, Normal]] = ()
     claim: ClassVar[str] = "attribute_gaussian.md"
-    compares_laws: ClassVar[bool] = True
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {
-        "relaxation": checks.not_negative,
+        **ForNormalLaws.checked,
         "approximations": _approximations,
     }
 
@@ -156,148 +140,84 @@ class AttributeGaussianMechanism(Mechanism):
         return {**super().options(), "approximations": plain}
 
     def concerns(self, framework: Framework) -> bool:
-        """Return whether answers may have normal laws: declared ones, or those of records or parameters that do."""
-        if isinstance(framework, DistributionPrivacy):
-            return any(isinstance(law, Normal) for pair in framework.pairs for law in pair)
-        if isinstance(framework, DatasetAttributePrivacy):
-            return framework.forward is None and not framework.network.states
-        if isinstance(framework, DistributionalAttributePrivacy):
-            return bool(kind_of(framework.network).centred(framework.network) and framework.column_laws)
-        return False
+        """Whether answers may have normal laws: declared ones, or those of records or parameters that do."""
+        return framework.may_be_normal
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        refusal = noise_refusal("gaussian", framework, delta, large_delta=self.large_delta)
-        refusal = refusal or constant_refusal(self.constant, epsilon, beyond_proof=self.beyond_proof)
-        if refusal is not None:
-            return refusal
-        if self.relaxation is None:
-            found = self._pairs(framework, query, epsilon, delta)
-        else:
-            found = self._approximated(framework, query, epsilon)
-        return found if isinstance(found, Refusal) else None
-
-    def _pairs(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Laws, list[NormalPair], float] | Refusal:
-        """Return the laws, the pairs of normal ones, and the largest gap in deviations that is private."""
+    def _decide_by_laws(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        if self.relaxation is not None and not 2 * self.relaxation < epsilon:
+            return relaxation_refusal(self.relaxation, epsilon)
         evidence = laws(framework, query)
-        pairs = evidence if isinstance(evidence, Refusal) else nearly_normal_pairs(evidence)
-        if isinstance(evidence, Refusal) or isinstance(pairs, Refusal):
-            return evidence if isinstance(evidence, Refusal) else cast(Refusal, pairs)
-        left = _left(pairs, epsilon, delta)
+        if isinstance(evidence, Refusal):
+            return evidence
+        # what is declared is the law of the exact answer, of which the released one is a function
+        free = bool(framework.answer_laws)
+        if self.relaxation is not None:
+            pairs = law_pairs(evidence)
+            found = pairs if isinstance(pairs, Refusal) else approximated(pairs, self._standing(query))
+            if isinstance(found, Refusal):
+                return found
+            trial = Trial(epsilon=epsilon, delta=delta, level=self.relaxation, constant=self.constant, free=free)
+            return partial(self._search_relaxed, trial, evidence, found, framework, query)
+        pairs = nearly_normal_pairs(evidence)
+        if isinstance(pairs, Refusal):
+            return pairs
+        clamped = max(clamped_of(each.pair, epsilon) for each in pairs)
+        left = delta if clamped == 0 else down(delta - clamped)
         if not left > 0:
             return CLAMPED
         ratio = normal_ratio(pairs, epsilon, left, self.constant)
-        return ratio if isinstance(ratio, Refusal) else (evidence, pairs, ratio)
+        if isinstance(ratio, Refusal):
+            return ratio
 
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        if self.relaxation is not None:
-            return self._relaxed(framework, query, epsilon, delta, self.relaxation)
-        found = self._pairs(framework, query, epsilon, delta)
-        if isinstance(found, Refusal):
-            raise found.error()
-        evidence, pairs, ratio = found
-        free = _free(framework)
-        decisions = sorted((_decided(pair, ratio, declared=free) for pair in pairs), key=lambda d: -d.scale)
-        certificate = law_certificate(
-            framework,
-            query,
-            evidence,
-            decisions,
-            theorem=f"Attribute-private Gaussian mechanism, {self.constant} constant",
-            claim=self.claim,
-        )
-        left = delta_for_one_covariance(pairs, epsilon, _left(pairs, epsilon, delta))
-        spent = spent_delta(epsilon, delta, left, self.constant)
-        return _noise(found_scale(decisions[0].scale, epsilon, delta), evidence), certificate, spent
+        def search() -> Found:
+            decisions = sorted((_decided(pair, ratio, declared=free) for pair in pairs), key=lambda d: -d.scale)
+            theorem = "Attribute-private Gaussian mechanism"
+            certificate = self._certificate(framework, query, evidence, decisions, theorem)
+            spent = spent_delta(epsilon, delta, delta_for_one_covariance(pairs, epsilon, left), self.constant)
+            return Found(_noise(found_scale(decisions[0].scale, epsilon, delta), evidence), certificate, spent)
 
-    def _approximated(
-        self, framework: Framework, query: Query, epsilon: float
-    ) -> tuple[Laws, list[Approximated]] | Refusal:
-        """Return the laws, and the pairs with the normal laws that stand for them."""
-        if self.relaxation is not None and not 2 * self.relaxation < epsilon:
-            return Refusal(
-                required="twice the relaxation must be below epsilon, from which it is taken",
-                found=f"a relaxation of {self.relaxation:g} at epsilon {epsilon:g}",
-                remedy="Choose a smaller relaxation.",
-            )
-        evidence = laws(framework, query)
-        pairs = evidence if isinstance(evidence, Refusal) else law_pairs(evidence)
-        found = pairs if isinstance(pairs, Refusal) else approximated(pairs, self._standing(query))
-        if isinstance(evidence, Refusal) or isinstance(found, Refusal):
-            return evidence if isinstance(evidence, Refusal) else cast(Refusal, found)
-        return evidence, found
+        return search
 
     def _standing(self, query: Query) -> Sequence[tuple[Normal, Normal]]:
-        """Return the normal laws that were chosen, of the weighted answer if that is asked for."""
+        """The normal laws that were chosen, of the weighted answer if that is asked for."""
         if not isinstance(query, Weighted):
             return self.approximations
         weights = query.weights
         return [(first.weighted(weights), second.weighted(weights)) for first, second in self.approximations]
 
-    def _relaxed(
-        self, framework: Framework, query: Query, epsilon: float, delta: float, level: float
-    ) -> tuple[Noise, Certificate, float]:
-        found = self._approximated(framework, query, epsilon)
-        if isinstance(found, Refusal):
-            raise found.error()
-        evidence, pairs = found
-        trial = Trial(epsilon=epsilon, delta=delta, level=level, constant=self.constant, free=_free(framework))
+    def _search_relaxed(
+        self, trial: Trial, evidence: Laws, pairs: list[Approximated], framework: Framework, query: Query
+    ) -> Found:
         decisions = sorted((trial.decide(each) for each in pairs), key=lambda d: -d.scale)
         scale = decisions[0].scale
         if math.isinf(scale):
             raise TOO_FAR.error()
         outcomes = [trial.outcome(each, scale) for each in pairs]
-        certificate = law_certificate(
-            framework,
-            query,
-            evidence,
-            decisions,
-            theorem=f"Attribute-private Gaussian mechanism for laws near normal ones, {self.constant} constant",
-            claim="normal_approximations.md",
-        )
-        closeness = max(outcome.closeness for outcome in outcomes)
-        close = f"({level:g}, {upper_chance(closeness)})-close"
+        theorem = "Attribute-private Gaussian mechanism for laws near normal ones"
+        certificate = self._certificate(framework, query, evidence, decisions, theorem)
+        close = f"({trial.level:g}, {upper_chance(max(outcome.closeness for outcome in outcomes))})-close"
         note = f"Normal laws stand for those of the answer: with the noise they are {close}."
-        certificate = replace(certificate, notes=(*certificate.notes, note))
-        return _noise(scale, evidence), certificate, max(outcome.delta for outcome in outcomes)
+        certificate = replace(certificate, claim="normal_approximations.md", notes=(*certificate.notes, note))
+        return Found(_noise(scale, evidence), certificate, max(outcome.delta for outcome in outcomes))
 
 
 def _noise(scale: float, evidence: Laws) -> Noise:
     return Gaussian(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
 
 
-def _left(pairs: Sequence[NormalPair], epsilon: float, delta: float) -> float:
-    """Return what is left of delta once it is paid for that records of a table are clamped to their bounds."""
-    clamped = max(clamped_of(each.pair, epsilon) for each in pairs)
-    return delta if clamped == 0 else down(delta - clamped)
-
-
-def _free(framework: Framework) -> bool:
-    """Return whether the laws were declared: for exact answers, of which the released ones are functions."""
-    return isinstance(framework, DistributionPrivacy) and not framework.of_records
-
-
 def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
-    """Return what one pair needs: the least deviation at which its gap is at most `ratio` standard deviations long."""
-    far = up(math.hypot(*each.gap.tolist()), 2 * len(each.gap) + 8)
+    """What one pair needs: the least deviation at which its gap is at most `ratio` standard deviations long."""
     # what is declared of the exact answer holds for its rounding too as long as no noise is added to the rounded one
-    free = declared or each.pair.rounding == 0
-    length = gap_length(each, far, free=free)
-    guess = (far + each.pair.rounding) / ratio or each.pair.rounding or 1.0
-    return LawDecision(
-        protected=each.protected,
-        pair=each.pair.pair,
-        model=each.model,
+    length = gap_length(each, each.far, free=declared or each.pair.rounding == 0)
+    guess = (each.far + each.pair.rounding) / ratio or each.pair.rounding or 1.0
+    return LawDecision.of(
+        each.pair,
+        each.protected,
+        each.model,
         rule=GAP_RULE,
-        distance=Bound(float(np.max(np.abs(each.gap))), far, each.pair.kind),
-        kind=each.pair.kind,
+        distance=Bound(float(np.max(np.abs(each.gap))), each.far, each.pair.kind),
         scale=least_scale(length, ratio, up(guess)),
         noise="gaussian",
-        first=each.first,
-        second=each.second,
     )
 
 

@@ -6,7 +6,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
@@ -15,9 +14,9 @@ from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.guarantees import guarantee_for, kinds_of
+from bnpriv.mechanisms.guarantees import guarantee_for
 from bnpriv.mechanisms.posterior_draws import beyond_text, claimed_delta, posteriors_of, stands_for_more
-from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
+from bnpriv.mechanisms.shape import Found, Shape, shaped, weights_refusal, with_shape
 from bnpriv.noise.continuous import Noise
 from bnpriv.queries.asked import as_query
 from bnpriv.queries.base import Query
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from bnpriv.noise.sampling import Sampler
     from bnpriv.render.document import Document
 
-Search = Callable[["Framework", Query, float, float], "tuple[Noise, Certificate, float]"]
-"""Finds noise, its certificate and the delta that it needs for a framework, a query, epsilon and delta."""
+Search = Callable[[], Found]
+"""The search for noise that is known to exist; it has not begun, so that to decide stays cheap."""
 
 
 class Promise(NamedTuple):
@@ -173,17 +172,8 @@ class Mechanism(ABC):
             If epsilon or delta is out of range.
         """
         asked, epsilon, delta = _question(self, framework, query, epsilon, delta)
-        if asked is None:
-            return Refusal(
-                required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
-            )
-        from bnpriv.evidence.possible import impossibility
-
-        return (
-            impossibility(framework)
-            or weights_refusal(asked, framework, self.weights, fixed=self.fixed_shape)
-            or self._refusal(framework, asked, epsilon, delta)
-        )
+        decided = self._decided(framework, asked, epsilon, delta)
+        return decided if isinstance(decided, Refusal) else None
 
     @overload
     def calibrate(
@@ -227,26 +217,42 @@ class Mechanism(ABC):
             If the query does not fit the schema.
         """
         _require_instance(self)
-        return self._completed(framework, query, epsilon, delta, self._found)
+        return self._completed(framework, query, epsilon, delta)
+
+    def _decided(self, framework: Framework, query: Query | None, epsilon: float, delta: float) -> Search | Refusal:
+        """What `_decide` says, unless every mechanism of this class must refuse."""
+        if query is None:
+            return Refusal(
+                required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
+            )
+        from bnpriv.evidence.possible import impossibility
+
+        refusal = impossibility(framework) or weights_refusal(query, framework, self.weights, fixed=self.fixed_shape)
+        return refusal or self._decide(framework, query, epsilon, delta)
 
     def _completed(
-        self, framework: Framework, query: Query | str | None, epsilon: object, delta: object, calibrated: Search
+        self,
+        framework: Framework,
+        query: Query | str | None,
+        epsilon: object,
+        delta: object,
+        record: Record | None = None,
     ) -> Calibration:
-        """Return the calibration with the noise that `calibrated` finds, with its guarantee."""
+        """Find the noise, or check that of a stored record, and say what is guaranteed with it."""
         asked, epsilon, delta = _question(self, framework, query, epsilon, delta)
-        refusal = self.supports(framework, asked, epsilon, delta)
-        if refusal is not None or asked is None:
-            raise cast(Refusal, refusal).error()
-        found, shape = shaped(
-            lambda query: calibrated(framework, query, epsilon, delta),
-            framework,
-            asked,
-            self.weights,
-            fixed=self.fixed_shape,
-        )
+        decided = self._decided(framework, asked, epsilon, delta)
+        if isinstance(decided, Refusal):
+            raise decided.error()
+        asked = cast(Query, asked)  # without one there is a refusal
+
+        def find(query: Query) -> Found:
+            stored = None if record is None else self._restored(framework, query, epsilon, delta, record)
+            return stored or self._found(framework, query, epsilon, delta, decided if query is asked else None)
+
+        found, shape = shaped(find, framework, asked, self.weights, fixed=self.fixed_shape)
         noise, certificate, spent = found
-        if self.needs_model and kinds_of(framework):
-            certificate = replace(certificate, assumptions=(*certificate.assumptions, kinds_of(framework)))
+        if self.needs_model and framework.kinds_text:
+            certificate = replace(certificate, assumptions=(*certificate.assumptions, framework.kinds_text))
         covering, notes = _steps_covered(framework, asked, noise) if self.needs_model else (noise, ())
         certificate = replace(certificate, notes=(*certificate.notes, *notes))
         if covering is not noise:
@@ -281,9 +287,9 @@ class Mechanism(ABC):
 
     @final
     def _found(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        """Return no noise where none is needed; else what `_calibrated` finds, or finds with delta 0 if that is better.
+        self, framework: Framework, query: Query, epsilon: float, delta: float, decided: Search | None = None
+    ) -> Found:
+        """No noise where none is needed; else what is found, or what is found with delta 0 if that is better.
 
         What is private with delta 0 is so with any delta (docs/claims/alike.md).
         """
@@ -293,23 +299,28 @@ class Mechanism(ABC):
             free = unchanged(framework, query, epsilon)
             if free is not None:
                 return free
-        found = self._calibrated(framework, query, epsilon, delta)
-        if found[2] == 0 or self.least_of_all or self._refusal(framework, query, epsilon, 0.0) is not None:
+        search = decided or self._decide(framework, query, epsilon, delta)
+        if isinstance(search, Refusal):
+            raise search.error()
+        found = search()
+        if found.delta == 0 or self.least_of_all:
+            return found
+        search = self._decide(framework, query, epsilon, 0.0)
+        if isinstance(search, Refusal):
             return found
         try:
-            pure = self._calibrated(framework, query, epsilon, 0.0)
+            pure = search()
         except (RefusedError, SizeError):
             return found
-        return pure if pure[0].error().upper <= found[0].error().upper else found
+        return pure if pure.noise.error().upper <= found.noise.error().upper else found
 
     @abstractmethod
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None: ...
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        """Decide whether the mechanism serves this: the search for the noise, or why there is none.
 
-    @abstractmethod
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        """Return the noise, the certificate and the delta that the guarantee needs; the query may be weighted."""
+        Everything that may speak against it is asked here, once, and in the order in which users are told. What was
+        learned on the way, such as the laws of the answer, goes into the search. The query may be weighted.
+        """
 
     def restored(self, record: Record, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration:
         """Return what a stored record should say: found again, or checked where a search may end elsewhere.
@@ -331,13 +342,13 @@ class Mechanism(ABC):
         CertificateError
             If what was found by a search does not keep the promise, or does not have the numbers that are stored.
         """
-        return self._completed(framework, query, epsilon, delta, partial(self._restored, record=record))
+        return self._completed(framework, query, epsilon, delta, record)
 
     def _restored(
         self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
-    ) -> tuple[Noise, Certificate, float]:
-        """Return what was found before; mechanisms that search by a solver check what is stored instead."""
-        return self._found(framework, query, epsilon, delta)
+    ) -> Found | None:
+        """What is stored, once it is checked, for mechanisms whose solver may end elsewhere; None to search again."""
+        return None
 
     def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
         """Return what holds for the secrets; `delta` is what the guarantee needs, the query is the weighted one."""

@@ -5,25 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from functools import partial
+from typing import ClassVar, final
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, Bound, up
-from bnpriv.divergences.gaussian import gaussian_mu
+from bnpriv.bound import Bound, up
 from bnpriv.errors import Refusal
 from bnpriv.frameworks.framework import Framework
-from bnpriv.mechanisms.base import Mechanism, Promise
+from bnpriv.mechanisms.base import Found, Mechanism, Promise, Search
 from bnpriv.mechanisms.bridge import ToldOfCounts, told_of_counts
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.column import NO_QUERY_FOR_COLUMNS, noise_refusal
-from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.mechanisms.column import columns_refusal, noise_for
+from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise
 from bnpriv.queries.base import Query
-from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.sensitivity import column_sensitivity, record_sensitivity
 from bnpriv.render.text import full_text, number_text, rounded_up
 from bnpriv.tables.schema import Schema
-
-BaselineNoise = Literal["laplace", "gaussian"]
 
 
 @final
@@ -65,7 +62,7 @@ class GroupPrivacyMechanism(Mechanism):
     """
 
     size: int | None = None
-    noise: BaselineNoise = "laplace"
+    noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "baselines.md"
     needs_model: ClassVar[bool] = False
@@ -73,14 +70,10 @@ class GroupPrivacyMechanism(Mechanism):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"size": checks.whole}
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        return _refusal(self.noise, framework, query, delta, large_delta=self.large_delta)
-
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         size = framework.schema.records if self.size is None else self.size
-        return _calibrated(self.noise, size, framework, query, epsilon, delta)
+        refusal = columns_refusal(self.noise, framework, query, delta, large_delta=self.large_delta)
+        return refusal or partial(_found, self.noise, size, framework, query, epsilon, delta)
 
     def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
         size = framework.schema.records if self.size is None else self.size
@@ -122,37 +115,25 @@ class RecordPrivacyMechanism(Mechanism):
     (1, 10000)
     """
 
-    noise: BaselineNoise = "laplace"
+    noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "baselines.md"
     needs_model: ClassVar[bool] = False
 
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        return _refusal(self.noise, framework, query, delta, large_delta=self.large_delta)
-
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        return _calibrated(self.noise, 1, framework, query, epsilon, delta)
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        refusal = columns_refusal(self.noise, framework, query, delta, large_delta=self.large_delta)
+        return refusal or partial(_found, self.noise, 1, framework, query, epsilon, delta)
 
     def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
         return _promise(1, framework, query, noise, epsilon, delta)
 
 
-def _refusal(noise: str, framework: Framework, query: Query, delta: float, *, large_delta: bool) -> Refusal | None:
-    if isinstance(query, GivenAnswer):
-        return NO_QUERY_FOR_COLUMNS
-    # Laplace noise is pure
-    return None if noise == "laplace" else noise_refusal(noise, framework, delta, large_delta=large_delta)
-
-
-def _calibrated(
-    noise: BaselineNoise, size: int, framework: Framework, query: Query, epsilon: float, delta: float
-) -> tuple[Noise, Certificate, float]:
+def _found(
+    noise: ContinuousNoise, size: int, framework: Framework, query: Query, epsilon: float, delta: float
+) -> Found:
     moved = group_sensitivity(query, framework.schema, size, 1 if noise == "laplace" else 2)
-    dimension = query.dimension(framework.schema)
     certificate = Certificate(
         theorem=f"Differential privacy for {_group(size, framework.schema)}, a baseline",
         claim="baselines.md",
@@ -163,11 +144,8 @@ def _calibrated(
         notes=(f"For comparison only: the noise hides any change of {_group(size, framework.schema)}, by no model.",),
         zero_noise_reason=None if moved.upper else "the answer does not depend on the data",
     )
-    if moved.upper == 0:
-        return NoNoise(dimension), certificate, 0.0
-    if noise == "laplace":
-        return Laplace(moved.upper / epsilon * (1 + 8 * UNIT_ROUNDOFF), dimension), certificate, 0.0
-    return Gaussian(moved.upper / gaussian_mu(epsilon, delta) * (1 + 8 * UNIT_ROUNDOFF), dimension), certificate, delta
+    drawn, spent = noise_for(moved, noise, query.dimension(framework.schema), epsilon, delta)
+    return Found(drawn, certificate, spent)
 
 
 def group_sensitivity(query: Query, schema: Schema, size: int, norm: int) -> Bound:

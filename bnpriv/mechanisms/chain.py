@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal, final
 
 from bnpriv.bound import UNIT_ROUNDOFF
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.influence.chain.search import ChainQuilt, ExactInfluence, chain_scale
 from bnpriv.influence.chain.spectral import SpectralBound, spectral_refusal
-from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.networks.chain import MarkovChain
-from bnpriv.noise.continuous import Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import Laplace, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import record_sensitivity
 
@@ -67,11 +67,10 @@ class MarkovChainMechanism(Mechanism):
 
     def concerns(self, framework: Framework) -> bool:
         """Return whether the framework is about a chain."""
-        return isinstance(framework, ValuePrivacy) and framework.chain is not None
+        return framework.chain is not None
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        chain = framework.chain if isinstance(framework, ValuePrivacy) else None
-        if chain is None:
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        if framework.chain is None:
             return Refusal(
                 required="the mechanism hides the values of a Markov chain",
                 found=f"a {type(framework).__name__}",
@@ -84,14 +83,11 @@ class MarkovChainMechanism(Mechanism):
                 found=listing(sorted(stray)),
                 remedy="Query that column alone, or use ColumnMechanism.",
             )
-        return None if self.influence == "exact" else spectral_refusal(chain)
+        refusal = None if self.influence == "exact" else spectral_refusal(framework.chain)
+        return refusal or partial(self._search, framework.chain, framework, query, epsilon)
 
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        assert isinstance(framework, ValuePrivacy)
-        assert framework.chain is not None
-        chain, (column,) = framework.chain, framework.protected
+    def _search(self, chain: MarkovChain, framework: Framework, query: Query, epsilon: float) -> Found:
+        (column,) = framework.protected
         sensitivity = record_sensitivity(query, query.columns, framework.schema)
         found = [(model, self._worst(chain, model, epsilon)) for model in range(chain.models)]
         decisions = [
@@ -123,7 +119,7 @@ class MarkovChainMechanism(Mechanism):
             ),
             zero_noise_reason=None if scale else "the answer does not depend on the data",
         )
-        return Laplace(scale, dimension) if scale else NoNoise(dimension), certificate, 0.0
+        return Found(Laplace(scale, dimension) if scale else NoNoise(dimension), certificate, 0.0)
 
     def _worst(self, chain: MarkovChain, model: int, epsilon: float) -> ChainQuilt | None:
         if self.influence == "exact":

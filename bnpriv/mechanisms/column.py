@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.divergences.gaussian import gaussian_mu
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.queries.base import Query
@@ -67,47 +67,45 @@ class ColumnMechanism(Mechanism):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
     needs_model: ClassVar[bool] = False
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        if isinstance(query, GivenAnswer):
-            return NO_QUERY_FOR_COLUMNS
-        if self.noise == "laplace":
-            return None
-        if delta == 0:
-            return Refusal(
-                required="Gaussian noise needs delta above 0",
-                found="delta 0",
-                remedy="Pass a delta well below one over the number of records, or use Laplace noise.",
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        def search() -> Found:
+            norm = 1 if self.noise == "laplace" else 2
+            moved = column_sensitivity(query, query.columns, framework.schema, norm)
+            certificate = Certificate(
+                theorem="Additive noise for the column sensitivity of all queried columns",
+                claim=self.claim,
+                decisions=(),
+                sensitivity=moved,
+                source=framework.source,
+                assumptions=query.assumptions,
+                notes=("The noise hides any change of all queried columns; no model is needed.",),
+                zero_noise_reason=None if moved.upper else "the answer does not depend on the data",
             )
-        return None if self.large_delta else large_delta_refusal(framework, delta)
+            noise, spent = noise_for(moved, self.noise, query.dimension(framework.schema), epsilon, delta)
+            return Found(noise, certificate, spent)
 
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        schema = framework.schema
-        sensitivity = column_sensitivity(query, query.columns, schema, 1 if self.noise == "laplace" else 2)
-        dimension = query.dimension(schema)
-        noise: Noise
-        spent = 0.0
-        if sensitivity.upper == 0:
-            noise = NoNoise(dimension)
-        elif self.noise == "laplace":
-            noise = Laplace(sensitivity.upper / epsilon * (1 + 8 * UNIT_ROUNDOFF), dimension)
-        else:
-            noise = Gaussian(sensitivity.upper / gaussian_mu(epsilon, delta) * (1 + 8 * UNIT_ROUNDOFF), dimension)
-            spent = delta
-        return noise, self._certificate(framework, query, sensitivity), spent
+        return columns_refusal(self.noise, framework, query, delta, large_delta=self.large_delta) or search
 
-    def _certificate(self, framework: Framework, query: Query, sensitivity: Bound) -> Certificate:
-        return Certificate(
-            theorem="Additive noise for the column sensitivity of all queried columns",
-            claim=self.claim,
-            decisions=(),
-            sensitivity=sensitivity,
-            source=framework.source,
-            assumptions=query.assumptions,
-            notes=("The noise hides any change of all queried columns; no model is needed.",),
-            zero_noise_reason=None if sensitivity.upper else "the answer does not depend on the data",
-        )
+
+def columns_refusal(
+    noise: str, framework: Framework, query: Query, delta: float, *, large_delta: bool
+) -> Refusal | None:
+    """Why noise for a sensitivity, which needs no model, does not serve a query; None if it does."""
+    if isinstance(query, GivenAnswer):
+        return NO_QUERY_FOR_COLUMNS
+    # Laplace noise is pure
+    return None if noise == "laplace" else noise_refusal(noise, framework, delta, large_delta=large_delta)
+
+
+def noise_for(
+    moved: Bound, noise: ContinuousNoise, dimension: int, epsilon: float, delta: float
+) -> tuple[Noise, float]:
+    """The noise that hides how far an answer can be moved, and the delta that it needs."""
+    if moved.upper == 0:
+        return NoNoise(dimension), 0.0
+    if noise == "laplace":
+        return Laplace(moved.upper / epsilon * (1 + 8 * UNIT_ROUNDOFF), dimension), 0.0
+    return Gaussian(moved.upper / gaussian_mu(epsilon, delta) * (1 + 8 * UNIT_ROUNDOFF), dimension), delta
 
 
 def large_delta_refusal(framework: Framework, delta: float) -> Refusal | None:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, final
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up
 from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant, constant_refusal, delta_of_constant
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.added_covariance import Gap, hidden, repaired
-from bnpriv.mechanisms.approximations import approximated, delta_left, smaller_epsilons
+from bnpriv.mechanisms.approximations import approximated, delta_left, relaxation_refusal, smaller_epsilons
+from bnpriv.mechanisms.base import Found, Search
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.departures import clamped_of
@@ -34,7 +34,6 @@ from bnpriv.mechanisms.normal_laws import (
     nearly_normal_pairs,
     normal_ratio,
 )
-from bnpriv.networks.gaussian import GaussianNetwork
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.queries.base import Query
@@ -53,20 +52,6 @@ LARGEST_DEVIATION = 2.0**480
 
 Needed = Callable[[Sequence[Gap], float], FloatArray | Refusal]
 """From the gaps and the ratio that they may be long to the covariance of the noise."""
-
-
-def has_normal_laws(framework: Framework) -> bool:
-    """Return whether answers may have normal laws: declared, or those of a linear-Gaussian network."""
-    if isinstance(framework, DatasetAttributePrivacy):
-        return isinstance(framework.network, GaussianNetwork)
-    if isinstance(framework, DistributionalAttributePrivacy):
-        return isinstance(framework.network, GaussianNetwork) and bool(framework.column_laws)
-    return declares_normal_laws(framework)
-
-
-def declares_normal_laws(framework: Framework) -> bool:
-    """Return whether pairs of normal laws were declared, and no others."""
-    return isinstance(framework, DistributionPrivacy) and all(isinstance(law, Normal) for law, _ in framework.pairs)
 
 
 class NormalBudget(NamedTuple):
@@ -92,170 +77,14 @@ class NormalBudget(NamedTuple):
     delta: float
     left: float
     ratio: float
-    notes: tuple[str, ...]
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class NormalQuestion:
-    """A question to a mechanism for normal laws.
-
-    Parameters
-    ----------
-    framework : Framework
-    query : Query
-    epsilon, delta : float
-    constant : {"analytic", "textbook", "lecture"}
-    needed : callable
-    relaxation : float, optional
-        How much of epsilon may be given up on either side for laws that are not normal with one covariance.
-    """
-
-    framework: Framework
-    query: Query
-    epsilon: float
-    delta: float
-    constant: GaussianConstant
-    needed: Needed
-    relaxation: float | None = None
-
-    def refusal(self, *, beyond_proof: bool, large_delta: bool) -> Refusal | None:
-        """Return why there is no such noise, or None if there is."""
-        refusal = noise_refusal("gaussian", self.framework, self.delta, large_delta=large_delta)
-        refusal = refusal or constant_refusal(self.constant, self.epsilon, beyond_proof=beyond_proof)
-        if refusal is not None:
-            return refusal
-        budget = self._budget()
-        if isinstance(budget, Refusal):
-            return budget
-        needed = self._needed(budget.pairs, budget.ratio)
-        return needed if isinstance(needed, Refusal) else None
-
-    def calibrated(self, theorem: str, claim: str) -> tuple[Noise, Certificate, float]:
-        """Return the noise, the certificate and the delta that the guarantee needs."""
-        budget = self._budget()
-        if isinstance(budget, Refusal):
-            raise budget.error()
-        pairs, ratio = budget.pairs, budget.ratio
-        free = self._free(pairs) and hidden(_gaps(pairs), ratio)
-        noise = NoNoise(budget.evidence.dimension) if free else self._noise(budget)
-        decisions = _decisions(pairs, ratio, max(noise.scales))
-        name = f"{theorem}, {self.constant} constant"
-        certificate = law_certificate(self.framework, self.query, budget.evidence, decisions, theorem=name, claim=claim)
-        certificate = replace(certificate, notes=(*certificate.notes, *budget.notes))
-        level = self.relaxation or 0.0
-        left = delta_for_one_covariance(pairs, budget.epsilon, budget.left)
-        return noise, certificate, spent_delta(budget.epsilon, self.delta, left, self.constant, level)
-
-    def _budget(self) -> NormalBudget | Refusal:
-        """Return the pairs of normal laws, and what they may tell."""
-        evidence = laws(self.framework, self.query)
-        if isinstance(evidence, Refusal):
-            return evidence
-        if self.relaxation is not None:
-            return self._relaxed(evidence, self.relaxation)
-        pairs = nearly_normal_pairs(evidence)
-        return pairs if isinstance(pairs, Refusal) else self._for(evidence, pairs, self.epsilon, self.delta)
-
-    def _relaxed(self, evidence: Laws, level: float) -> NormalBudget | Refusal:
-        """Return normal laws with one covariance that stand for those of the answer (normal_approximations.md)."""
-        pairs = law_pairs(evidence)
-        found = pairs if isinstance(pairs, Refusal) else approximated(pairs, ())
-        epsilon = down(self.epsilon - 2 * level)
-        if isinstance(found, Refusal):
-            return found
-        if not epsilon > 0:
-            return Refusal(
-                required="twice the relaxation must be below epsilon, from which it is taken",
-                found=f"a relaxation of {level:g} at epsilon {self.epsilon:g}",
-                remedy="Choose a smaller relaxation.",
-            )
-        # noise brings the laws only closer, so that closeness without it does for every noise
-        closeness = max(each.closeness(level, 0.0) for each in found)
-        levels = smaller_epsilons(self.epsilon, self.delta, level, closeness)
-        left = {down(each - 2 * level): delta_left(each, self.delta, level, closeness) for each in levels}
-        left = {inner: delta for inner, delta in left.items() if inner > 0 and delta > 0}
-        if not left:
-            return Refusal(
-                required="delta must cover how far the laws of the answer are from normal ones with one covariance",
-                found=f"laws that are ({level:g}, {upper_chance(closeness)})-close to such",
-                remedy="Choose a larger relaxation, or use AttributeGaussianMechanism(relaxation=...).",
-            )
-        stand = [
-            each.laws._replace(
-                pair=replace(
-                    each.laws.pair,
-                    first=each.normals[0],
-                    second=each.normals[1],
-                    kind=weakest([each.laws.pair.kind, "certified"]),
-                )
-            )
-            for each in found
-        ]
-        close = f"({level:g}, {upper_chance(closeness)})-close"
-        note = f"Normal laws stand for those of the answer, to which they are {close}."
-        tried = [self._for(evidence, stand, inner, delta) for inner, delta in left.items()]
-        budgets = [each for each in tried if not isinstance(each, Refusal)]
-        return max(budgets, key=lambda each: each.ratio)._replace(notes=(note,)) if budgets else tried[0]
-
-    def _for(self, evidence: Laws, pairs: list[NormalPair], epsilon: float, delta: float) -> NormalBudget | Refusal:
-        # clamped records are paid for, and tails, whether or not there is noise
-        clamped = max(clamped_of(each.pair, epsilon) for each in pairs)
-        left = down(delta * (1 - TAIL_SHARE) - clamped)
-        if not left > 0:
-            return Refusal(
-                required="delta must be above what clamped records may tell",
-                found=f"delta {full_text(self.delta)}",
-                remedy="Declare wider bounds of the queried columns, so that the model hardly ever passes them.",
-            )
-        ratio = normal_ratio(pairs, epsilon, left, self.constant)
-        if isinstance(ratio, Refusal):
-            return ratio
-        refusal = variance_refusal(max(math.hypot(*each.gap.tolist()) for each in pairs), ratio)
-        return refusal or NormalBudget(evidence, pairs, epsilon, delta, left, ratio, ())
-
-    def _free(self, pairs: Sequence[NormalPair]) -> bool:
-        """Return whether rounding costs nothing without noise: where the law of the exact answer was declared."""
-        return declares_normal_laws(self.framework) or all(each.pair.rounding == 0 for each in pairs)
-
-    def _needed(self, pairs: Sequence[NormalPair], ratio: float) -> FloatArray | Refusal:
-        """Return the covariance that is needed, made larger where gaps leave the directions that were assumed."""
-        gaps = _gaps(pairs)
-        found = self.needed(gaps, ratio)
-        return found if isinstance(found, Refusal) else repaired(found, gaps, ratio)
-
-    def _noise(self, budget: NormalBudget) -> Noise:
-        """Return the noise, with the best of several shares of the ratio for the step that is drawn last."""
-        found = self._noise_for(budget, LAST_SHARE)
-        if isinstance(found, CorrelatedGaussian) and found.dithers == CorrelatedGaussian(found.needed).dithers:
-            return found
-        others = (self._noise_for(budget, LAST_SHARE * 4**k) for k in range(1, 5))
-        return min((found, *others), key=lambda noise: noise.error().upper)
-
-    def _noise_for(self, budget: NormalBudget, share: float) -> Noise:
-        pairs, ratio = budget.pairs, budget.ratio
-        needed = self._needed(pairs, ratio * kept(share))
-        if isinstance(needed, Refusal):
-            raise needed.error()
-        size = len(needed)
-        rounding = max(each.pair.rounding for each in pairs)
-        per_move = math.sqrt(size) / (share * ratio) * (1 + 16 * UNIT_ROUNDOFF)
-        if np.array_equal(needed, needed[0, 0] * np.eye(size)):
-            return Gaussian(up(math.hypot(math.sqrt(needed[0, 0]), rounding * per_move)), size)
-        plain = CorrelatedGaussian(needed)
-        reach = reach_of(self.query, self.framework.schema, size)
-        moved = 2 * plain.moved(reach.tolist(), log_tail(budget.epsilon, budget.delta)) + rounding
-        # a small part of the last noise makes up for what the factor of the covariance loses by rounding
-        last = moved * per_move * (1 + 2.0**-20)
-        return CorrelatedGaussian(needed, np.maximum(plain.dithers, last).tolist())
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class CovarianceChoice:
-    """What mechanisms for normal laws have in common that differ only in the covariance that they choose.
+class ForNormalLaws:
+    """What all mechanisms for normal laws have in common: their options, and what they refuse first.
 
-    It stands before `Mechanism` among the bases of such a mechanism, which adds its claim, its name in a certificate,
-    and the covariance.
+    It stands before `Mechanism` among the bases of such a mechanism.
 
     Parameters
     ----------
@@ -263,6 +92,7 @@ class CovarianceChoice:
     beyond_proof, large_delta : bool
         Waivers of refusals.
     relaxation : float, optional
+        How much of epsilon may be given up on either side for laws that are not normal with one covariance.
     """
 
     constant: GaussianConstant = "analytic"
@@ -271,9 +101,32 @@ class CovarianceChoice:
     relaxation: float | None = None
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"constant": CONSTANTS}
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"relaxation": checks.not_negative}
-
     claim: ClassVar[str]
     compares_laws: ClassVar[bool] = True
+
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        refusal = noise_refusal("gaussian", framework, delta, large_delta=self.large_delta)
+        refusal = refusal or constant_refusal(self.constant, epsilon, beyond_proof=self.beyond_proof)
+        return refusal or self._decide_by_laws(framework, query, epsilon, delta)
+
+    @abstractmethod
+    def _decide_by_laws(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        """Decide as `_decide`, once epsilon and delta are in order."""
+
+    def _certificate(
+        self, framework: Framework, query: Query, evidence: Laws, decisions: Sequence[LawDecision], theorem: str
+    ) -> Certificate:
+        theorem = f"{theorem}, {self.constant} constant"
+        return law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CovarianceChoice(ForNormalLaws):
+    """What mechanisms for normal laws have in common that differ only in the covariance that they choose.
+
+    A subclass adds its claim, its name in a certificate, and the covariance.
+    """
+
     _theorem: ClassVar[str]
     """What a certificate calls the mechanism."""
 
@@ -281,28 +134,116 @@ class CovarianceChoice:
     """The covariance that is chosen."""
 
     def concerns(self, framework: Framework) -> bool:
-        """Return whether answers may have normal laws."""
-        return has_normal_laws(framework)
+        """Whether answers may have normal laws: declared ones, or those of a linear-Gaussian network."""
+        return framework.linear_gaussian or declares_normal_laws(framework)
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        question = self._question(framework, query, epsilon, delta)
-        return question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
+    def _decide_by_laws(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        evidence = laws(framework, query)
+        if isinstance(evidence, Refusal):
+            return evidence
+        if self.relaxation is None:
+            pairs = nearly_normal_pairs(evidence)
+            budget = pairs if isinstance(pairs, Refusal) else self._budget(evidence, pairs, epsilon, delta)
+        else:
+            budget = self._relaxed(evidence, self.relaxation, epsilon, delta)
+        if isinstance(budget, Refusal):
+            return budget
+        needed = self._covariance(budget, budget.ratio)
+        return needed if isinstance(needed, Refusal) else partial(self._search, budget, framework, query, delta)
 
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        return self._question(framework, query, epsilon, delta).calibrated(self._theorem, self.claim)
+    def _relaxed(self, evidence: Laws, level: float, epsilon: float, delta: float) -> NormalBudget | Refusal:
+        """Normal laws with one covariance that stand for those of the answer (normal_approximations.md)."""
+        pairs = law_pairs(evidence)
+        found = pairs if isinstance(pairs, Refusal) else approximated(pairs, ())
+        if isinstance(found, Refusal):
+            return found
+        if not down(epsilon - 2 * level) > 0:
+            return relaxation_refusal(level, epsilon)
+        # noise brings the laws only closer, so that closeness without it does for every noise
+        closeness = max(each.closeness(level, 0.0) for each in found)
+        levels = smaller_epsilons(epsilon, delta, level, closeness)
+        left = {down(each - 2 * level): delta_left(each, delta, level, closeness) for each in levels}
+        left = {inner: rest for inner, rest in left.items() if inner > 0 and rest > 0}
+        close = f"({level:g}, {upper_chance(closeness)})-close"
+        if not left:
+            return Refusal(
+                required="delta must cover how far the laws of the answer are from normal ones with one covariance",
+                found=f"laws that are {close} to such",
+                remedy="Choose a larger relaxation, or use AttributeGaussianMechanism(relaxation=...).",
+            )
+        stand = [each.standing for each in found]
+        tried = [self._budget(evidence, stand, inner, rest) for inner, rest in left.items()]
+        budgets = [each for each in tried if not isinstance(each, Refusal)]
+        if not budgets:
+            return tried[0]
+        note = f"Normal laws stand for those of the answer, to which they are {close}."
+        return max(budgets, key=lambda each: each.ratio)._replace(notes=(note,))
 
-    def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> NormalQuestion:
-        return NormalQuestion(
-            framework=framework,
-            query=query,
-            epsilon=epsilon,
-            delta=delta,
-            constant=self.constant,
-            relaxation=self.relaxation,
-            needed=type(self)._needed,
-        )
+    def _budget(self, evidence: Laws, pairs: list[NormalPair], epsilon: float, delta: float) -> NormalBudget | Refusal:
+        # clamped records are paid for, and tails, whether or not there is noise
+        clamped = max(clamped_of(each.pair, epsilon) for each in pairs)
+        left = down(delta * (1 - TAIL_SHARE) - clamped)
+        if not left > 0:
+            return Refusal(
+                required="delta must be above what clamped records may tell",
+                found=f"delta {full_text(delta)}",
+                remedy="Declare wider bounds of the queried columns, so that the model hardly ever passes them.",
+            )
+        ratio = normal_ratio(pairs, epsilon, left, self.constant)
+        if isinstance(ratio, Refusal):
+            return ratio
+        refusal = variance_refusal(max(math.hypot(*each.gap.tolist()) for each in pairs), ratio)
+        return refusal or NormalBudget(evidence, pairs, epsilon, delta, left, ratio)
+
+    def _covariance(self, budget: NormalBudget, ratio: float) -> FloatArray | Refusal:
+        """The covariance that is needed, made larger where gaps leave the directions that were assumed."""
+        gaps = _gaps(budget.pairs)
+        found = type(self)._needed(gaps, ratio)
+        return found if isinstance(found, Refusal) else repaired(found, gaps, ratio)
+
+    def _search(self, budget: NormalBudget, framework: Framework, query: Query, delta: float) -> Found:
+        evidence, pairs, ratio = budget.evidence, budget.pairs, budget.ratio
+        # without noise rounding costs nothing where the law of the exact answer was declared
+        free = declares_normal_laws(framework) or all(each.pair.rounding == 0 for each in pairs)
+        if free and hidden(_gaps(pairs), ratio):
+            noise: Noise = NoNoise(evidence.dimension)
+        else:
+            noise = self._noise(budget, reach_of(query, framework.schema, evidence.dimension))
+        decisions = _decisions(pairs, ratio, max(noise.scales))
+        certificate = self._certificate(framework, query, evidence, decisions, self._theorem)
+        certificate = replace(certificate, notes=(*certificate.notes, *budget.notes))
+        left = delta_for_one_covariance(pairs, budget.epsilon, budget.left)
+        spent = spent_delta(budget.epsilon, delta, left, self.constant, self.relaxation or 0.0)
+        return Found(noise, certificate, spent)
+
+    def _noise(self, budget: NormalBudget, reach: FloatArray) -> Noise:
+        """The noise, with the best of several shares of the ratio for the step that is drawn last."""
+        found = self._noise_for(budget, reach, LAST_SHARE)
+        if isinstance(found, CorrelatedGaussian) and found.dithers == CorrelatedGaussian(found.needed).dithers:
+            return found
+        others = (self._noise_for(budget, reach, LAST_SHARE * 4**k) for k in range(1, 5))
+        return min((found, *others), key=lambda noise: noise.error().upper)
+
+    def _noise_for(self, budget: NormalBudget, reach: FloatArray, share: float) -> Noise:
+        needed = self._covariance(budget, budget.ratio * kept(share))
+        if isinstance(needed, Refusal):
+            raise needed.error()
+        size = len(needed)
+        rounding = max(each.pair.rounding for each in budget.pairs)
+        per_move = math.sqrt(size) / (share * budget.ratio) * (1 + 16 * UNIT_ROUNDOFF)
+        if np.array_equal(needed, needed[0, 0] * np.eye(size)):
+            return Gaussian(up(math.hypot(math.sqrt(needed[0, 0]), rounding * per_move)), size)
+        plain = CorrelatedGaussian(needed)
+        moved = 2 * plain.moved(reach.tolist(), log_tail(budget.epsilon, budget.delta)) + rounding
+        # a small part of the last noise makes up for what the factor of the covariance loses by rounding
+        last = moved * per_move * (1 + 2.0**-20)
+        return CorrelatedGaussian(needed, np.maximum(plain.dithers, last).tolist())
+
+
+def declares_normal_laws(framework: Framework) -> bool:
+    """Whether pairs of normal laws were declared, and no others."""
+    declared = framework.answer_laws
+    return bool(declared) and all(isinstance(law, Normal) for law, _ in declared)
 
 
 def variance_refusal(far: float, ratio: float) -> Refusal | None:
@@ -352,17 +293,14 @@ def _decisions(pairs: Sequence[NormalPair], ratio: float, scale: float) -> list[
             worst[place] = alone, each
     rows = sorted(worst.values(), key=lambda row: -row[0])
     return [
-        LawDecision(
-            protected=each.protected,
-            pair=each.pair.pair,
-            model=each.model,
+        LawDecision.of(
+            each.pair,
+            each.protected,
+            each.model,
             rule=GAP_RULE,
-            distance=Bound(0.0, up(math.hypot(*each.gap.tolist()), 2 * len(each.gap) + 8), each.pair.kind),
-            kind=each.pair.kind,
+            distance=Bound(0.0, each.far, each.pair.kind),
             scale=scale if place == 0 else min(scale, math.sqrt(max(0.0, alone))),
             noise="gaussian",
-            first=each.first,
-            second=each.second,
         )
         for place, (alone, each) in enumerate(rows)
     ]

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant
 from bnpriv.errors import Refusal
-from bnpriv.frameworks.framework import Framework
+from bnpriv.evidence.constraints import Laws
 from bnpriv.mechanisms.added_covariance import Gap, repaired
 from bnpriv.mechanisms.base import Mechanism
-from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.covariance_noise import (
-    LAST_SHARE,
-    declares_normal_laws,
-    kept,
-    log_tail,
-    reach_of,
-    variance_refusal,
-)
-from bnpriv.mechanisms.moved_laws import MovedQuestion, TranslationNoise, scale_for
+from bnpriv.mechanisms.covariance_noise import LAST_SHARE, kept, log_tail, variance_refusal
+from bnpriv.mechanisms.moved_laws import ForTranslations, scale_for
 from bnpriv.mechanisms.normal_laws import OF_TABLES
 from bnpriv.mechanisms.search import found_scale
-from bnpriv.mechanisms.translations import MovedLaw
+from bnpriv.mechanisms.translations import MovedLaw, translations
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace, limits_for, moved_by_rounding
-from bnpriv.queries.base import Query
 
 LEAST_SHARE = 2.0**-20
 """Least share of epsilon for what is moved across the directions, which the noise drawn last hides."""
@@ -42,7 +32,7 @@ SAME_SPAN = 2.0**-44
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DirectionalMechanism(Mechanism):
+class DirectionalMechanism(ForTranslations, Mechanism):
     """Noise only in the directions of the gaps between laws that are translations of one another.
 
     Parameters
@@ -84,58 +74,30 @@ class DirectionalMechanism(Mechanism):
     ([3.0, 4.0], 5.0)
     """
 
-    noise: TranslationNoise = "laplace"
-    constant: GaussianConstant = "analytic"
-    beyond_proof: bool = False
-    large_delta: bool = False
     nearly: bool = False
     claim: ClassVar[str] = "directional.md"
-    compares_laws: ClassVar[bool] = True
     fixed_shape: ClassVar[bool] = True
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian"), "constant": CONSTANTS}
+    _theorem: ClassVar[str] = "Directional mechanism"
 
-    def concerns(self, framework: Framework) -> bool:
-        """Return whether normal laws were declared."""
-        return declares_normal_laws(framework)
+    def _translations(self, evidence: Laws) -> list[MovedLaw] | Refusal:
+        return translations(evidence, nearly=self.nearly)
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        question = self._question(framework, query, epsilon, delta)
-        refusal = question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
-        if refusal is not None:
-            return refusal
-        _, moved, ratio = question.answered()
+    def _unfit(self, moved: Sequence[MovedLaw], ratio: float) -> Refusal | None:
         if any(each.pair.departure is not None for each in moved):
             return OF_TABLES
-        return variance_refusal(max(each.farthest(question.norm) for each in moved), ratio)
+        return variance_refusal(max(each.farthest(self.norm) for each in moved), ratio)
 
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        question = self._question(framework, query, epsilon, delta)
-        evidence, moved, ratio = question.answered()
-        rows = directions([each.gap for each in moved], question.norm)
-        shape = _Shape(moved=moved, rows=rows, ratio=ratio, reach=reach_of(query, framework.schema, rows.shape[1]))
-        noise: Noise = NoNoise(evidence.dimension)
-        # laws that stay where they are, but for masses that are paid for, are hidden by no noise at all
-        if any(each.farthest(2) + each.rounding for each in moved):
-            found_scale(max(map(shape.laplace_scale, moved)), epsilon, delta)
-            noise = shape.laplace() if self.noise == "laplace" else shape.gaussian(log_tail(epsilon, delta))
+    def _noise_for(
+        self, moved: Sequence[MovedLaw], ratio: float, reach: FloatArray, epsilon: float, delta: float
+    ) -> tuple[Noise, Callable[[MovedLaw], float]]:
+        rows = directions([each.gap for each in moved], self.norm)
+        shape = _Shape(moved=moved, rows=rows, ratio=ratio, reach=reach)
         alone = shape.laplace_scale if self.noise == "laplace" else shape.gaussian_scale
-        certificate = question.certificate(
-            evidence, moved, noise, alone, theorem="Directional mechanism", claim=self.claim
-        )
-        return noise, certificate, question.spent(moved)
-
-    def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> MovedQuestion:
-        return MovedQuestion(
-            framework=framework,
-            query=query,
-            epsilon=epsilon,
-            delta=delta,
-            noise=self.noise,
-            constant=self.constant,
-            nearly=self.nearly,
-        )
+        # laws that stay where they are, but for masses that are paid for, are hidden by no noise at all
+        if not any(each.farthest(2) + each.rounding for each in moved):
+            return NoNoise(len(reach)), alone
+        found_scale(max(map(shape.laplace_scale, moved)), epsilon, delta)
+        return (shape.laplace() if self.noise == "laplace" else shape.gaussian(log_tail(epsilon, delta))), alone
 
 
 def directions(gaps: Sequence[FloatArray], norm: int) -> FloatArray:

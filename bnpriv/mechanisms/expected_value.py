@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant
-from bnpriv.errors import Refusal
-from bnpriv.frameworks.framework import Framework
+from bnpriv.bound import FloatArray
 from bnpriv.mechanisms.base import Mechanism
-from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.covariance_noise import declares_normal_laws
-from bnpriv.mechanisms.moved_laws import MovedQuestion, TranslationNoise, scale_for
+from bnpriv.mechanisms.moved_laws import ForTranslations, scale_for
 from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.translations import MovedLaw
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
-from bnpriv.queries.base import Query
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ExpectedValueMechanism(Mechanism):
+class ExpectedValueMechanism(ForTranslations, Mechanism):
     """The same noise on every number, for the largest gap of means of laws that are translations of one another.
 
     Parameters
@@ -58,45 +53,15 @@ class ExpectedValueMechanism(Mechanism):
     6.0
     """
 
-    noise: TranslationNoise = "laplace"
-    constant: GaussianConstant = "analytic"
-    beyond_proof: bool = False
-    large_delta: bool = False
     claim: ClassVar[str] = "expected_value.md"
-    compares_laws: ClassVar[bool] = True
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian"), "constant": CONSTANTS}
+    _theorem: ClassVar[str] = "Expected value mechanism"
 
-    def concerns(self, framework: Framework) -> bool:
-        """Return whether normal laws were declared."""
-        return declares_normal_laws(framework)
-
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        question = self._question(framework, query, epsilon, delta)
-        return question.refusal(beyond_proof=self.beyond_proof, large_delta=self.large_delta)
-
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        question = self._question(framework, query, epsilon, delta)
-        evidence, moved, ratio = question.answered()
-
+    def _noise_for(
+        self, moved: Sequence[MovedLaw], ratio: float, reach: FloatArray, epsilon: float, delta: float
+    ) -> tuple[Noise, Callable[[MovedLaw], float]]:
         def alone(each: MovedLaw) -> float:
-            return scale_for(each.farthest(question.norm) + each.pair.rounding, ratio)
+            return scale_for(each.farthest(self.norm) + each.pair.rounding, ratio)
 
         scale = found_scale(max(map(alone, moved)), epsilon, delta)
         law = Laplace if self.noise == "laplace" else Gaussian
-        noise = law(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
-        certificate = question.certificate(
-            evidence, moved, noise, alone, theorem="Expected value mechanism", claim=self.claim
-        )
-        return noise, certificate, question.spent(moved)
-
-    def _question(self, framework: Framework, query: Query, epsilon: float, delta: float) -> MovedQuestion:
-        return MovedQuestion(
-            framework=framework,
-            query=query,
-            epsilon=epsilon,
-            delta=delta,
-            noise=self.noise,
-            constant=self.constant,
-        )
+        return (law(scale, len(reach)) if scale else NoNoise(len(reach))), alone

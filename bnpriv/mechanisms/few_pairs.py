@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from bnpriv.errors import BnprivError
 from bnpriv.evidence.counts import Counts
 from bnpriv.evidence.dataset import network_record_law
 from bnpriv.evidence.sums import sums_bound
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.framework import Framework
 from bnpriv.networks.exact import require_discrete
 from bnpriv.queries.base import Query
@@ -22,6 +21,9 @@ from bnpriv.render.text import number_text
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import pairs
+
+if TYPE_CHECKING:
+    from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 
 VALUES = 5
 """Values of a property that are left, neighbours as far apart as any that must not be told apart."""
@@ -42,9 +44,10 @@ def few_pairs(framework: Framework, query: Query) -> FewPairs | None:
 
     The property of the first protected column is taken, around what it is on average under the first model.
     """
-    if not isinstance(framework, DatasetAttributePrivacy) or framework.forward is not None:
+    if not framework.properties:
         return None
-    name, secret = next(iter(framework.protect.items()))
+    framework = cast("DatasetAttributePrivacy", framework)  # the only notion that hides such properties
+    name, secret = next(iter(framework.properties.items()))
     if not isinstance(secret.pairs, Apart | None):
         return None
     try:

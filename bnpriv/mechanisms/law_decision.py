@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from bnpriv.bound import Bound, Kind
-from bnpriv.evidence.constraints import AnswerLaw
+from bnpriv.evidence.constraints import AnswerLaw, LawPair, RecordPair
 from bnpriv.frameworks.pairs import DISTRIBUTION
 from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.render.text import Json, name_text, number_text, upper_text
@@ -63,6 +63,35 @@ class LawDecision:
     second: AnswerLaw
     draws: int = 0
     models: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        pair: LawPair | RecordPair,
+        protected: str,
+        model: int,
+        *,
+        rule: str,
+        scale: float,
+        noise: str,
+        distance: Bound | None = None,
+        kind: Kind | None = None,
+        draws: int = 0,
+    ) -> LawDecision:
+        """What a pair of laws asks of the noise; as well known as the laws are, unless a kind is given."""
+        return cls(
+            protected=protected,
+            pair=pair.pair,
+            model=model,
+            rule=rule,
+            distance=distance,
+            kind=kind or pair.kind,
+            scale=scale,
+            noise=noise,
+            first=pair.first,
+            second=pair.second,
+            draws=draws,
+        )
 
     @property
     def why(self) -> str:

@@ -19,8 +19,11 @@ MOST_MASSES = 2**22
 def law_table(framework: Framework, query: Query) -> LawTable | Refusal:
     """Return the laws of an answer under all secrets and models on common atoms, or why there is no such table."""
     evidence = laws(framework, query)
-    if isinstance(evidence, Refusal):
-        return evidence
+    return evidence if isinstance(evidence, Refusal) else table_of(evidence)
+
+
+def table_of(evidence: Laws) -> LawTable | Refusal:
+    """The laws of an answer on common atoms, or why there is no such table."""
     if evidence.dimension != 1:
         return _refusal("be of one number", f"{evidence.dimension} numbers", "Ask for one number.")
     pairs = list[LawPair]()

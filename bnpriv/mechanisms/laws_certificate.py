@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from bnpriv.bound import Bound
 from bnpriv.evidence.constraints import Laws
-from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.from_draws import confidence_of, draws_notes
 from bnpriv.mechanisms.law_decision import LawDecision
@@ -28,8 +27,7 @@ def law_certificate(
     claim: str,
 ) -> Certificate:
     """Return why noise from the laws of the answer is enough; `decisions` start with the one that needs the most."""
-    # the label of a pair of declared distributions says which it is
-    models = 1 if isinstance(framework, DistributionPrivacy) else framework.models
+    models = 1 if framework.pairs_name_models else framework.models
     decisions = [replace(decision, models=models) for decision in decisions]
     worst = decisions[0]
     return Certificate(

@@ -3,151 +3,138 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import ClassVar
 
-from bnpriv.bound import UNIT_ROUNDOFF, Bound, down
-from bnpriv.divergences.gaussian import GaussianConstant, constant_refusal, gaussian_ratio
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down
+from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant, constant_refusal, gaussian_ratio
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.framework import Framework
-from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.base import Found, Search
 from bnpriv.mechanisms.column import noise_refusal
-from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, spent_delta
+from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, declares_normal_laws, reach_of, spent_delta
 from bnpriv.mechanisms.law_decision import MOVED_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.translations import MovedLaw, translations
-from bnpriv.noise.continuous import Noise
+from bnpriv.noise.continuous import ContinuousNoise, Noise
 from bnpriv.queries.base import Query
 from bnpriv.render.text import nats_text
 
-TranslationNoise = Literal["laplace", "gaussian"]
 
-
-@final
 @dataclass(frozen=True, kw_only=True)
-class MovedQuestion:
-    """A question to a mechanism for laws that are translations of one another.
+class ForTranslations:
+    """What mechanisms have in common that hide the gaps of laws that are translations of one another.
+
+    It stands before `Mechanism` among the bases of such a mechanism, which adds the shape of the noise.
 
     Parameters
     ----------
-    framework : Framework
-    query : Query
-    epsilon, delta : float
     noise : {"laplace", "gaussian"}
     constant : {"analytic", "textbook", "lecture"}
         Of Gaussian noise.
-    nearly : bool
-        Whether laws are served, too, that are translations but for a distance.
+    beyond_proof, large_delta : bool
+        Waivers of refusals.
     """
 
-    framework: Framework
-    query: Query
-    epsilon: float
-    delta: float
-    noise: TranslationNoise
-    constant: GaussianConstant
-    nearly: bool = False
+    noise: ContinuousNoise = "laplace"
+    constant: GaussianConstant = "analytic"
+    beyond_proof: bool = False
+    large_delta: bool = False
+    claim: ClassVar[str]
+    compares_laws: ClassVar[bool] = True
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian"), "constant": CONSTANTS}
+
+    _theorem: ClassVar[str]
+    """What a certificate calls the mechanism."""
 
     @property
     def norm(self) -> int:
         """The norm in which the noise hides a gap."""
         return 1 if self.noise == "laplace" else 2
 
-    def refusal(self, *, beyond_proof: bool, large_delta: bool) -> Refusal | None:
-        """Return why there is no such noise, or None if there is."""
-        refusal = noise_refusal(self.noise, self.framework, self.delta, large_delta=large_delta)
-        if self.noise == "gaussian":
-            refusal = refusal or constant_refusal(self.constant, self.epsilon, beyond_proof=beyond_proof)
-        found = refusal or self.found()
-        if isinstance(found, Refusal):
-            return found
-        ratio = self.ratio(found[1])
-        return ratio if isinstance(ratio, Refusal) else None
+    def concerns(self, framework: Framework) -> bool:
+        """Whether normal laws were declared."""
+        return declares_normal_laws(framework)
 
-    def found(self) -> tuple[Laws, list[MovedLaw]] | Refusal:
-        """Return the laws and their translations, or why there are none."""
-        evidence = laws(self.framework, self.query)
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        refusal = noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
+        if self.noise == "gaussian":
+            refusal = refusal or constant_refusal(self.constant, epsilon, beyond_proof=self.beyond_proof)
+        evidence = refusal or laws(framework, query)
         if isinstance(evidence, Refusal):
             return evidence
-        moved = translations(evidence, nearly=self.nearly)
-        return moved if isinstance(moved, Refusal) else (evidence, moved)
+        moved = self._translations(evidence)
+        if isinstance(moved, Refusal):
+            return moved
+        # what differs by rounding is paid for: by epsilon, or by delta
+        masses, uneven = max(each.masses for each in moved), max(each.uneven for each in moved)
+        inner = down(epsilon - masses)
+        left = down(delta * (1 - TAIL_SHARE) * math.exp(-masses) - math.exp(epsilon) * uneven, 16)
+        if self.noise == "laplace" and inner > 0 and uneven == 0:
+            ratio = inner
+        elif self.noise == "gaussian" and inner > 0 and left > 0:
+            ratio = gaussian_ratio(inner, left, self.constant)
+        else:
+            return Refusal(
+                required="what the two laws of a pair differ in by rounding must be below epsilon and delta",
+                found=f"{nats_text(max(masses, uneven), 3)}, with {self.noise.capitalize()} noise",
+                remedy="Declare one law, moved, or one covariance, or ask for a larger epsilon or delta.",
+            )
 
-    def answered(self) -> tuple[Laws, list[MovedLaw], float]:
-        """Return the laws, their translations and how long a gap may be for noise of scale 1.
+        def search() -> Found:
+            reach = reach_of(query, framework.schema, evidence.dimension)
+            noise, alone = self._noise_for(moved, ratio, reach, epsilon, delta)
+            decisions = self._decisions(moved, max(noise.scales), alone)
+            theorem = self._theorem if self.noise == "laplace" else f"{self._theorem}, {self.constant} constant"
+            certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
+            spent = 0.0 if self.noise == "laplace" else spent_delta(inner, delta, left, self.constant, masses)
+            return Found(noise, certificate, spent)
 
-        Raises
-        ------
-        RefusedError
-            Where `refusal` returns a reason.
+        return self._unfit(moved, ratio) or search
+
+    def _translations(self, evidence: Laws) -> list[MovedLaw] | Refusal:
+        return translations(evidence)
+
+    def _unfit(self, moved: Sequence[MovedLaw], ratio: float) -> Refusal | None:
+        """Why noise of this shape does not serve some translations, or None if it does."""
+        return None
+
+    @abstractmethod
+    def _noise_for(
+        self, moved: Sequence[MovedLaw], ratio: float, reach: FloatArray, epsilon: float, delta: float
+    ) -> tuple[Noise, Callable[[MovedLaw], float]]:
+        """The noise, and the scale that a pair needs by itself.
+
+        Parameters
+        ----------
+        moved : sequence of MovedLaw
+        ratio : float
+            How long a gap may be for noise of scale 1.
+        reach : ndarray, shape (d,)
+            The largest size of each number of the answer.
+        epsilon, delta : float
         """
-        found = self.found()
-        if isinstance(found, Refusal):
-            raise found.error()
-        ratio = self.ratio(found[1])
-        if isinstance(ratio, Refusal):
-            raise ratio.error()
-        return *found, ratio
 
-    def ratio(self, moved: Sequence[MovedLaw]) -> float | Refusal:
-        """Return how long a gap may be for noise of scale 1, once what differs by rounding is paid for."""
-        masses, uneven = max(each.masses for each in moved), max(each.uneven for each in moved)
-        epsilon = down(self.epsilon - masses)
-        if self.noise == "laplace" and epsilon > 0 and uneven == 0:
-            return epsilon
-        left = self._left(moved)
-        if self.noise == "gaussian" and epsilon > 0 and left > 0:
-            return gaussian_ratio(epsilon, left, self.constant)
-        return Refusal(
-            required="what the two laws of a pair differ in by rounding must be below epsilon and delta",
-            found=f"{nats_text(max(masses, uneven), 3)}, with {self.noise.capitalize()} noise",
-            remedy="Declare one law, moved, or one covariance, or ask for a larger epsilon or delta.",
-        )
-
-    def spent(self, moved: Sequence[MovedLaw]) -> float:
-        """Return the delta that the guarantee needs."""
-        if self.noise == "laplace":
-            return 0.0
-        masses = max(each.masses for each in moved)
-        return spent_delta(down(self.epsilon - masses), self.delta, self._left(moved), self.constant, masses)
-
-    def _left(self, moved: Sequence[MovedLaw]) -> float:
-        """Return what is left of delta once it is paid for what differs by rounding."""
-        masses, uneven = max(each.masses for each in moved), max(each.uneven for each in moved)
-        return down(self.delta * (1 - TAIL_SHARE) * math.exp(-masses) - math.exp(self.epsilon) * uneven, 16)
-
-    def certificate(
-        self,
-        evidence: Laws,
-        moved: Sequence[MovedLaw],
-        noise: Noise,
-        alone: Callable[[MovedLaw], float],
-        *,
-        theorem: str,
-        claim: str,
-    ) -> Certificate:
-        """Return why the noise is enough; `alone` is the scale that a pair needs by itself."""
-        scale = max(noise.scales)
+    def _decisions(
+        self, moved: Sequence[MovedLaw], scale: float, alone: Callable[[MovedLaw], float]
+    ) -> list[LawDecision]:
         rows = sorted(((alone(each), place) for place, each in enumerate(moved)), reverse=True)
-        decisions = [
-            LawDecision(
-                protected=moved[place].protected,
-                pair=moved[place].pair.pair,
-                model=moved[place].model,
+        return [
+            LawDecision.of(
+                (each := moved[place]).pair,
+                each.protected,
+                each.model,
                 rule=MOVED_RULE,
-                distance=Bound(0.0, moved[place].farthest(self.norm), moved[place].pair.kind),
-                kind=moved[place].pair.kind,
+                distance=Bound(0.0, each.farthest(self.norm), each.pair.kind),
                 scale=scale if rank == 0 else min(scale, needed),
                 noise=self.noise,
-                first=moved[place].pair.first,
-                second=moved[place].pair.second,
             )
             for rank, (needed, place) in enumerate(rows)
         ]
-        name = theorem if self.noise == "laplace" else f"{theorem}, {self.constant} constant"
-        return law_certificate(self.framework, self.query, evidence, decisions, theorem=name, claim=claim)
 
 
 def scale_for(far: float, ratio: float) -> float:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down, up
 from bnpriv.divergences.gaussian import GaussianConstant, gaussian_ratio
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import LawPair, Laws
@@ -55,17 +55,22 @@ class NormalPair(NamedTuple):
     @property
     def first(self) -> Normal:
         """The law under the first secret."""
-        return _normal(self.pair.first)
+        return cast(Normal, self.pair.first)
 
     @property
     def second(self) -> Normal:
         """The law under the second secret."""
-        return _normal(self.pair.second)
+        return cast(Normal, self.pair.second)
 
     @property
     def gap(self) -> FloatArray:
         """The difference of the means, shape (d,), each entry correctly rounded."""
         return self.first.mean - self.second.mean
+
+    @property
+    def far(self) -> float:
+        """The 2-norm of the gap, rounded up."""
+        return up(math.hypot(*self.gap.tolist()), 2 * len(self.gap) + 8)
 
     @property
     def covariance(self) -> FloatArray:
@@ -249,8 +254,3 @@ def delta_for_one_covariance(pairs: Sequence[NormalPair], epsilon: float, delta:
     """
     departure = max((each.departure for each in pairs), default=0.0)
     return delta if departure == 0 else down(delta - math.exp(min(epsilon, 700.0)) * departure)
-
-
-def _normal(law: object) -> Normal:
-    assert isinstance(law, Normal)
-    return law

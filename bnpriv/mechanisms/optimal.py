@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, cast, final
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, cast, final
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from bnpriv.evidence.constraints import LawPair, Laws
 from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.framework import Framework
 from bnpriv.laws.atoms import Atoms
-from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.channel_facts import LEANS_ON, MOST_MEANINGS, OVER_ALL, ChannelFacts, Meaning
 from bnpriv.mechanisms.column import noise_refusal
@@ -27,7 +28,7 @@ from bnpriv.mechanisms.optimal_stored import stored_optimum
 from bnpriv.mechanisms.optimal_supports import Optimum, Question, optimum
 from bnpriv.mechanisms.stored import Record, field_of, inner
 from bnpriv.noise.channel import Channel
-from bnpriv.noise.continuous import Noise, NoNoise
+from bnpriv.noise.continuous import NoNoise
 from bnpriv.queries.base import Query
 
 AnswerPrior = tuple[tuple[float, float], ...]
@@ -78,14 +79,6 @@ def _no_prior(found: str) -> ParameterError:
         found=found,
         remedy="Leave it out: errors are then averaged over the laws of the answer.",
     )
-
-
-class _Declared(NamedTuple):
-    """The laws of an answer: as they are declared, pair by pair, and in one table."""
-
-    evidence: Laws
-    pairs: list[LawPair]
-    table: LawTable
 
 
 @final
@@ -167,71 +160,25 @@ class OptimalMechanism(Mechanism):
             f"bp.mechanisms.OptimalMechanism().calibrate(framework, query, epsilon={epsilon:g}).",
         )
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         evidence = laws(framework, query)
         if isinstance(evidence, Refusal):
             return evidence
-        refusal = noise_refusal("laplace", framework, delta, large_delta=self.large_delta)
-        return refusal or laws_refusal(evidence)
+        refusal = noise_refusal("laplace", framework, delta, large_delta=self.large_delta) or laws_refusal(evidence)
+        return refusal or partial(self._search, evidence, framework, query, epsilon, delta)
 
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        declared = self._declared(framework, query)
-        evidence, pairs, table = declared
-        free = delta > 0 and all(pair.free for pair in pairs)
-        if free and Constraints(table, epsilon, delta).hold_unchanged():
-            reason = "The laws of the answer are alike as they are, but for answers that delta covers."
-            notes = reason, LEANS_ON
-            certificate = self._certificate(framework, query, evidence, table, zero_noise_reason=reason, notes=notes)
-            return NoNoise(1), certificate, delta
-        found = optimum(self._question(table, epsilon, delta))
-        return self._described(framework, query, declared, found, epsilon, delta)
-
-    def _restored(
-        self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
-    ) -> tuple[Noise, Certificate, float]:
-        if field_of(inner(record, "noise"), "law", str) != Channel.__name__:
-            return self._found(framework, query, epsilon, delta)
-        declared = self._declared(framework, query)
-        found = stored_optimum(self._question(declared.table, epsilon, delta), record)
-        return self._described(framework, query, declared, found, epsilon, delta)
-
-    def _declared(self, framework: Framework, query: Query) -> _Declared:
-        """Return the laws of the answer, which `_refusal` has not refused."""
-        evidence = laws(framework, query)
-        if isinstance(evidence, Refusal):
-            raise evidence.error()
-        pairs = pairs_of(evidence)
-        return _Declared(evidence, pairs, LawTable.of(pairs))
-
-    def _question(self, table: LawTable, epsilon: float, delta: float) -> Question:
-        priors = table.masses if self.worst_case else table.prior(cast("AnswerPrior | None", self.prior))[np.newaxis]
-        return Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta)
-
-    def _described(
-        self, framework: Framework, query: Query, declared: _Declared, found: Optimum, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        """Return a channel with all that its rows say, and the delta that it needs."""
-        evidence, pairs, table = declared
-        spends = _spends(found.channel, table, epsilon, delta)
-        meanings = meanings_of(found.channel, table, pairs, math.inf if spends else epsilon)
-        facts = self._facts(found, table, meanings)
-        certificate = self._certificate(framework, query, evidence, table, channel=facts, notes=facts.notes)
-        return found.channel, certificate, delta if spends else 0.0
-
-    def _certificate(
+    def _search(
         self,
+        evidence: Laws,
         framework: Framework,
         query: Query,
-        evidence: Laws,
-        table: LawTable,
-        *,
-        channel: ChannelFacts | None = None,
-        notes: tuple[str, ...] = (),
-        zero_noise_reason: str | None = None,
-    ) -> Certificate:
-        return Certificate(
+        epsilon: float,
+        delta: float,
+        record: Record | None = None,
+    ) -> Found:
+        pairs = pairs_of(evidence)
+        table = LawTable.of(pairs)
+        certificate = Certificate(
             theorem=THEOREM,
             claim=self.claim,
             decisions=(),
@@ -239,10 +186,27 @@ class OptimalMechanism(Mechanism):
             source=framework.source,
             assumptions=(*evidence.assumptions, *query.assumptions),
             dropped=evidence.dropped,
-            notes=notes,
-            zero_noise_reason=zero_noise_reason,
-            channel=channel,
         )
+        free = record is None and delta > 0 and all(pair.free for pair in pairs)
+        if free and Constraints(table, epsilon, delta).hold_unchanged():
+            reason = "The laws of the answer are alike as they are, but for answers that delta covers."
+            certificate = replace(certificate, zero_noise_reason=reason, notes=(reason, LEANS_ON))
+            return Found(NoNoise(1), certificate, delta)
+        priors = table.masses if self.worst_case else table.prior(cast("AnswerPrior | None", self.prior))[np.newaxis]
+        question = Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta)
+        found = optimum(question) if record is None else stored_optimum(question, record)
+        spends = _spends(found.channel, table, epsilon, delta)
+        meanings = meanings_of(found.channel, table, pairs, math.inf if spends else epsilon)
+        facts = self._facts(found, table, meanings)
+        return Found(found.channel, replace(certificate, channel=facts, notes=facts.notes), delta if spends else 0.0)
+
+    def _restored(
+        self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
+    ) -> Found | None:
+        if field_of(inner(record, "noise"), "law", str) != Channel.__name__:
+            return None
+        evidence = cast(Laws, laws(framework, query))  # known, as it was decided before
+        return self._search(evidence, framework, query, epsilon, delta, record)
 
     def _facts(self, found: Optimum, table: LawTable, meanings: Sequence[Meaning]) -> ChannelFacts:
         by = "averaged over the given prior" if self.prior is not None else OVER_ALL

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, final
 
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.errors import Refusal
+from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.framework import Framework
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
-from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.channel_facts import ALONE, LEANS_ON
-from bnpriv.mechanisms.law_table import law_table
+from bnpriv.mechanisms.law_table import table_of
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.quantization_bins import Bins, best_bins
 from bnpriv.noise.channel import Channel
-from bnpriv.noise.continuous import Noise
 from bnpriv.queries.base import Query
 from bnpriv.render.text import number_text
 
@@ -72,27 +73,22 @@ class QuantizationMechanism(Mechanism):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"error": ("absolute", "squared", "zero-one")}
     fixed_shape: ClassVar[bool] = True
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
-        table = law_table(framework, query)
-        if isinstance(table, Refusal):
-            return table
-        if table.size <= MOST_BINNED:
-            return None
-        return Refusal(
-            required=f"all bins are tried for at most {MOST_BINNED:,} answers",
-            found=f"{table.size:,}",
-            remedy="Take a coarser grid, or use TightMechanism.",
-        )
-
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         evidence = laws(framework, query)
         if isinstance(evidence, Refusal):
-            raise evidence.error()
-        table = law_table(framework, query)
+            return evidence
+        table = table_of(evidence)
         if isinstance(table, Refusal):
-            raise table.error()
+            return table
+        if table.size > MOST_BINNED:
+            return Refusal(
+                required=f"all bins are tried for at most {MOST_BINNED:,} answers",
+                found=f"{table.size:,}",
+                remedy="Take a coarser grid, or use TightMechanism.",
+            )
+        return partial(self._search, evidence, table, framework, query, epsilon)
+
+    def _search(self, evidence: Laws, table: LawTable, framework: Framework, query: Query, epsilon: float) -> Found:
         first, second = table.ways[table.ways[:, 0] < table.ways[:, 1]].T
         logs = table.logs[first], table.logs[second]
         bins = best_bins(table.points, table.mean, *logs, epsilon - _lost(table), self.error)
@@ -107,7 +103,7 @@ class QuantizationMechanism(Mechanism):
             notes=(_bins_text(table, bins), LEANS_ON, ALONE),
             zero_noise_reason="Every bin of the answer is about as likely under either secret of every pair.",
         )
-        return _channel(table, bins), certificate, 0.0
+        return Found(_channel(table, bins), certificate, 0.0)
 
 
 def _lost(table: LawTable) -> float:

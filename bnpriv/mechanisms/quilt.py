@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, final
 
 from bnpriv.errors import Refusal
 from bnpriv.evidence.structural import Influences, influences
-from bnpriv.mechanisms.base import Mechanism
+from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.quilt_search import MOST_SEARCH_CELLS, QuiltSearch
 from bnpriv.mechanisms.search import found_scale
-from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import separate_columns
 
@@ -66,25 +67,21 @@ class MarkovQuiltMechanism(Mechanism):
     claim: ClassVar[str] = "markov_quilt.md"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         evidence = influences(framework)
-        if isinstance(evidence, Refusal) or evidence.quilts is not None:
-            return evidence if isinstance(evidence, Refusal) else evidence.quilts
+        if isinstance(evidence, Refusal):
+            return evidence
+        if evidence.quilts is not None:
+            return evidence.quilts
         if delta and self.noise == "gaussian":  # what the largest loss leaves of epsilon needs Laplace noise
             losses = evidence.influence(frozenset(), next(iter(evidence.secrets))).losses
             if isinstance(losses, Refusal):
                 return losses
-        uncovered = evidence.covers(query.columns)
-        return uncovered or noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
+        refusal = evidence.covers(query.columns)
+        refusal = refusal or noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
+        return refusal or partial(self._search, evidence, framework, query, epsilon, delta)
 
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        evidence = influences(framework)
-        if isinstance(evidence, Refusal):
-            raise evidence.error()
-        if evidence.quilts is not None:
-            raise evidence.quilts.error()
+    def _search(self, evidence: Influences, framework: Framework, query: Query, epsilon: float, delta: float) -> Found:
         laplace = self.noise == "laplace"
         norm = 1 if laplace else 2
         queried = evidence.modelled(query.columns)
@@ -112,18 +109,14 @@ class MarkovQuiltMechanism(Mechanism):
             sensitivity=decisions[0].sensitivity,
             source=framework.source,
             assumptions=(*evidence.assumptions, *query.assumptions),
-            dropped=_dropped(evidence),
+            dropped=tuple(
+                f"{name}: {pair} in model {model}, a secret has probability zero"
+                for name in evidence.secrets
+                for pair, model in evidence.influence(frozenset(), name).dropped
+            ),
             notes=tuple(dict.fromkeys(search.notes)),
             zero_noise_reason=None if scale else "; ".join(decision.text for decision in decisions),
         )
         spent = delta if scale or any(decision.excess for decision in decisions) else 0.0
         law = Laplace if laplace else Gaussian
-        return (law(scale, dimension) if scale else NoNoise(dimension)), certificate, spent
-
-
-def _dropped(evidence: Influences) -> tuple[str, ...]:
-    return tuple(
-        f"{name}: {pair} in model {model}, a secret has probability zero"
-        for name in evidence.secrets
-        for pair, model in evidence.influence(frozenset(), name).dropped
-    )
+        return Found(law(scale, dimension) if scale else NoNoise(dimension), certificate, spent)

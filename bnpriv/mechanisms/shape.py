@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, cast, final
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
 from bnpriv.mechanisms.certificate import Certificate
@@ -32,8 +32,14 @@ LARGEST_WEIGHT = 2.0**200
 LEAST_GAIN = 1e-9
 """Other weights replace equal ones only if the errors shrink by more than this share: not by rounding."""
 
-FoundNoise = tuple[Noise, Certificate, float]
-"""Noise, certificate and the delta that the guarantee needs."""
+
+class Found(NamedTuple):
+    """Noise that was found, why it is enough, and the delta that the guarantee needs."""
+
+    noise: Noise
+    certificate: Certificate
+    delta: float
+
 
 RULES: dict[ShapeName, str] = {
     "equal": "equally",
@@ -154,13 +160,13 @@ def weights_refusal(
 
 
 def shaped(
-    calibrated: Callable[[Query], FoundNoise],
+    calibrated: Callable[[Query], Found],
     framework: Framework,
     query: Query,
     chosen: Sequence[float] | None,
     *,
     fixed: bool = False,
-) -> tuple[FoundNoise, Shape | None]:
+) -> tuple[Found, Shape | None]:
     """Calibrate with the weights that err least, in shares of the ranges of the parts, and tell which these are.
 
     Parameters
@@ -176,7 +182,7 @@ def shaped(
 
     Returns
     -------
-    found : (Noise, Certificate, float)
+    found : Found
         The noise is that of the answer itself.
     shape : Shape or None
         None for an answer of one part.
@@ -195,24 +201,26 @@ def shaped(
         names = {_scaled(chosen): "chosen"}
     elif not fixed:
         names |= _candidates(query, framework, parts, ranges)
-    made: dict[tuple[float, ...], FoundNoise] = {}
+    made: dict[tuple[float, ...], Found] = {}
     refused: list[RefusedError | SizeError] = []
     for weights, asked in _queries(query, framework, parts, tuple(names)).items():
         try:
-            noise, certificate, spent = calibrated(asked)
+            found = calibrated(asked)
         except (RefusedError, SizeError) as error:
             refused.append(error)
             continue
         if len(set(weights)) > 1:
-            noise = cast(DivisibleNoise, noise).divided(_of_numbers(parts, weights))
-        made[weights] = noise, certificate, spent
-        if is_none(noise):  # no weights can do better
+            noise = cast(DivisibleNoise, found.noise).divided(_of_numbers(parts, weights))
+            found = found._replace(noise=noise)
+        made[weights] = found
+        if is_none(found.noise):  # no weights can do better
             break
     if not made:
         raise refused[0]
     best = next(iter(made))
-    for weights, found in made.items():
-        if relative_error(found[0], parts, ranges) < relative_error(made[best][0], parts, ranges) * (1 - LEAST_GAIN):
+    errors = {weights: relative_error(each.noise, parts, ranges) for weights, each in made.items()}
+    for weights, error in errors.items():
+        if error < errors[best] * (1 - LEAST_GAIN):
             best = weights
     equal = made.get((1.0,) * len(parts))
     shape = Shape(
@@ -220,8 +228,8 @@ def shaped(
         parts=parts,
         weights=best,
         ranges=ranges,
-        scales=_part_scales(made[best][0], parts),
-        equal=None if equal is None else _part_scales(equal[0], parts),
+        scales=_part_scales(made[best].noise, parts),
+        equal=None if equal is None else _part_scales(equal.noise, parts),
     )
     return made[best], shape
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import exp
 from typing import TYPE_CHECKING, ClassVar, Literal, cast, final
 
@@ -20,12 +21,11 @@ from bnpriv.divergences.gaussian_mixture import (
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.divergences.product import product_laplace_epsilon
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair, log_ratio
+from bnpriv.evidence.constraints import Constraint, LawPair, Laws, RecordPair, log_ratio
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.pace import SHORTER, watched
 from bnpriv.mechanisms.alike import ANSWER_RULE, RECORD_CURVE_RULE, decided
-from bnpriv.mechanisms.base import Mechanism
-from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.departures import are_normal
 from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, moved_by
@@ -34,7 +34,7 @@ from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
 from bnpriv.mechanisms.tight_refusals import atoms_of, atoms_refusal, coarse_enough, on_line, unsupported
-from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
 from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
 from bnpriv.transport.distance import w_infinity
@@ -92,40 +92,29 @@ class TightMechanism(Mechanism):
     compares_laws: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": tuple(_NOISE)}
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         evidence = laws(framework, query)
         if isinstance(evidence, Refusal):
             return evidence
+        budget = 0.0 if self.noise == "discrete_laplace" else delta  # discrete noise is pure
         refusal = noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
-        # discrete noise is pure
-        refusal = refusal or draws_refusal(evidence, 0.0 if self.noise == "discrete_laplace" else delta, epsilon)
-        if refusal is not None:
-            return refusal
-        found = (unsupported(coarse_enough(c, self.noise), evidence, self.noise) for c in evidence.constraints())
-        return next((refusal for refusal in found if refusal is not None), None)
+        refusal = refusal or draws_refusal(evidence, budget, epsilon)
+        if refusal is None:
+            found = (unsupported(coarse_enough(c, self.noise), evidence, self.noise) for c in evidence.constraints())
+            refusal = next(filter(None, found), None)
+        return refusal or partial(self._search, evidence, framework, query, epsilon, budget)
 
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        evidence = laws(framework, query)
-        if isinstance(evidence, Refusal):
-            raise evidence.error()
-        budget = 0.0 if self.noise == "discrete_laplace" else delta
-        search = _TightSearch(noise=self.noise, epsilon=epsilon, delta=budget, rounding=evidence.rounding)
+    def _search(self, evidence: Laws, framework: Framework, query: Query, epsilon: float, delta: float) -> Found:
+        search = _TightSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
         constraints = watched(evidence.constraints(), "the noise under {}", "more model", SHORTER)
         decisions = decided(constraints, epsilon, search.decide)
-        certificate = law_certificate(
-            framework,
-            query,
-            evidence,
-            decisions,
-            theorem="Tight calibration from the privacy curve of the laws of the answer",
-            claim=self.claim,
-        )
+        theorem = "Tight calibration from the privacy curve of the laws of the answer"
+        certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
         scale, spent = decisions[0].scale, delta if search.used_delta else 0.0
         if scale == 0:
-            return NoNoise(evidence.dimension), certificate, spent
-        return _NOISE[self.noise](found_scale(scale, epsilon, budget), evidence.dimension), certificate, spent
+            return Found(NoNoise(evidence.dimension), certificate, spent)
+        law = _NOISE[self.noise]
+        return Found(law(found_scale(scale, epsilon, delta), evidence.dimension), certificate, spent)
 
 
 @dataclass(kw_only=True)
@@ -193,18 +182,8 @@ class _TightSearch:
 
     def _by_one(self, constraint: Constraint, record: RecordPair, rule: str, scale: float) -> LawDecision:
         """Return a decision from the laws of one record."""
-        return LawDecision(
-            protected=constraint.protected,
-            pair=record.pair,
-            model=constraint.model,
-            rule=rule,
-            distance=None,
-            kind=record.kind,
-            scale=scale,
-            noise=self.noise,
-            first=record.first,
-            second=record.second,
-        )
+        protected, model = constraint.protected, constraint.model
+        return LawDecision.of(record, protected, model, rule=rule, scale=scale, noise=self.noise)
 
     def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair], rule: str) -> tuple[LawDecision, bool]:
         """Return what the laws need, and whether it takes delta."""
@@ -223,17 +202,14 @@ class _TightSearch:
                 pure = math.inf
             if math.isinf(scale):
                 break
-        decision = LawDecision(
-            protected=constraint.protected,
-            pair=worst.pair,
-            model=constraint.model,
+        decision = LawDecision.of(
+            worst,
+            constraint.protected,
+            constraint.model,
             rule=rule,
-            distance=None,
             kind=weakest(pair.kind for pair in pairs),
             scale=scale,
             noise=self.noise,
-            first=worst.first,
-            second=worst.second,
             draws=0 if worst.sampled is None else worst.sampled.draws,
         )
         return decision, self.delta > 0 and scale < pure

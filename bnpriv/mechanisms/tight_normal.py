@@ -62,17 +62,14 @@ def normal_decision(
         _gaussian(pair, epsilon, delta) if noise == "gaussian" else _laplace(pair, epsilon, delta) for pair in pairs
     ]
     worst = max(range(len(pairs)), key=lambda k: found[k][0])
-    decision = LawDecision(
-        protected=constraint.protected,
-        pair=pairs[worst].pair,
-        model=constraint.model,
+    decision = LawDecision.of(
+        pairs[worst],
+        constraint.protected,
+        constraint.model,
         rule=ANSWER_RULE,
-        distance=None,
         kind=weakest(pair.kind for pair in pairs),
         scale=found[worst][0],
         noise=noise,
-        first=pairs[worst].first,
-        second=pairs[worst].second,
     )
     return decision, any(spends for _, spends in found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
@@ -11,13 +12,12 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, up, weakest
 from bnpriv.divergences.gaussian import gaussian_mu
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence.constraints import Constraint, LawPair, RecordPair
+from bnpriv.evidence.constraints import Constraint, LawPair, Laws, RecordPair
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.pace import SHORTER, watched
 from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.alike import ANSWER_RULE, decided
-from bnpriv.mechanisms.base import Mechanism
-from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.departures import (
     OTHER_COVARIANCES,
@@ -32,7 +32,7 @@ from bnpriv.mechanisms.k_fold import COUPLED_RULE, SUMS_RULE, Coupled, gaussian_
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.search import found_scale
-from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.transport.closeness import closeness
 from bnpriv.transport.distance import w_infinity
@@ -93,7 +93,7 @@ class WassersteinMechanism(Mechanism):
     compares_laws: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
-    def _refusal(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Refusal | None:
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         evidence = laws(framework, query)
         if isinstance(evidence, Refusal):
             return evidence
@@ -112,34 +112,23 @@ class WassersteinMechanism(Mechanism):
             whole = delta == 0 or self.noise == "gaussian"  # all mass must move, however far out it lies
             if whole and are_normal(pairs) and not all(one_covariance(pair) for pair in pairs):
                 return OTHER_COVARIANCES
-        return None
+        return partial(self._search, evidence, framework, query, epsilon, delta)
 
-    def _calibrated(
-        self, framework: Framework, query: Query, epsilon: float, delta: float
-    ) -> tuple[Noise, Certificate, float]:
-        evidence = laws(framework, query)
-        if isinstance(evidence, Refusal):
-            raise evidence.error()
+    def _search(self, evidence: Laws, framework: Framework, query: Query, epsilon: float, delta: float) -> Found:
         search = _DistanceSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
         constraints = watched(evidence.constraints(), "the noise under {}", "more model", SHORTER)
         decisions = decided(constraints, epsilon, search.decide)
         approximate = "Approximate Wasserstein" if delta > 0 and self.noise == "laplace" else "Wasserstein"
-        certificate = law_certificate(
-            framework,
-            query,
-            evidence,
-            decisions,
-            theorem=f"{approximate} mechanism",
-            claim=self.claim,
-        )
+        theorem = f"{approximate} mechanism"
+        certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
         scale = decisions[0].scale
         # Closeness leaves out mass even where it finds a distance of 0; the rule for records is pure.
         close = self.noise == "laplace" and any(decision.rule != RECORD_DISTANCE_RULE for decision in decisions)
         spent = delta if close or (self.noise == "gaussian" and scale > 0) else 0.0
         if scale == 0:
-            return NoNoise(evidence.dimension), certificate, spent
+            return Found(NoNoise(evidence.dimension), certificate, spent)
         law = Laplace if self.noise == "laplace" else Gaussian
-        return law(found_scale(scale, epsilon, delta), evidence.dimension), certificate, spent
+        return Found(law(found_scale(scale, epsilon, delta), evidence.dimension), certificate, spent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,17 +161,16 @@ class _DistanceSearch:
         far = record.distance * one.upper * (1 + UNIT_ROUNDOFF)
         # each of the k records pays the tolerance of its own comparison
         slack = record.distance * tolerance(record.first, record.second)
-        return LawDecision(
-            protected=constraint.protected,
-            pair=record.pair,
-            model=constraint.model,
+        kind = weakest(["certified", record.kind])
+        return LawDecision.of(
+            record,
+            constraint.protected,
+            constraint.model,
             rule=RECORD_DISTANCE_RULE,
-            distance=Bound(0.0, far, weakest(["certified", record.kind])),
-            kind=weakest(["certified", record.kind]),
+            distance=Bound(0.0, far, kind),
+            kind=kind,
             scale=self._scale(far, slack, self.rounding, free=record.distinct),
             noise=self.noise,
-            first=record.first,
-            second=record.second,
         )
 
     def _by_sums(self, constraint: Constraint, record: RecordPair) -> list[LawDecision]:
@@ -203,33 +191,29 @@ class _DistanceSearch:
             far = coupled.records * coupled.apart
             curve = coupled.coupled_curve(self.epsilon, self.delta)
             scale = gaussian_scale(coupled, [curve], self.epsilon, self.delta, self.rounding)
-        return LawDecision(
-            protected=constraint.protected,
-            pair=record.pair,
-            model=constraint.model,
+        return LawDecision.of(
+            record,
+            constraint.protected,
+            constraint.model,
             rule=COUPLED_RULE,
             distance=_at_most(Bound(0.0, up(far), record.kind)),
             kind=weakest(["certified", record.kind]),
             scale=scale,
             noise=self.noise,
-            first=record.first,
-            second=record.second,
         )
 
     def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair], rule: str = ANSWER_RULE) -> LawDecision:
         solved = [(self._scale_of(pairs[k]), k) for k in self._worst(pairs)]
         (scale, far), k = max(solved, key=lambda entry: entry[0][0])
-        return LawDecision(
-            protected=constraint.protected,
-            pair=pairs[k].pair,
-            model=constraint.model,
+        return LawDecision.of(
+            pairs[k],
+            constraint.protected,
+            constraint.model,
             rule=rule,
             distance=far,
             kind=weakest([far.kind, *(pair.kind for pair in pairs)]),
             scale=scale,
             noise=self.noise,
-            first=pairs[k].first,
-            second=pairs[k].second,
             draws=0 if (sampled := pairs[k].sampled) is None else sampled.draws,
         )
 
@@ -253,22 +237,18 @@ class _DistanceSearch:
         return self._scale(far.upper, slack, pair.rounding, free=pair.free), far
 
     def _far(self, pair: LawPair, slack: float) -> Bound:
-        """Return how far mass must move, all of it or all but delta."""
+        """How far mass must move, all of it or all but delta."""
         if self.delta == 0 or self.noise != "laplace":
             return distance_of(pair, self.norm)
-        left = self._left_over(pair, slack)
+        left, unseen = self.delta, missed_by(pair)
+        if unseen:  # the comparison of draws is off by a share of their mass, which goes into delta here
+            left = max(0.0, left - unseen - slack)
         if pair.departure is None:
             return closeness(pair.first, pair.second, left * (1 - slack) / (1 + slack))
         whole, left = distance_of(pair, self.norm), left - clamped_of(pair, self.epsilon)
         if left <= 0:
             return whole
         return min(whole, closeness(pair.first, pair.second, left), key=float)
-
-    def _left_over(self, pair: LawPair, slack: float) -> float:
-        """Return the mass that may be left where it is: delta, less what draws may have missed."""
-        unseen = missed_by(pair)
-        # the comparison of draws is off by a share of their mass, which goes into delta here
-        return max(0.0, self.delta - unseen - slack) if unseen else self.delta
 
     def _scale(self, far: float, slack: float, rounding: float, *, free: bool = False) -> float:
         """Return the scale for a distance.

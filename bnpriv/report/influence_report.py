@@ -17,7 +17,6 @@ from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.kind import kind_of
 from bnpriv.mechanisms.answer import noise_figure, verdict_badge
 from bnpriv.mechanisms.curves import curve_sections
-from bnpriv.mechanisms.guarantees import kinds_of
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.mechanisms.sections import comparison_section, guarantee_section, noise_section, trust_section
@@ -273,7 +272,7 @@ def _report(
     found = tuple(attribute_report(subject, name, limit, by_quilts) for name in subject.secrets)
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     own = () if subject.network is None else model_assumptions(subject.network)
-    kinds = "" if subject.framework is None else kinds_of(subject.framework)
+    kinds = "" if subject.framework is None else subject.framework.kinds_text
     own = (*own, kinds) if kinds else own
     # which models an observer may hold is said there already
     said = kind_of(subject.network).assumptions(subject.network) if isinstance(subject.network, Enclosing) else ()

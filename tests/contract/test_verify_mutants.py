@@ -198,10 +198,8 @@ def test_optimal_rows_alike_under_one_model(monkeypatch) -> None:
 
 
 def test_optimal_rows_that_may_tell_a_tenth_more(monkeypatch) -> None:
-    real = OPTIMAL._calibrated
-    monkeypatch.setattr(
-        type(OPTIMAL), "_calibrated", lambda self, f, q, epsilon, delta: real(f, q, 1.1 * epsilon, delta)
-    )
+    real = OPTIMAL._decide
+    monkeypatch.setattr(type(OPTIMAL), "_decide", lambda self, f, q, epsilon, delta: real(f, q, 1.1 * epsilon, delta))
     assert channel_killed(OPTIMAL)
 
 

@@ -181,8 +181,8 @@ def test_mutant_that_does_not_pay_for_rounding(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.mutants
 def test_mutant_whose_last_step_does_not_grow_with_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = covariance_noise.NormalQuestion._noise_for
-    monkeypatch.setattr(covariance_noise.NormalQuestion, "_noise_for", lambda *a: CorrelatedGaussian(real(*a).needed))
+    real = covariance_noise.CovarianceChoice._noise_for
+    monkeypatch.setattr(covariance_noise.CovarianceChoice, "_noise_for", lambda *a: CorrelatedGaussian(real(*a).needed))
     assert not all(_paid(offset, spread) for offset, spread in HOSTILE)
 
 

@@ -41,8 +41,8 @@ def test_parts_are_operands_bins_stay_together_and_moments_are_apart() -> None:
 @pytest.mark.parametrize("query", [TALL, bp.histogram("height", [120, 150, 220]), bp.linear({"height": 1, "sat": 2})])
 def test_an_answer_of_one_part_is_calibrated_once_and_has_no_shape(monkeypatch, query) -> None:
     asked: list[bp.types.Query] = []
-    real = bp.ColumnMechanism._calibrated
-    monkeypatch.setattr(bp.ColumnMechanism, "_calibrated", lambda *args: asked.append(args[2]) or real(*args))
+    real = bp.ColumnMechanism._decide
+    monkeypatch.setattr(bp.ColumnMechanism, "_decide", lambda *args: asked.append(args[2]) or real(*args))
     calibration = bp.ColumnMechanism().calibrate(STUDENT, query, epsilon=1.0)
     assert asked == [query]
     assert calibration.shape is None
@@ -52,8 +52,8 @@ def test_an_answer_of_one_part_is_calibrated_once_and_has_no_shape(monkeypatch, 
 
 def test_shapes_that_are_the_same_are_calibrated_once(monkeypatch) -> None:
     asked: list[bp.types.Query] = []
-    real = bp.ColumnMechanism._calibrated
-    monkeypatch.setattr(bp.ColumnMechanism, "_calibrated", lambda *args: asked.append(args[2]) or real(*args))
+    real = bp.ColumnMechanism._decide
+    monkeypatch.setattr(bp.ColumnMechanism, "_decide", lambda *args: asked.append(args[2]) or real(*args))
     bp.ColumnMechanism().calibrate(STUDENT, bp.stack(TALL, bp.count(bp.col("sat") > 1000)), epsilon=1.0)
     assert len(asked) == 1
     bp.ColumnMechanism().calibrate(STUDENT, bp.stack(TALL, bp.mean("height")), epsilon=1.0)
