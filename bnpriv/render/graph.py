@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from bnpriv.render import svg
-from bnpriv.render.html import Html, element, join, names, scroller
+from bnpriv.render.html import Html, element, join, legend, names, scroller
 from bnpriv.render.layout import Edge, Layout, layout
 from bnpriv.render.svg import Point
 from bnpriv.render.text import shorten, visible, width
@@ -77,28 +77,16 @@ def quilt_legend(
     protected: str, *, quilt: frozenset[str], near: frozenset[str], remote: frozenset[str], path: bool = False
 ) -> Html:
     """Return the sides of a Markov quilt in the colours of a drawing, and the line of a path where one is drawn."""
-    return legend(
-        [
-            ("protected", "protected (double border)", {protected}),
-            ("quilt", "quilt (thick border), the shield", quilt),
-            ("near", "near (thin border), not shielded", near - {protected}),
-            ("remote", "remote (dashed border), behind the quilt", remote),
-            *([("path", "path of the leak (thick red line)", ())] if path else []),
-        ]
-    )
-
-
-def legend(entries: Sequence[tuple[str, str, Collection[str]]]) -> Html:
-    """Return what the roles mean: for every (role, meaning, nodes) a swatch, the meaning and the nodes."""
-    rows = (
-        element(
-            "li",
-            element("span", class_=f"swatch {role}"),
-            element("span", element("b", meaning), *((": ", names(nodes)) if role != "path" else ())),
-        )
-        for role, meaning, nodes in entries
-    )
-    return element("ul", *rows, class_="legend")
+    entries = [
+        ("protected", "protected (double border)", frozenset({protected})),
+        ("quilt", "quilt (thick border), the shield", quilt),
+        ("near", "near (thin border), not shielded", near - {protected}),
+        ("remote", "remote (dashed border), behind the quilt", remote),
+    ]
+    rows = [(role, element("span", element("b", meaning), ": ", names(members))) for role, meaning, members in entries]
+    if path:
+        rows.append(("path", element("span", element("b", "path of the leak (thick red line)"))))
+    return legend(rows, "legend")
 
 
 def _width(name: str, note: str) -> float:
