@@ -30,9 +30,9 @@ class TwoLaws:
     ----------
     start, end : float
         Ends of the horizontal axis.
-    exact : (heights, heights)
+    exact : two of heights
         Masses of the two laws.
-    noisy : (heights, heights) or None
+    noisy : two of heights, or None
         Densities of the two laws with noise, or masses of what is released; None where the answer is.
     names : (str, str)
         The two secrets.
@@ -44,8 +44,8 @@ class TwoLaws:
 
     start: float
     end: float
-    exact: tuple[Heights, Heights]
-    noisy: tuple[Heights, Heights] | None
+    exact: Sequence[Heights]
+    noisy: Sequence[Heights] | None
     names: tuple[str, str]
     title: str
     desc: str
@@ -79,7 +79,7 @@ def two_laws(plotted: TwoLaws) -> Html:
     return join(picture, legend(zip(SIDES, (element("span", name) for name in plotted.names), strict=True)))
 
 
-def _needles(plotted: TwoLaws, laws: tuple[Heights, Heights], base: float) -> list[Html]:
+def _needles(plotted: TwoLaws, laws: Sequence[Heights], base: float) -> list[Html]:
     """Return the masses of two laws as upright lines on a base line, those of one place side by side."""
     top = max(height for law in laws for _, height in law)
     places = sorted({_across(plotted, x) for law in laws for x, _ in law})
