@@ -5,12 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, ClassVar, cast
 
+from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.normal import Normal
 from bnpriv.networks.base import Network
 from bnpriv.queries.base import Query
+from bnpriv.secrets.properties import Secret
 from bnpriv.services import service
+from bnpriv.tables.schema import State
 
 
 def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
@@ -19,6 +24,67 @@ def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
     for network in networks:
         digest.update(network.identity())
     return digest.hexdigest()
+
+
+class Notion:
+    """What a mechanism asks of a framework, so that it need not know which notion it is; here as most answer."""
+
+    single_values: ClassVar[bool] = False
+    """Whether secrets are values of single records."""
+
+    pairs_name_models: ClassVar[bool] = False
+    """Whether a pair of secrets says by itself which model it is about."""
+
+    @property
+    def by_intervals(self) -> bool:
+        """Whether the adversary may hold any model within intervals."""
+        return False
+
+    @property
+    def chain(self) -> Any:
+        """The Markov chain whose steps are the records; None where they are none."""
+        return None
+
+    @property
+    def kinds_text(self) -> str:
+        """What to know where states look like values of records; empty where none do."""
+        return ""
+
+    @property
+    def properties(self) -> Mapping[str, Secret]:
+        """The properties of a table of independent records that are hidden."""
+        return {}
+
+    @property
+    def answer_laws(self) -> Sequence[tuple[Atoms | Normal, Atoms | Normal]]:
+        """The pairs of laws of the exact answer that are declared; none where they follow from a model of the table."""
+        return ()
+
+    @property
+    def linear_gaussian(self) -> bool:
+        """Whether laws of answers follow from a linear-Gaussian network."""
+        return False
+
+    @property
+    def may_be_normal(self) -> bool:
+        """Whether some law of an answer may be normal, or nearly so."""
+        return self.linear_gaussian or any(isinstance(law, Normal) for pair in self.answer_laws for law in pair)
+
+    @property
+    def chosen_secrets(self) -> Mapping[str, object]:
+        """What `protect` says of each attribute; empty where it leaves all to the network."""
+        protect: object = getattr(self, "protect", None)
+        return cast("Mapping[str, object]", protect) if isinstance(protect, Mapping) else {}
+
+    @property
+    def secret_states(self) -> Mapping[str, tuple[State, ...]]:
+        """The states of every attribute of the network, where secrets are states; else none."""
+        return {}
+
+    @property
+    def from_draws(self) -> bool:
+        """Whether laws of an answer are learned from tables that a model draws."""
+        return False
 
 
 class WrittenAsFile:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import BnprivError, FrameworkError, SecretError
-from bnpriv.frameworks.base import WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
 from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
@@ -42,7 +42,7 @@ SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
 
 @final
 @dataclass(frozen=True)
-class DatasetAttributePrivacy(HasCard, WrittenAsFile):
+class DatasetAttributePrivacy(HasCard, Notion, WrittenAsFile):
     """Hide a property of a protected column of this table, such as how many patients have a disease.
 
     Parameters
@@ -148,6 +148,28 @@ class DatasetAttributePrivacy(HasCard, WrittenAsFile):
         What single columns tell about a property is then not asked: records tell about each other by the parameters.
         """
         return None if self.network.level == "records" else forward_of(self.network)
+
+    @property
+    def from_draws(self) -> bool:
+        """Whether the network draws whole tables."""
+        return self.forward is not None
+
+    @property
+    def properties(self) -> Mapping[str, Secret]:
+        """The properties that are hidden, of independent records; none where a network draws whole tables."""
+        return self.protect if self.forward is None else {}
+
+    @property
+    def linear_gaussian(self) -> bool:
+        """Whether records are drawn from a linear-Gaussian network."""
+        from bnpriv.networks.gaussian import GaussianNetwork
+
+        return isinstance(self.network, GaussianNetwork)
+
+    @property
+    def may_be_normal(self) -> bool:
+        """Whether sums over records may be nearly normal: of numbers, which have no states."""
+        return self.forward is None and not self.network.states
 
     @property
     def models(self) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
-from bnpriv.frameworks.base import WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import KINDS_NOT_VALUES, require_level, require_stated_level, spelt_as_values
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.kind import by_kind
@@ -25,7 +25,7 @@ from bnpriv.secrets.pair import Pair
 from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.tables.readonly import ReadOnly
-from bnpriv.tables.schema import Schema, require_schema
+from bnpriv.tables.schema import Schema, State, require_schema
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document
@@ -39,7 +39,7 @@ def centred(network: Network) -> tuple[str, ...]:
 
 @final
 @dataclass(frozen=True)
-class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
+class DistributionalAttributePrivacy(HasCard, Notion, WrittenAsFile):
     """Hide the parameter that governs a protected column (distributional attribute privacy).
 
     Parameters
@@ -158,6 +158,11 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
         return self.network.reading.columns.get(column, own)
 
     @property
+    def secret_states(self) -> Mapping[str, tuple[State, ...]]:
+        """The states of every attribute of the network, among which the secrets are."""
+        return self.network.states
+
+    @property
     def protected(self) -> tuple[str, ...]:
         """Return the protected attributes."""
         return tuple(self.secrets)
@@ -189,6 +194,11 @@ class DistributionalAttributePrivacy(HasCard, WrittenAsFile):
     def by_intervals(self) -> bool:
         """Return whether the adversary may hold any model within intervals."""
         return isinstance(self.network, IntervalNetwork)
+
+    @property
+    def linear_gaussian(self) -> bool:
+        """Whether parameters have a joint normal law, and records are declared to lie about them."""
+        return bool(centred(self.network) and self.column_laws)
 
     @property
     def document(self) -> Document:

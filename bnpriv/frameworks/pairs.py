@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FileError, FrameworkError
-from bnpriv.frameworks.base import WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.normal import Normal
@@ -82,7 +82,7 @@ class DistributionPair:
 
 @final
 @dataclass(frozen=True)
-class DistributionPrivacy(HasCard, WrittenAsFile):
+class DistributionPrivacy(HasCard, Notion, WrittenAsFile):
     """Hide which of two distributions the table was drawn from, for every declared pair.
 
     Parameters
@@ -123,6 +123,7 @@ class DistributionPrivacy(HasCard, WrittenAsFile):
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "distribution privacy"
+    pairs_name_models = True
 
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)
@@ -155,9 +156,19 @@ class DistributionPrivacy(HasCard, WrittenAsFile):
         return _dimension(self.pairs[0][0]) is None
 
     @property
+    def answer_laws(self) -> Sequence[tuple[Atoms | Normal, Atoms | Normal]]:
+        """The declared pairs, where they are laws of the exact answer and no networks."""
+        return () if self.of_records else cast("Sequence[tuple[Atoms | Normal, Atoms | Normal]]", self.pairs)
+
+    @property
     def sampling(self) -> Any:
         """Return how laws of answers are learned, where some of the models draw whole tables; None where none does."""
         return next(iter(_samplings(self.pairs)), None)
+
+    @property
+    def from_draws(self) -> bool:
+        """Whether some of the models draw whole tables."""
+        return self.sampling is not None
 
     @property
     def dimension(self) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
-from bnpriv.frameworks.base import WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.networks.base import as_chain
@@ -22,7 +22,7 @@ from bnpriv.secrets.pair import Pair
 from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, bin_laws
 from bnpriv.tables.readonly import ReadOnly
-from bnpriv.tables.schema import Binned, Categorical, Column, Schema, require_schema
+from bnpriv.tables.schema import Binned, Categorical, Column, Schema, State, require_schema
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class ValuePrivacy(HasCard, WrittenAsFile):
+class ValuePrivacy(HasCard, Notion, WrittenAsFile):
     """Hide every single value of a protected column, whatever else is known to depend on it.
 
     Over a `MarkovChain` the records are the steps of one chain, or of several one after another, and every step's value
@@ -75,6 +75,7 @@ class ValuePrivacy(HasCard, WrittenAsFile):
     kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     notion = "value privacy"
+    single_values = True
 
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)
@@ -109,6 +110,11 @@ class ValuePrivacy(HasCard, WrittenAsFile):
     def chain(self) -> Any:
         """Return the chain, if the model is one."""
         return as_chain(self.model)
+
+    @property
+    def secret_states(self) -> Mapping[str, tuple[State, ...]]:
+        """The states of every attribute of the network, among which the secrets are."""
+        return self.network.states
 
     @property
     def protected(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.guarantees import guarantee_for, kinds_of
+from bnpriv.mechanisms.guarantees import guarantee_for
 from bnpriv.mechanisms.posterior_draws import beyond_text, claimed_delta, posteriors_of, stands_for_more
 from bnpriv.mechanisms.shape import Shape, shaped, weights_refusal, with_shape
 from bnpriv.noise.continuous import Noise
@@ -245,8 +245,8 @@ class Mechanism(ABC):
             fixed=self.fixed_shape,
         )
         noise, certificate, spent = found
-        if self.needs_model and kinds_of(framework):
-            certificate = replace(certificate, assumptions=(*certificate.assumptions, kinds_of(framework)))
+        if self.needs_model and framework.kinds_text:
+            certificate = replace(certificate, assumptions=(*certificate.assumptions, framework.kinds_text))
         covering, notes = _steps_covered(framework, asked, noise) if self.needs_model else (noise, ())
         certificate = replace(certificate, notes=(*certificate.notes, *notes))
         if covering is not noise:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bnpriv.bound import Kind
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.guarantee import Guarantee
-from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.mechanisms.posterior_draws import models_text
 
 if TYPE_CHECKING:
@@ -51,17 +49,12 @@ def guarantee_for(
         models=framework.models,
         source=framework.source,
         kind=kind,
-        single_values=isinstance(framework, ValuePrivacy),
-        by_intervals=isinstance(framework, DistributionalAttributePrivacy) and framework.by_intervals,
+        single_values=framework.single_values,
+        by_intervals=framework.by_intervals,
         models_text=models_text(framework),
-        beyond_text=" ".join(text for text in (beyond_text, kinds_of(framework)) if text),
+        beyond_text=" ".join(text for text in (beyond_text, framework.kinds_text) if text),
         confidence=confidence,
         baseline_text=baseline_text,
         without_model=without_model,
         answers=answers,
     )
-
-
-def kinds_of(framework: Framework) -> str:
-    """Return what to know of a framework whose states look like values of records; empty where none does."""
-    return framework.kinds_text if isinstance(framework, DistributionalAttributePrivacy) else ""

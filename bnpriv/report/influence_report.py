@@ -18,7 +18,6 @@ from bnpriv.influence.further import further_tables
 from bnpriv.influence.kinds import assumptions_of
 from bnpriv.mechanisms.answer import noise_figure, verdict_badge
 from bnpriv.mechanisms.curves import curve_sections
-from bnpriv.mechanisms.guarantees import kinds_of
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.mechanisms.sections import comparison_section, guarantee_section, noise_section, trust_section
@@ -274,7 +273,7 @@ def _report(
     found = tuple(attribute_report(subject, name, limit, by_quilts) for name in subject.secrets)
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     own = () if subject.network is None else model_assumptions(subject.network)
-    kinds = "" if subject.framework is None else kinds_of(subject.framework)
+    kinds = "" if subject.framework is None else subject.framework.kinds_text
     own = (*own, kinds) if kinds else own
     # which models an observer may hold is said there already
     said = assumptions_of(subject.network) if isinstance(subject.network, Enclosing) else ()
