@@ -7,7 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.normal import Normal
@@ -15,6 +15,7 @@ from bnpriv.networks.base import Network
 from bnpriv.queries.base import Query
 from bnpriv.secrets.properties import Secret
 from bnpriv.services import service
+from bnpriv.tables.schema import State
 
 
 def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
@@ -68,6 +69,22 @@ class Notion:
     def may_be_normal(self) -> bool:
         """Whether some law of an answer may be normal, or nearly so."""
         return self.linear_gaussian or any(isinstance(law, Normal) for pair in self.answer_laws for law in pair)
+
+    @property
+    def chosen_secrets(self) -> Mapping[str, object]:
+        """What `protect` says of each attribute; empty where it leaves all to the network."""
+        protect: object = getattr(self, "protect", None)
+        return cast("Mapping[str, object]", protect) if isinstance(protect, Mapping) else {}
+
+    @property
+    def secret_states(self) -> Mapping[str, tuple[State, ...]]:
+        """The states of every attribute of the network, where secrets are states; else none."""
+        return {}
+
+    @property
+    def from_draws(self) -> bool:
+        """Whether laws of an answer are learned from tables that a model draws."""
+        return False
 
 
 class WrittenAsFile:

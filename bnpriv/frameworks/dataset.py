@@ -151,6 +151,11 @@ class DatasetAttributePrivacy(HasCard, Notion, WrittenAsFile):
         return None if self.network.level == "records" else forward_of(self.network)
 
     @property
+    def from_draws(self) -> bool:
+        """Whether the network draws whole tables."""
+        return self.forward is not None
+
+    @property
     def properties(self) -> Mapping[str, Secret]:
         """The properties that are hidden, of independent records; none where a network draws whole tables."""
         return self.protect if self.forward is None else {}

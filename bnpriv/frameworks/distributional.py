@@ -24,7 +24,7 @@ from bnpriv.secrets.pair import Pair
 from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
 from bnpriv.tables.readonly import ReadOnly
-from bnpriv.tables.schema import Schema, require_schema
+from bnpriv.tables.schema import Schema, State, require_schema
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document
@@ -153,6 +153,11 @@ class DistributionalAttributePrivacy(HasCard, Notion, WrittenAsFile):
         return self.network.reading.columns.get(column, own)
 
     @property
+    def secret_states(self) -> Mapping[str, tuple[State, ...]]:
+        """The states of every attribute of the network, among which the secrets are."""
+        return self.network.states
+
+    @property
     def protected(self) -> tuple[str, ...]:
         """Return the protected attributes."""
         return tuple(self.secrets)
@@ -184,6 +189,11 @@ class DistributionalAttributePrivacy(HasCard, Notion, WrittenAsFile):
     def by_intervals(self) -> bool:
         """Return whether the adversary may hold any model within intervals."""
         return kind_of(self.network).by_intervals
+
+    @property
+    def linear_gaussian(self) -> bool:
+        """Whether parameters have a joint normal law, and records are declared to lie about them."""
+        return bool(centred(self.network) and self.column_laws)
 
     @property
     def linear_gaussian(self) -> bool:

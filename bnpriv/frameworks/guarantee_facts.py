@@ -65,9 +65,13 @@ def belief_fact(guarantee: Guarantee) -> Fact:
 
 
 def belief_section(guarantee: Guarantee) -> Section:
-    """Return how far beliefs in a secret can move, or the odds where no belief is bounded."""
-    made: Block = Paragraph(guarantee.odds_text)
-    if guarantee.with_belief:
-        rows = odds.belief_rows(guarantee.nats)
-        made = Table(caption=guarantee.belief_caption, header=("before", "at most after"), rows=rows, numbers=(1,))
-    return Section(title="Beliefs before and after", id="beliefs", blocks=(made,), folded=True)
+    """How far beliefs in a secret can move, or the odds where no belief is bounded."""
+    return Section(title="Beliefs before and after", id="beliefs", blocks=(belief_table(guarantee),), folded=True)
+
+
+def belief_table(guarantee: Guarantee) -> Block:
+    """Beliefs before and after the answer; a sentence on odds where no belief is bounded."""
+    if not guarantee.with_belief:
+        return Paragraph(guarantee.odds_text)
+    rows = odds.belief_rows(guarantee.nats)
+    return Table(caption=guarantee.belief_caption, header=("before", "at most after"), rows=rows, numbers=(1,))

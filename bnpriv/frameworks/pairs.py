@@ -167,6 +167,11 @@ class DistributionPrivacy(HasCard, Notion, WrittenAsFile):
         return next(iter(_samplings(self.pairs)), None)
 
     @property
+    def from_draws(self) -> bool:
+        """Whether some of the models draw whole tables."""
+        return self.sampling is not None
+
+    @property
     def dimension(self) -> int:
         """Return how many numbers the declared laws are about; 1 for networks."""
         return _dimension(self.pairs[0][0]) or 1

@@ -22,7 +22,7 @@ from bnpriv.secrets.pair import Pair
 from bnpriv.services import service
 from bnpriv.tables.column_laws import ColumnLaw, bin_laws
 from bnpriv.tables.readonly import ReadOnly
-from bnpriv.tables.schema import Binned, Categorical, Column, Schema, require_schema
+from bnpriv.tables.schema import Binned, Categorical, Column, Schema, State, require_schema
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document
@@ -110,6 +110,11 @@ class ValuePrivacy(HasCard, Notion, WrittenAsFile):
     def chain(self) -> Any:
         """Return the chain, if the model is one."""
         return self.model if kind_of(self.model).whole_column else None
+
+    @property
+    def secret_states(self) -> Mapping[str, tuple[State, ...]]:
+        """The states of every attribute of the network, among which the secrets are."""
+        return self.network.states
 
     @property
     def protected(self) -> tuple[str, ...]:

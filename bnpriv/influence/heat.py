@@ -44,17 +44,13 @@ def heat_cell(nats: float | None, columns: Collection[str], *, marked: bool = Fa
     if math.isnan(nats):
         return HeatCell(text=DASH, level="none", title="not looked at")
     level = "zero" if nats == 0 else next((level for most, level in HEAT_LEVELS if nats <= most), "6")
+    # two decimals tell the colours apart
+    text = "<0.01" if 0 < nats < 0.005 else f"{nats:.2f}" if 0 < nats < 10 else f"{nats:,.0f}"
+    text = INFINITY_SIGN if math.isinf(nats) else text
     moved = f"{of_nats(upper_text(nats))}, which moves the odds {odds.multiplied_text(nats)}"
     return HeatCell(
-        text=_short(nats),
+        text=text,
         level="top" if math.isinf(nats) else level,
         title=f"{some_text(columns)}: {moved}{note}",
         marked=marked,
     )
-
-
-def _short(nats: float) -> str:
-    """Return a number for a cell: two decimals tell the colours apart."""
-    if nats == 0 or nats >= 10:
-        return INFINITY_SIGN if math.isinf(nats) else f"{nats:,.0f}"
-    return f"{nats:.2f}" if nats >= 0.005 else "<0.01"

@@ -11,24 +11,16 @@ MOST_REASONS, MOST_OF_A_PAIR = 20, 3
 
 
 def certificate_reasons(certificate: Certificate) -> tuple[str, ...]:
-    """Return in words what decided the noise, the most noise first; of many decisions the first ones."""
-    decisions, most = certificate.decisions, _most_reasons(certificate)
+    """In words what decided the noise, the most noise first; of many decisions the first ones."""
+    decisions, most = certificate.decisions, MOST_REASONS
+    laws = [decision for decision in decisions if isinstance(decision, LawDecision)]
+    if len(laws) == len(decisions) and len({(each.protected, str(each.pair)) for each in laws}) == 1:
+        # one pair of secrets under many models; where none of these needs noise all say the same
+        most = MOST_OF_A_PAIR if any(decision.scale for decision in laws) else 1
     told = decisions[:most] if len(decisions) > most + 1 else decisions
     texts = tuple(decision.text for decision in told)
     left = len(decisions) - len(texts)
     return (*texts, f"{left:,} more decisions, for which no more noise is needed.") if left else texts
-
-
-def _most_reasons(certificate: Certificate) -> int:
-    """Return how many decisions are told: few where they are one pair of secrets under many models.
-
-    One where none of these needs noise, as all then say the same.
-    """
-    laws = [decision for decision in certificate.decisions if isinstance(decision, LawDecision)]
-    different = {(decision.protected, str(decision.pair)) for decision in laws}
-    if len(different) != 1 or len(laws) != len(certificate.decisions):
-        return MOST_REASONS
-    return MOST_OF_A_PAIR if any(decision.scale for decision in laws) else 1
 
 
 def certificate_document(certificate: Certificate) -> Document:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from bnpriv.errors import BnprivError
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.column import ColumnMechanism
 from bnpriv.mechanisms.usefulness import LEVEL, POOR_ANSWERS
@@ -127,19 +127,20 @@ def _written(far: float) -> str:
     return f"{far:.15g}"
 
 
-def _frameworks(best: Calibration) -> Iterator[tuple[dict[str, float], DatasetAttributePrivacy]]:
+def _frameworks(best: Calibration) -> Iterator[tuple[dict[str, float], Framework]]:
     """Yield the framework with closer and closer secrets."""
     framework = best.framework
-    if not isinstance(framework, DatasetAttributePrivacy):
+    secrets = {name: each for name, each in framework.chosen_secrets.items() if isinstance(each, Secret)}
+    if not secrets:
         return
     tried: dict[str, float] = {}
     for share in TRIED_SHARES:
-        distances = {name: _distance(secret, framework.schema, share) for name, secret in framework.protect.items()}
+        distances = {name: _distance(secret, framework.schema, share) for name, secret in secrets.items()}
         known = {name: far for name, far in distances.items() if far is not None}
         if len(known) < len(distances) or known == tried:
             return
         tried = known
-        protect = {name: replace(framework.protect[name], pairs=apart(at_most=far)) for name, far in known.items()}
+        protect = {name: replace(secrets[name], pairs=apart(at_most=far)) for name, far in known.items()}
         yield known, replace(framework, protect=protect)
 
 

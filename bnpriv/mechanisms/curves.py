@@ -15,7 +15,6 @@ from bnpriv.divergences.shown_views import curve_figure, views_table
 from bnpriv.errors import LawError, Refusal, RefusedError, SizeError
 from bnpriv.evidence.constraints import AnswerLaw, Constraint, LawPair
 from bnpriv.evidence.laws import laws
-from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.alike import ANSWER_RULE
@@ -150,7 +149,7 @@ def _deciding(calibration: Calibrated) -> Iterable[PrivacyLoss]:
         if any(isinstance(law, Atoms) and law.size > MOST_DRAWN_ATOMS for law in both):
             continue
         # other normal laws stand for those of tables whose records are clamped
-        if isinstance(both[0], Normal) and not isinstance(calibration.framework, DistributionPrivacy):
+        if isinstance(both[0], Normal) and not calibration.framework.answer_laws:
             continue
         for loss in _losses(*both, calibration.noise):
             yield replace(loss, kind="estimate" if decision.draws else decision.kind)

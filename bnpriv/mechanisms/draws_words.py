@@ -14,7 +14,6 @@ from bnpriv.evidence.sampled import SampledLaws
 from bnpriv.evidence.structural import influences
 from bnpriv.evidence.weighted import plain_laws
 from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.influence.base import draw_points
 from bnpriv.laws.draws import draws_needed, missed
 from bnpriv.mechanisms.certificate import Certificate
@@ -31,14 +30,12 @@ from bnpriv.render.text import full_text, number_text, percent_text, rough_text
 
 def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
     """Return a certificate that says what it owes to draws; the same if the models are no draws."""
-    if isinstance(framework, DistributionPrivacy):
-        believed = dict.fromkeys(each.sentence for each in posteriors_of(framework) if each.belief)
-        return replace(certificate, notes=(*certificate.notes, *believed))
     drawn = posterior_of(framework)
-    if drawn is None:
-        return certificate
-    notes = [drawn.sentence] if drawn.belief else [*_facts(drawn, certificate), *_told(framework, query)]
-    return replace(certificate, notes=(*certificate.notes, *notes))
+    if drawn is None:  # of several networks each may be the law of its own draws
+        notes = list(dict.fromkeys(each.sentence for each in posteriors_of(framework) if each.belief))
+    else:
+        notes = [drawn.sentence] if drawn.belief else [*_facts(drawn, certificate), *_told(framework, query)]
+    return replace(certificate, notes=(*certificate.notes, *notes)) if notes else certificate
 
 
 def points_text(values: FloatArray) -> str:

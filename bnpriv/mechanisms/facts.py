@@ -9,11 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.pairs import DistributionPrivacy, PairLaw
-from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.laws.atoms import Atoms
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.queries.base import Indicator, Query
@@ -53,7 +50,7 @@ def query_facts(query: Query, schema: Schema) -> Json:
 def model_facts(framework: Framework, query: Query) -> Json:
     """Return what a framework declares, as far as the claim for `query` depends on it, or why some is left out."""
     schema, names = framework.schema, query.columns
-    if not isinstance(framework, DistributionPrivacy):
+    if not framework.pairs_name_models:
         names |= frozenset(framework.protected)
     declared = _declared(framework, query, names)
     size = _size(declared)
@@ -67,25 +64,27 @@ def model_facts(framework: Framework, query: Query) -> Json:
 
 
 def _declared(framework: Framework, query: Query, names: frozenset[str]) -> Json:
-    if isinstance(framework, DistributionPrivacy) and framework.sampling is not None:
+    if framework.from_draws:
         return {"left_out": DRAWN}
     if isinstance(framework, DistributionPrivacy):
         return {"sides": [_side(side, query) for pair in framework.pairs for side in pair]}
-    network = framework.model if isinstance(framework, ValuePrivacy) else framework.network
-    if isinstance(framework, DatasetAttributePrivacy) and framework.forward is not None:
-        return {"left_out": DRAWN}
+    network = framework.network
     if not isinstance(network, DiscreteNetwork):
         return {"left_out": f"not covered: a {type(network).__name__}"}
-    if isinstance(framework, DatasetAttributePrivacy) and any(
-        isinstance(secret.pairs, IntervalPairs) for secret in framework.protect.values()
-    ):
+    properties = framework.properties
+    if any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
         return {"left_out": "not covered: ranges of values"}
-    facts: Json = {"network": _network(network, names), "protect": _protected(framework)}
-    if isinstance(framework, DistributionalAttributePrivacy):
-        facts = {**facts, "independent": sorted(query.columns.intersection(framework.independent))}
-    if not isinstance(framework, ValuePrivacy):
+    protected: Json = {name: _property(secret, framework.schema) for name, secret in properties.items()}
+    if not properties:
+        protected = {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
+    facts: Json = {"network": _network(network, names), "protect": protected}
+    # only secrets that are parameters of columns may leave some of these out
+    independent = cast("Iterable[str] | None", getattr(framework, "independent", None))
+    if independent is not None:
+        facts = {**facts, "independent": sorted(query.columns.intersection(independent))}
+    if not framework.single_values:
         laws = framework.column_laws
-        facts["laws"] = {name: [_law(law) for law in laws[name]] for name in sorted(names) if name in laws}
+        facts = {**facts, "laws": {name: [_law(law) for law in laws[name]] for name in sorted(names) if name in laws}}
     return facts
 
 
@@ -142,14 +141,6 @@ def _network(network: DiscreteNetwork, names: Iterable[str]) -> Json:
                 "logs": [[float(log).hex() for log in table.ravel()] for table in network.tables[name].values],
             }
     return {"models": network.models, "driven": driven, "size": size, "nodes": nodes}
-
-
-def _protected(
-    framework: DistributionalAttributePrivacy | DatasetAttributePrivacy | ValuePrivacy,
-) -> Json:
-    if isinstance(framework, DatasetAttributePrivacy):
-        return {name: _property(secret, framework.schema) for name, secret in framework.protect.items()}
-    return {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
 
 
 def _property(secret: Secret, schema: Schema) -> Json:

@@ -15,14 +15,12 @@ from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.noise.channel import Channel
 from bnpriv.render.document import Figure
 from bnpriv.render.plotting import axes
+from bnpriv.render.svg import SIDES
 from bnpriv.render.text import number_text, visible
 from bnpriv.render.two_laws import TwoLaws, two_laws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LAW_POINTS = 400
-"""Points of a density that matplotlib draws."""
 
 NORMAL_DRAWN = 4.0
 """A normal law is drawn so many standard deviations to either side."""
@@ -44,65 +42,78 @@ UNSEEN = 1e-4
 
 
 def law_drawing(decision: LawDecision) -> Figure | None:
-    """Return the drawing, or None for laws of several numbers."""
-    first, second = drawable(decision.first), drawable(decision.second)
-    if first is None or second is None:
+    """The drawing for a page; None for laws of several numbers, or that lie too close together."""
+    drawn = decided_laws(decision)
+    if drawn is None:
         return None
-    spans = [_span(first), _span(second)]
-    low, high = min(a for a, _ in spans), max(b for _, b in spans)
-    margin = PLOTTED_SCALES * decision.scale or 0.05 * (high - low) or 1.0
-    places = np.linspace(low - margin, high + margin, COLUMNS + 1)
-    if not places[1] - places[0] > LEAST_STEP:
-        return None
-    binned = [_binned(law, places) for law in (first, second)]
-    noisy = [_noisy(masses, places, decision) for masses in binned] if decision.scale > 0 else []
-    known = f"law learned from {decision.draws:,} draws" if decision.draws else "exact law"
-    scale = f"noise of scale {number_text(decision.scale)}" if noisy else "no noise"
-    title = f"The two laws that decided the noise for {visible(decision.protected)}"
-    drawn = TwoLaws(
-        start=float(places[0]),
-        end=float(places[-1]),
-        exact=(_heights(places, binned[0], thin=True), _heights(places, binned[1], thin=True)),
-        noisy=(_heights(places, noisy[0]), _heights(places, noisy[1])) if noisy else None,
-        names=("one secret", "the other"),
-        title=title,
-        desc=f"Above the {known} under each secret, means {number_text(float(first.mean[0]))} and "
-        f"{number_text(float(second.mean[0]))}; below what is released, with {scale}.",
-    )
-    which = model_text(decision.model, decision.models)
+    which = f"{decision.pair}{model_text(decision.model, decision.models)}; {decision.rule}"
     learned = f", from {decision.draws:,} draws of each" if decision.draws else ""
-    caption = f"{title}: {decision.pair}{which}; {decision.rule}{learned}, up to a shift; {scale}."
-    return Figure(two_laws(drawn), caption)
+    return Figure(two_laws(drawn), f"{drawn.title}: {which}{learned}, up to a shift; {_noise_text(decision)}.")
 
 
 def plot_decision(decision: LawDecision, ax: Axes | None) -> Axes:
-    """Draw the two laws that decided the noise, as `LawDecision.plot` says.
+    """Draw the same by matplotlib, as `LawDecision.plot` says.
 
     Raises
     ------
     LawError
-        If the laws are not of one number.
+        If the laws are not of one number, or lie too close together.
     MissingExtraError
         If matplotlib is not installed.
     """
-    first, second = drawable(decision.first), drawable(decision.second)
-    if first is None or second is None:
+    laws, dimension = decided_laws(decision), decision.first.dimension
+    if laws is None:
+        kind = type(decision.first).__name__
         raise LawError(
             "only laws of one number are drawn",
-            found=f"{type(decision.first).__name__} in dimension {decision.first.dimension}",
+            found=f"{kind} in dimension {dimension}" if dimension > 1 else "numbers too close together for doubles",
             remedy="Look at to_json() instead.",
         )
     drawn, known = axes(ax), "from draws" if decision.draws else "exact"
-    for law, colour, name in ((first, "tab:blue", "first"), (second, "tab:orange", "second")):
-        drawn.vlines(law.support, 0, law.probabilities, color=colour, alpha=0.5, label=f"{name} secret, {known}")
-        if decision.scale > 0:
-            grid, density = _noisy_density(law, decision.scale, decision.noise)
-            drawn.plot(grid, density, color=colour, label=f"{name} secret, with noise")
+    # what each kernel of `_noisy` sums up to, which a picture without numbers does without
+    mass = decision.scale * (np.sqrt(2 * np.pi) if decision.noise == "gaussian" else 2.0)
+    for law, noisy, colour, name in zip(
+        laws.exact, laws.noisy or ((), ()), ("tab:blue", "tab:orange"), SIDES, strict=True
+    ):
+        x, masses = np.transpose(law)
+        drawn.vlines(x, 0, masses, color=colour, alpha=0.5, label=f"{name} secret, {known}")
+        if noisy:
+            x, heights = np.transpose(noisy)
+            drawn.plot(x, heights / mass, color=colour, label=f"{name} secret, with noise")
     drawn.set_xlabel("answer, up to a shift")
     drawn.set_ylabel("probability, or density with noise")
     drawn.set_title(f"{decision.protected}: {decision.pair}{model_text(decision.model, decision.models)}")
     drawn.legend()
     return drawn
+
+
+def decided_laws(decision: LawDecision) -> TwoLaws | None:
+    """The two laws that decided the noise and what is released of them, as pages and matplotlib draw them."""
+    first, second = drawable(decision.first), drawable(decision.second)
+    if first is None or second is None:
+        return None
+    (low, high), scale = _span(first, second), decision.scale
+    margin = PLOTTED_SCALES * scale or 0.05 * (high - low) or 1.0
+    places = _places(low - margin, high + margin)
+    if places is None:
+        return None
+    binned = [_binned(law, places) for law in (first, second)]
+    noisy = [_heights(places, _noisy(masses, places, decision)) for masses in binned] if scale > 0 else None
+    known = f"law learned from {decision.draws:,} draws" if decision.draws else "exact law"
+    return TwoLaws(
+        start=float(places[0]),
+        end=float(places[-1]),
+        exact=[_heights(places, masses, thin=True) for masses in binned],
+        noisy=noisy,
+        names=("one secret", "the other"),
+        title=f"The two laws that decided the noise for {visible(decision.protected)}",
+        desc=f"Above the {known} under each secret, means {number_text(float(first.mean[0]))} and "
+        f"{number_text(float(second.mean[0]))}; below what is released, with {_noise_text(decision)}.",
+    )
+
+
+def _noise_text(decision: LawDecision) -> str:
+    return f"noise of scale {number_text(decision.scale)}" if decision.scale > 0 else "no noise"
 
 
 def drawable(law: AnswerLaw) -> Atoms | None:
@@ -119,32 +130,21 @@ def drawable(law: AnswerLaw) -> Atoms | None:
     return Atoms(law.mean[0] + spread * deviations, masses / masses.sum())
 
 
-def _noisy_density(law: Atoms, scale: float, noise: str) -> tuple[FloatArray, FloatArray]:
-    """Return the density of a law with noise on a grid around its atoms."""
-    grid = np.linspace(float(law.support[0]) - 3 * scale, float(law.support[-1]) + 3 * scale, LAW_POINTS)
-    z = (grid[:, None] - law.support[None, :]) / scale
-    kernel = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) if noise == "gaussian" else 0.5 * np.exp(-np.abs(z))
-    return grid, kernel / scale @ law.probabilities
-
-
 def channel_drawing(first: Atoms, second: Atoms, channel: Channel, name: str) -> Figure | None:
-    """Return two laws of the answer, and those of what a channel releases; None where all mass is on one number."""
+    """Two laws of the answer, and those of what a channel releases; None where all mass is on one number."""
     exact = first, second
-    low, high = min(_span(law)[0] for law in exact), max(_span(law)[1] for law in exact)
-    places = np.linspace(low, high, COLUMNS + 1)
-    if not places[1] - places[0] > LEAST_STEP:
+    places = _places(*_span(first, second))
+    if places is None:
         return None
     rows = channel.numerators / channel.denominator
-    released = [
-        Atoms(channel.outputs, masses / np.sum(masses)) for masses in (_given(channel, law) @ rows for law in exact)
-    ]
-    before, after = ([_heights(places, _binned(law, places), thin=True) for law in laws] for laws in (exact, released))
+    masses = [_given(channel, law) @ rows for law in exact]
+    released = [Atoms(channel.outputs, each / np.sum(each)) for each in masses]
     title = f"The answer and what is released of it, for {visible(name)}"
     drawn = TwoLaws(
         start=float(places[0]),
         end=float(places[-1]),
-        exact=(before[0], before[1]),
-        noisy=(after[0], after[1]),
+        exact=[_heights(places, _binned(law, places), thin=True) for law in exact],
+        noisy=[_heights(places, _binned(law, places), thin=True) for law in released],
         names=("one secret", "the other"),
         title=title,
         desc="Above the law of the exact answer under each secret, below that of what is released: the more alike two "
@@ -154,17 +154,26 @@ def channel_drawing(first: Atoms, second: Atoms, channel: Channel, name: str) ->
     return Figure(two_laws(drawn), f"{title}: how likely every number is under either secret.")
 
 
+def _places(low: float, high: float) -> FloatArray | None:
+    """Where masses are drawn; None where doubles between the ends have few digits."""
+    places = np.linspace(low, high, COLUMNS + 1)
+    return places if places[1] - places[0] > LEAST_STEP else None
+
+
 def _given(channel: Channel, law: Atoms) -> FloatArray:
     """Return the mass that takes each row of a channel, of shape (K,)."""
     places = [channel.place(value) for value in law.support.tolist()]
     return np.asarray(np.bincount(places, law.probabilities, len(channel.inputs)), dtype=np.float64)
 
 
-def _span(law: Atoms) -> tuple[float, float]:
-    """Return between which atoms nearly all mass lies."""
-    below = np.cumsum(law.probabilities)
-    inside = np.flatnonzero((below >= UNSEEN) & (below - law.probabilities <= 1 - UNSEEN))
-    return float(law.support[inside[0]]), float(law.support[inside[-1]])
+def _span(*laws: Atoms) -> tuple[float, float]:
+    """Between which atoms nearly all mass of every law lies."""
+    ends: list[float] = []
+    for law in laws:
+        below = np.cumsum(law.probabilities)
+        inside = np.flatnonzero((below >= UNSEEN) & (below - law.probabilities <= 1 - UNSEEN))
+        ends += law.support[inside[[0, -1]]].tolist()
+    return min(ends), max(ends)
 
 
 def _binned(law: Atoms, places: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import cast, final
@@ -136,12 +136,7 @@ class Misspecified(Shown):
                 "doubling_factor": "inf" if math.isinf(self.doubling_factor) else self.doubling_factor,
                 "tables": [{"protected": name, "attributes": list(found)} for name, found in self.counted.items()],
                 "rows": [
-                    {
-                        "protected": name,
-                        "attribute": row.attribute,
-                        "row": str(row),
-                        "nats": row.nats,
-                    }
+                    {"protected": name, "attribute": row.attribute, "row": str(row), "nats": row.nats}
                     for name, rows in self.sensitive.items()
                     for row in rows
                 ],
@@ -175,14 +170,16 @@ def misspecified(calibration: Calibrated, factor: float) -> Misspecified:
             kind=certificate.kind,
         )
     by_attribute = {name: tuple(found) for name, found in _candidates(calibration)}
-    decisive = {name: _decisive(found, factor) for name, found in by_attribute.items()}
+    worst = {name: _decisive(found, factor) for name, found in by_attribute.items()}
     return Misspecified(
         factor=factor,
         epsilon=max(_epsilon(found, factor) for found in by_attribute.values()),
         asked=guarantee.epsilon,
         doubling_factor=_doubling(tuple(by_attribute.values()), 2 * guarantee.epsilon),
-        counted={name: () if best is None else _tables_of(*best) for name, best in decisive.items()},
-        sensitive={name: () if best is None else _rows_of(*best) for name, best in decisive.items()},
+        counted={
+            name: tuple(sorted(each[0].counts[each[1]].elements()) if each else ()) for name, each in worst.items()
+        },
+        sensitive={name: _rows_of(*best) if best else () for name, best in worst.items()},
         kind=weakest(("certified", certificate.kind)),
         beyond_text=total_beyond_text(calibration.framework),
     )
@@ -239,29 +236,21 @@ def _candidates(calibration: Calibrated) -> Iterator[tuple[str, Iterator[_Candid
         yield decision.protected, _of_attribute(calibration, evidence, decision)
 
 
-_NO_QUILTS = Refusal(
-    required="what a factor does is worked out for Markov quilts and for noise that needs no model",
-    found="a guarantee that rests on something else",
-    remedy="Calibrate MarkovQuiltMechanism, or declare a wider model class and calibrate again.",
-)
-
-
 def _refusal(calibration: Calibrated, decisions: list[Decision]) -> Refusal | None:
     if not decisions:
-        return _NO_QUILTS
+        return Refusal(
+            required="what a factor does is worked out for Markov quilts and for noise that needs no model",
+            found="a guarantee that rests on something else",
+            remedy="Calibrate MarkovQuiltMechanism, or declare a wider model class and calibrate again.",
+        )
     if calibration.delta == 0 and isinstance(calibration.noise, (Laplace, NoNoise)):
         return None
+    noise = "no noise" if isinstance(calibration.noise, NoNoise) else f"{type(calibration.noise).__name__} noise"
     return Refusal(
         required="what a factor does is worked out for Laplace noise and delta 0",
-        found=_found(calibration),
+        found=f"{noise} with delta {full_text(calibration.delta)}",
         remedy="Calibrate with delta=0, or declare a wider model class and calibrate again.",
     )
-
-
-def _found(calibration: Calibrated) -> str:
-    """Return the noise in words, and delta."""
-    noise = "no noise" if isinstance(calibration.noise, NoNoise) else f"{type(calibration.noise).__name__} noise"
-    return f"{noise} with delta {full_text(calibration.delta)}"
 
 
 def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decision) -> Iterator[_Candidate]:
@@ -318,15 +307,11 @@ def _around(influence: Influence, factor: float, most: int) -> FloatArray:
     return np.stack(rows)
 
 
-def _least(candidates: Iterable[_Candidate], cost: Callable[[_Candidate], FloatArray]) -> FloatArray:
-    """Return the least cost for every model and pair; near sets may differ between them."""
-    return np.minimum.reduce([cost(candidate) for candidate in candidates])
-
-
 def _epsilon(candidates: tuple[_Candidate, ...], factor: float, most: int = MOST_FACTOR_COMBINATIONS) -> float:
     if not candidates:
         return math.inf
-    return max(0.0, float(_least(candidates, lambda each: each.cost(factor, most)).max()))
+    # near sets may differ between models and pairs
+    return max(0.0, float(np.minimum.reduce([each.cost(factor, most) for each in candidates]).max()))
 
 
 def _decisive(candidates: tuple[_Candidate, ...], factor: float) -> tuple[_Candidate, int] | None:
@@ -337,10 +322,6 @@ def _decisive(candidates: tuple[_Candidate, ...], factor: float) -> tuple[_Candi
     worst = np.unravel_index(int(np.argmax(costs.min(axis=0))), costs.shape[1:])
     best = int(np.argmin(costs[:, worst[0], worst[1]]))
     return candidates[best], int(worst[1])
-
-
-def _tables_of(candidate: _Candidate, pair: int) -> tuple[str, ...]:
-    return tuple(sorted(candidate.counts[pair].elements()))
 
 
 def _rows_of(candidate: _Candidate, pair: int) -> tuple[SensitiveRow, ...]:
@@ -356,14 +337,11 @@ def _doubling(attributes: tuple[tuple[_Candidate, ...], ...], most: float) -> fl
     if all(_holds_always(candidates, most) for candidates in attributes):
         return math.inf
 
-    def holds(log_factor: float) -> bool:
-        return all(_epsilon(found, math.exp(log_factor), MOST_WHILE_DOUBLING) <= most for found in attributes)
-
-    def holds_by_counts(log_factor: float) -> bool:
-        return all(_epsilon(found, math.exp(log_factor), 0) <= most for found in attributes)
+    def holds(log_factor: float, combinations: int = MOST_WHILE_DOUBLING) -> bool:
+        return all(_epsilon(found, math.exp(log_factor), combinations) <= most for found in attributes)
 
     top = math.log(LARGEST_FACTOR)
-    low = _largest(holds_by_counts, 0.0, top, STEPS_BY_COUNTS)
+    low = _largest(lambda log_factor: holds(log_factor, 0), 0.0, top, STEPS_BY_COUNTS)
     high = 2 * max(low, LEAST_LOG_FACTOR)
     while high < top and holds(high):
         low, high = high, 2 * high
@@ -381,10 +359,7 @@ def _largest(holds: Callable[[float], bool], low: float, high: float, steps: int
 
 
 def _holds_always(candidates: tuple[_Candidate, ...], most: float) -> bool:
-    """Return whether near sets for which no table matters keep epsilon at most `most`."""
-
-    def unmoved(candidate: _Candidate) -> FloatArray:
-        told = np.where(candidate.weights == 0, candidate.influence.values, np.inf)
-        return np.where(np.isneginf(candidate.influence.values), -np.inf, told + candidate.spent)
-
-    return bool(candidates) and bool(np.all(_least(candidates, unmoved) <= most))
+    """Whether near sets for which no table matters keep epsilon at most `most`."""
+    told = [(each.influence.values, each.weights == 0, each.spent) for each in candidates]
+    unmoved = [np.where(untouched | np.isneginf(nats), nats + spent, np.inf) for nats, untouched, spent in told]
+    return bool(candidates) and bool(np.all(np.minimum.reduce(unmoved) <= most))

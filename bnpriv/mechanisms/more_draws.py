@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import starmap
 from typing import final
 
 import numpy as np
 
 from bnpriv.errors import Refusal
-from bnpriv.evidence.constraints import Constraint, LawPair
+from bnpriv.evidence.constraints import LawPair
 from bnpriv.evidence.laws import laws
 from bnpriv.evidence.sampled import SampledLaws
 from bnpriv.evidence.weighted import plain_laws
@@ -97,7 +98,15 @@ class DrawsAdvice:
     @property
     def section(self) -> Section:
         """Return it as a section of a document."""
-        rows = [_row(step) for step in (self.asked, *self.steps)]
+        rows = [
+            (
+                full_text(step.delta),
+                f"{step.draws:,}",
+                "an estimate" if step.confidence is None else f"a confidence of {100 * step.confidence:g} %",
+                number_text(step.scale),
+            )
+            for step in (self.asked, *self.steps)
+        ]
         kind = "known" if self.asked.confidence is not None else "estimated"
         known = (
             f"From other draws, as many, the {kind} scale would differ by about {upper_percent(self.spread)}; from "
@@ -119,16 +128,8 @@ class DrawsAdvice:
 
     def to_json(self) -> Json:
         """Return it as plain values."""
-        steps: list[Json] = [
-            {"delta": step.delta, "draws": step.draws, "confidence": step.confidence, "scale": step.scale}
-            for step in (self.asked, *self.steps)
-        ]
-        return {"steps": list(steps), "spread": self.spread, "posterior": self.posterior}
-
-
-def _row(step: DrawsStep) -> tuple[str, str, str, str]:
-    rests = "an estimate" if step.confidence is None else f"a confidence of {100 * step.confidence:g} %"
-    return full_text(step.delta), f"{step.draws:,}", rests, number_text(step.scale)
+        steps = [asdict(step) for step in (self.asked, *self.steps)]
+        return {"steps": steps, "spread": self.spread, "posterior": self.posterior}
 
 
 def draws_advice(
@@ -153,14 +154,31 @@ def draws_advice(
     found = [each for each in evidence.constraints() if (each.protected, each.model) == worst]
     if not found or isinstance(found[0].pairs, Refusal):
         return None
-    search = _Search(found[0], found[0].pairs, epsilon, evidence.rounding)
-    asked = search.step(delta, plain.sampling.draws, plain.sampling.confidence)
-    steps = tuple(_gains(asked, search.steps(plain, plain.form.schema.records, delta)))
-    posterior = _posterior_text(plain, search.pairs, steps)
-    return DrawsAdvice(asked=asked, steps=steps, spread=search.spread(asked), posterior=posterior)
+    constraint, pairs = found[0], found[0].pairs
+
+    def scale(pairs: Iterable[LawPair], delta: float) -> float:
+        changed = replace(constraint, pairs=tuple(pairs))
+        return foretold_scale(changed, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
+
+    def step(delta: float, draws: int, confidence: float | None) -> DrawsStep:
+        """What there would be with so many draws, foretold from the laws that there are."""
+        foretold = (
+            replace(pair, sampled=pair.sampled and replace(pair.sampled, draws=draws, confidence=confidence))
+            for pair in pairs
+        )
+        return DrawsStep(delta=delta, draws=draws, confidence=confidence, scale=scale(foretold, delta))
+
+    asked = step(delta, plain.sampling.draws, plain.sampling.confidence)
+    steps = tuple(_gains(asked, starmap(step, _questions(plain, epsilon, delta))))
+    random, spread = np.random.default_rng(0), 0.0
+    if 0 < asked.scale < math.inf:
+        again = [scale([_again(pair, random) for pair in pairs], delta) for _ in range(RESAMPLED)]
+        spread = float(np.std([each for each in again if math.isfinite(each)] or [0.0]) / asked.scale)
+    posterior = _posterior_text(plain, pairs, steps)
+    return DrawsAdvice(asked=asked, steps=steps, spread=spread, posterior=posterior)
 
 
-def _gains(asked: DrawsStep, steps: Iterator[DrawsStep]) -> Iterator[DrawsStep]:
+def _gains(asked: DrawsStep, steps: Iterable[DrawsStep]) -> Iterator[DrawsStep]:
     """Yield steps, of the same kind those only that need less noise than those before: more delta must buy some."""
     least: dict[bool, float] = {asked.confidence is None: asked.scale}
     for step in steps:
@@ -172,56 +190,21 @@ def _gains(asked: DrawsStep, steps: Iterator[DrawsStep]) -> Iterator[DrawsStep]:
             yield step
 
 
-@dataclass(frozen=True)
-class _Search:
-    """Foretells scales from one constraint's laws, as if they had been learned from other numbers of draws."""
-
-    constraint: Constraint
-    pairs: Sequence[LawPair]
-    epsilon: float
-    rounding: float
-
-    def scale(self, pairs: Sequence[LawPair], delta: float) -> float:
-        constraint = replace(self.constraint, pairs=tuple(pairs))
-        return foretold_scale(constraint, epsilon=self.epsilon, delta=delta, rounding=self.rounding)
-
-    def step(self, delta: float, draws: int, confidence: float | None) -> DrawsStep:
-        pairs = [
-            pair
-            if pair.sampled is None
-            else replace(pair, sampled=replace(pair.sampled, draws=draws, confidence=confidence))
-            for pair in self.pairs
-        ]
-        return DrawsStep(delta=delta, draws=draws, confidence=confidence, scale=self.scale(pairs, delta))
-
-    def steps(self, evidence: SampledLaws, records: int, delta: float) -> Iterator[DrawsStep]:
-        """Yield estimates with other deltas, and guarantees with a confidence, where draws can carry one."""
-        drawn, known = evidence.drawn, evidence.sampling
-        top = math.ceil(math.log10(1 / records)) - 1
-        deltas = sorted(
-            {10.0**power for power in range(top - DECADES + 1, top + 1)} | ({delta} if delta > 0 else set())
-        )
-        for each in deltas if known.confidence is None else ():
-            if each < 1 / records:
-                yield self.step(each, known.draws, None)
-        chains = drawn is not None and drawn.reading == "belief" and not drawn.posterior.independent
-        if chains or self.epsilon > MOST_FORETOLD_EPSILON:
-            return
-        for each in deltas:
-            needed = draws_needed(
-                each / (1 + DELTA_MARGIN), (1 - SUGGESTED_CONFIDENCE) / CALIBRATIONS, math.exp(self.epsilon)
-            )
-            draws = max(BETTER * needed, known.draws)
-            if draws <= MOST_DRAWS:
-                yield self.step(each, draws, SUGGESTED_CONFIDENCE)
-
-    def spread(self, asked: DrawsStep) -> float:
-        """Return by how much the scale varies with the draws, by drawing again from them; a share of it."""
-        random = np.random.default_rng(0)
-        if not 0 < asked.scale < math.inf:
-            return 0.0
-        scales = [self.scale([_again(pair, random) for pair in self.pairs], asked.delta) for _ in range(RESAMPLED)]
-        return float(np.std([scale for scale in scales if math.isfinite(scale)] or [0.0]) / asked.scale)
+def _questions(evidence: SampledLaws, epsilon: float, delta: float) -> Iterator[tuple[float, int, float | None]]:
+    """Deltas, draws and confidences to try: estimates, and guarantees with a confidence where draws can carry one."""
+    drawn, known, records = evidence.drawn, evidence.sampling, evidence.form.schema.records
+    top = math.ceil(math.log10(1 / records)) - 1
+    deltas = {10.0**power for power in range(top - DECADES + 1, top + 1)} | ({delta} if delta > 0 else set())
+    if known.confidence is None:
+        yield from ((each, known.draws, None) for each in sorted(deltas) if each < 1 / records)
+    chains = drawn is not None and drawn.reading == "belief" and not drawn.posterior.independent
+    if chains or epsilon > MOST_FORETOLD_EPSILON:
+        return
+    share = (1 - SUGGESTED_CONFIDENCE) / CALIBRATIONS
+    for each in sorted(deltas):
+        draws = max(BETTER * draws_needed(each / (1 + DELTA_MARGIN), share, math.exp(epsilon)), known.draws)
+        if draws <= MOST_DRAWS:
+            yield each, draws, SUGGESTED_CONFIDENCE
 
 
 def _again(pair: LawPair, random: np.random.Generator) -> LawPair:

@@ -204,24 +204,16 @@ class Plan(Shown):
             headline = "No mechanism supports this query"
             return Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
         best = calibration_document(self.calibrations[0])
+        ahead = () if self.closer is None else (self.closer.section,)
+        asides = [found.section for found in (self.session, self.draws) if found is not None]
         return replace(
             best,
             kind="plan",
             kicker="bnpriv plan",
             title=f"{self.calibrations[0].query}: mechanisms compared",
-            sections=(*self._ahead(), comparison, *self._asides(), *best.sections),
+            sections=(*ahead, comparison, *asides, *best.sections),
             data=data,
         )
-
-    def _ahead(self) -> Iterable[Section]:
-        if self.closer is not None:
-            yield self.closer.section
-
-    def _asides(self) -> Iterable[Section]:
-        if self.session is not None:
-            yield self.session.section
-        if self.draws is not None:
-            yield self.draws.section
 
     def __repr__(self) -> str:
         names = ", ".join(str(calibration.mechanism) for calibration in self.calibrations)

@@ -56,7 +56,9 @@ def counted_tables(network: Network, protected: str, border: Iterable[str], pair
         return Counter()
     above = graph.ancestral((protected,))
     inside = graph.ancestral((*seen, protected))
-    upper = _reaches_above(graph, protected, seen)
+    # whether something seen is connected with a parent of the protected attribute without passing it
+    parents = frozenset(graph.parents[protected])
+    upper = any(part & parents and part & seen for part in graph.parts(seen, protected))
     chosen = not pair.is_point
     start = {child for child in graph.children[protected] if child in inside}
     if upper or chosen:
@@ -65,8 +67,8 @@ def counted_tables(network: Network, protected: str, border: Iterable[str], pair
     count = Counter(entered)
     if chosen or upper:
         count.update(above)
-    fixed = {name for name in count if kind_of(network).is_deterministic(network, name)}
-    return Counter({name: times for name, times in count.items() if name not in fixed})
+    kind = kind_of(network)
+    return Counter({name: times for name, times in count.items() if not kind.is_deterministic(network, name)})
 
 
 def _connected(graph: Graph, inside: frozenset[str], known: frozenset[str], start: set[str]) -> set[str]:
@@ -81,10 +83,6 @@ def _connected(graph: Graph, inside: frozenset[str], known: frozenset[str], star
     return entered
 
 
-def _reaches_above(graph: Graph, protected: str, seen: frozenset[str]) -> bool:
-    """Return whether something seen is connected with a parent of `protected` without passing it."""
-    above = frozenset(graph.parents[protected])
-    return any(part & above and part & seen for part in graph.parts(seen, protected))
 
 
 def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNetwork:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 from bnpriv.errors import Refusal
 from bnpriv.frameworks.guarantee import Guarantee
@@ -40,24 +39,9 @@ from bnpriv.mechanisms.verdict import (
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.intervals import is_none
 from bnpriv.noise.words import noise_name
+from bnpriv.render import document as doc
 from bnpriv.render.bars import noise_bar
-from bnpriv.render.document import (
-    Badge,
-    Block,
-    Cell,
-    Code,
-    Document,
-    Inline,
-    Items,
-    Name,
-    Names,
-    Paragraph,
-    Quote,
-    Section,
-    Strong,
-    Table,
-    Text,
-)
+from bnpriv.render.document import Block, Inline, Paragraph, Section, Table, Text
 from bnpriv.render.text import full_text, number_text, upper_chance, upper_percent, upper_text
 
 Refusals = Sequence[tuple[Method, Refusal]]
@@ -66,10 +50,10 @@ MOST_IN_CELL = 2
 """Of more parts a table of mechanisms shows the least and the largest number."""
 
 
-def calibration_document(calibration: Calibrated) -> Document:
+def calibration_document(calibration: Calibrated) -> doc.Document:
     """Return what a calibration says: its noise, why, and the guarantee."""
     badge = verdict_badge(calibration)
-    return Document(
+    return doc.Document(
         kind="calibration",
         kicker="bnpriv calibration",
         title=f"{calibration.query}: noise and guarantee",
@@ -86,9 +70,10 @@ def calibration_document(calibration: Calibrated) -> Document:
 
 def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
     """Return all sections that are about one calibration."""
+    channel = calibration.certificate.channel
     return (
         noise_section(calibration),
-        *meaning_sections(calibration),
+        *(() if channel is None else (channel.section,)),
         *curve_sections(calibration),
         guarantee_section(calibration.guarantee),
         belief_section(calibration.guarantee),
@@ -110,15 +95,9 @@ def noise_section(calibration: Calibrated) -> Section:
             *_parts(calibration),
             *together(calibration.noise, calibration.query, calibration.framework.schema),
             *_decisions(calibration),
-            *((Items(further),) if further else ()),
+            *((doc.Items(further),) if further else ()),
         ),
     )
-
-
-def meaning_sections(calibration: Calibrated) -> tuple[Section, ...]:
-    """Return what each output of a channel tells; nothing for noise that is added."""
-    found = calibration.certificate.channel
-    return () if found is None else (found.section,)
 
 
 def _parts(calibration: Calibrated) -> Iterable[Block]:
@@ -133,12 +112,12 @@ def _parts(calibration: Calibrated) -> Iterable[Block]:
         header=("part", "weight", "scale", "19 of 20 releases err by at most", "of its range", "verdict"),
         rows=[
             (
-                (Code(part.label),),
+                (doc.Code(part.label),),
                 number_text(weight),
                 number_text(scale),
                 upper_text(use.error),
                 "not declared" if math.isnan(use.share) else upper_percent(use.share),
-                (Badge(use.verdict, TONES[use.verdict]),),
+                (doc.Badge(use.verdict, TONES[use.verdict]),),
             )
             for part, weight, scale, use in rows
         ],
@@ -168,7 +147,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
             more=f"{left:,} more decisions, for which no more noise is needed." if left > 0 else "",
         )
     elif calibration.certificate.reasons:
-        yield Items(calibration.certificate.reasons)
+        yield doc.Items(calibration.certificate.reasons)
     by_laws = next((decision for decision in found if isinstance(decision, LawDecision)), None)
     drawn = None if by_laws is None else law_drawing(by_laws)
     if drawn is not None:
@@ -181,11 +160,11 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
     passed = f", more with delta {upper_chance(decision.excess)}" if decision.excess else ""
     nothing = "the trivial quilt" if decision.queried_near else "none needed"
     return (
-        (Name(decision.protected),),
+        (doc.Name(decision.protected),),
         str(decision.pair) + model_text(decision.model, decision.models),
-        (Names(tuple(decision.queried_near), nothing="nothing"),),
+        (doc.Names(tuple(decision.queried_near), nothing="nothing"),),
         number_text(decision.sensitivity.upper),
-        (Names(quilt, nothing=nothing),),
+        (doc.Names(quilt, nothing=nothing),),
         upper_text(decision.influence.upper) + passed,
         arithmetic_text(decision, calibration.epsilon),
     )
@@ -193,7 +172,7 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
 
 def guarantee_section(guarantee: Guarantee) -> Section:
     """Return the guarantee, word for word."""
-    return Section(title="The guarantee, word for word", id="guarantee", blocks=(Quote(guarantee.sentence),))
+    return Section(title="The guarantee, word for word", id="guarantee", blocks=(doc.Quote(guarantee.sentence),))
 
 
 def trust_section(source: str | None, assumptions: Iterable[str], certificate: Certificate | None) -> Section:
@@ -201,12 +180,12 @@ def trust_section(source: str | None, assumptions: Iterable[str], certificate: C
     theorem: tuple[Block, ...] = ()
     if certificate is not None:
         theorem = (Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."),)
-    origin = Paragraph(("Source of the model: ", Strong("not stated" if source is None else source), "."))
+    origin = Paragraph(("Source of the model: ", doc.Strong("not stated" if source is None else source), "."))
     assumed = tuple(f"Assumed: {assumption}" for assumption in assumptions)
     return Section(
         title="What the model must be trusted for",
         id="trust",
-        blocks=(origin, *((Items(assumed),) if assumed else ()), *theorem),
+        blocks=(origin, *((doc.Items(assumed),) if assumed else ()), *theorem),
         folded=True,
     )
 
@@ -235,9 +214,12 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
     bars = "bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
     shape = calibrations[0].shape
     by_share = shape is not None and shape.by_share
+    # what stands at the end of the table, though its error may be less
+    last = "; after them what holds for the models drawn only" * any(each.holds_for_draws_only for each in calibrations)
+    last += "; last baselines, which give another" * any(bool(each.guarantee.baseline_text) for each in calibrations)
     order = "mean error, as a share of the range of each part," if by_share else "expected error"
     return Table(
-        caption=f"Every mechanism that gives this guarantee, the least {order} first{_last(calibrations)}",
+        caption=f"Every mechanism that gives this guarantee, the least {order} first{last}",
         drawn=bars,
         header=(
             *("mechanism", "noise", "scale", "mean error"),
@@ -249,34 +231,25 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
     )
 
 
-def _last(calibrations: Sequence[Calibrated]) -> str:
-    """Return what stands at the end of the table, though its error may be less."""
-    drawn = any(each.holds_for_draws_only for each in calibrations)
-    baselines = any(each.guarantee.baseline_text for each in calibrations)
-    return ("; after them what holds for the models drawn only" if drawn else "") + (
-        "; last baselines, which give another" if baselines else ""
-    )
-
-
-def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | Cell, ...]:
+def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
     note = calibration.certificate.caution
     if calibration.guarantee.baseline_text:
         note = f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
     if calibration.holds_for_draws_only:
         note = "for the models drawn only"
-    error: Cell | str = errors_text(calibration, MOST_IN_CELL)
+    error: doc.Cell | str = errors_text(calibration, MOST_IN_CELL)
     over = limit.over(calibration)
     unlike = averaged_text(calibration).removeprefix(", ") if limit.least and over is None else ""
     if reach and found is not None:
         length = found[1] - found[0]
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
-        error = Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
+        error = doc.Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
-        Cell((Code(str(calibration.mechanism)),), note=note),
+        doc.Cell((doc.Code(str(calibration.mechanism)),), note=note),
         "none" if is_none(calibration.noise) else noise_name(calibration.noise),
         "-" if isinstance(calibration.noise, Channel) else scales_text(calibration, MOST_IN_CELL),
-        Cell(_mean_error(calibration), note=unlike),
+        doc.Cell(_mean_error(calibration), note=unlike),
         *(("-" if over is None else upper_text(over),) if limit.least else ()),
         (verdict_badge(calibration),),
         error,
@@ -296,13 +269,9 @@ def refused(refusals: Refusals) -> tuple[Section, ...]:
     """Return which mechanisms cannot answer, those with the same reason together."""
     if not refusals:
         return ()
-    by_reason: dict[Refusal, list[str]] = {}
+    by_reason: dict[Refusal, list[Inline]] = {}
     for mechanism, reason in refusals:
-        by_reason.setdefault(reason, []).append(str(mechanism))
+        by_reason.setdefault(reason, []).extend([", ", doc.Code(str(mechanism))])
     many = "1 mechanism" if len(refusals) == 1 else f"{len(refusals)} mechanisms"
-    items = tuple((*_listed(names), f": {reason}") for reason, names in by_reason.items())
-    return (Section(title=f"Not possible: {many}", blocks=(Items(items),), folded=True),)
-
-
-def _listed(names: Sequence[str]) -> Iterable[Inline]:
-    return tuple(chain.from_iterable((", ", Code(name)) for name in names))[1:]
+    items = tuple((*names[1:], f": {reason}") for reason, names in by_reason.items())
+    return (Section(title=f"Not possible: {many}", blocks=(doc.Items(items),), folded=True),)

@@ -11,12 +11,13 @@ import numpy as np
 
 from bnpriv.bound import FloatArray, up
 from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.frameworks.question import own_query
 from bnpriv.laws.normal import Normal
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.queries.base import Query
+from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import normal_form
 
 Covering = Laplace | Gaussian | CorrelatedGaussian | DirectionalLaplace
@@ -58,7 +59,11 @@ def steps_notes(framework: Framework, query: Query, noise: Noise, covering: Nois
         That `with_steps_covered` made of it.
     """
     steps = _steps(framework, query)
-    exact = steps is not None and isinstance(covering, (*COVERING, NoNoise)) and _leaves_exact(covering, steps)
+    exact = (
+        steps is not None
+        and isinstance(covering, (*COVERING, NoNoise))
+        and bool(np.any(steps[np.diag(covering.covariance) <= 0] != 0))
+    )
     return (*((STEPS_NOTE,) if covering is not noise else ()), *((EXACT_NOTE,) if exact else ()))
 
 
@@ -81,18 +86,11 @@ def with_steps_covered(framework: Framework, query: Query, noise: Noise) -> Nois
 
 def _steps(framework: Framework, query: Query) -> FloatArray | None:
     """Return the steps of an answer, shape (numbers, sums), where its laws are normal by declaration; else None."""
-    if not isinstance(framework, DistributionPrivacy) or framework.query is None:
-        return None
-    if not any(isinstance(law, Normal) for pair in framework.pairs for law in pair):
+    declared = (law for pair in framework.answer_laws for law in pair)
+    if isinstance(own_query(framework), GivenAnswer) or not any(isinstance(law, Normal) for law in declared):
         return None
     matrix = normal_form(query, framework.schema).matrix
     return np.array([[float(weight) for weight in row] for row in matrix])
-
-
-def _leaves_exact(noise: Covering | NoNoise, steps: FloatArray) -> bool:
-    """Return whether some number goes out as it is."""
-    noisy = np.diag(noise.covariance) > 0
-    return bool(np.any(steps[~noisy] != 0))
 
 
 def _covered_steps(steps: FloatArray, noise: Covering) -> FloatArray:

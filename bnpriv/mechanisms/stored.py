@@ -120,7 +120,8 @@ def stored_mechanism(record: Record, known: Mapping[str, Callable[..., M]]) -> M
     weights = options.get("weights")
     if isinstance(weights, list):
         usual["weights"] = weights
-    if any(option not in usual or not _alike(value, usual[option]) for option, value in options.items()):
+    # mechanisms check options whose default has no type
+    if any(name not in usual or type(usual[name]) not in (type(None), type(value)) for name, value in options.items()):
         raise CertificateError(
             f"the options must be those of {name}",
             found=checks.listing(sorted(map(repr, options))),
@@ -130,8 +131,3 @@ def stored_mechanism(record: Record, known: Mapping[str, Callable[..., M]]) -> M
         return known[name](**options)
     except ParameterError as error:
         raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error
-
-
-def _alike(value: object, usual: object) -> bool:
-    """Return whether a stored option has the type of its default; mechanisms check those that have none."""
-    return usual is None or type(value) is type(usual)

@@ -90,7 +90,7 @@ def reason_text(calibration: Calibrated) -> str:
     """Return in a sentence or two what the noise is for, or why there is none."""
     decisions = [decision for decision in calibration.certificate.decisions if isinstance(decision, Decision)]
     if not decisions:
-        return " ".join([*calibration.certificate.reasons, *_notes(calibration)])
+        return " ".join([*calibration.certificate.reasons, *calibration.certificate.notes])
     worst = decisions[0]
     protected = name_text(worst.protected)
     told = of_nats(upper_text(worst.influence.upper))
@@ -125,8 +125,8 @@ def brief_text(calibration: Calibrated) -> str:
     if not isinstance(worst, Decision):
         weights = "" if calibration.shape is None else calibration.shape.text
         # the first note is the reason; who is taken for the observer stands in a row of its own
-        why = next((note for note in _notes(calibration) if note != weights), "") if worst is None else worst.why
-        return f"{noise}. {why}".rstrip()
+        reasons = [note for note in calibration.certificate.notes if note != weights] if worst is None else [worst.why]
+        return f"{noise}. {' '.join(reasons[:1])}".rstrip()
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
     moved = number_text(worst.sensitivity.upper)
     return f"{noise}, to hide {hidden}, which can move the {_answer(calibration)} by {moved}."
@@ -178,7 +178,3 @@ def share_text(calibration: Calibrated) -> str:
 
 def _answer(calibration: Calibrated) -> str:
     return "weighted answer" if is_weighted(calibration) else "answer"
-
-
-def _notes(calibration: Calibrated) -> tuple[str, ...]:
-    return calibration.certificate.notes

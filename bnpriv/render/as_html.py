@@ -4,34 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import singledispatch
 
+from bnpriv.render import document as doc
 from bnpriv.render import html
 from bnpriv.render.as_text import inline as plain
-from bnpriv.render.document import (
-    Badge,
-    Big,
-    Block,
-    Cell,
-    Code,
-    Document,
-    Fact,
-    Facts,
-    Figure,
-    HeatMap,
-    Inline,
-    Items,
-    Live,
-    Name,
-    Names,
-    Paragraph,
-    Quote,
-    Section,
-    Strong,
-    Table,
-    Text,
-    parts_of,
-)
+from bnpriv.render.document import Block, Cell, Document, Fact, Inline, Live, Paragraph, Section, Text, parts_of
 from bnpriv.render.heat import heat_legend, heat_map
 from bnpriv.render.html import Html, element, join
 from bnpriv.render.text import shorten, visible
@@ -64,15 +41,15 @@ def inline(text: Text) -> Html:
 
 def _part(part: Inline) -> Html:
     match part:
-        case Name(text, most):
+        case doc.Name(text, most):
             return html.name(text, most)
-        case Names(texts, most, nothing):
+        case doc.Names(texts, most, nothing):
             return html.names(texts, most, nothing)
-        case Code(text):
+        case doc.Code(text):
             return html.code(text)
-        case Strong(text):
+        case doc.Strong(text):
             return element("b", text)
-        case Badge(text, tone):
+        case doc.Badge(text, tone):
             return html.badge(text, tone)
         case _:
             return html.escape(part)
@@ -87,7 +64,7 @@ def _body(document: Document) -> Iterable[Html]:
         parts.append(element("p", *verdict, inline(document.lead), class_="lead"))
     parts += [block(part) for part in document.answer]
     if document.facts:
-        parts.append(block(Facts(document.facts)))
+        parts.append(block(doc.Facts(document.facts)))
     answer = element("div", *parts, class_=f"answer {document.tone}")
     if document.beside:
         aside = element("div", *map(block, document.beside), class_="aside")
@@ -121,50 +98,44 @@ def _still(document: Document) -> Document:
     return replace(document, answer=tuple(still(document.answer)), sections=sections)
 
 
-@singledispatch
 def block(made: Block, depth: int = 2) -> Html:
-    """Return a block as markup; `depth` is that of its heading if it has one."""
-    raise TypeError(type(made), depth)
-
-
-@block.register
-def _(made: Paragraph, depth: int = 2) -> Html:
-    return element("p", inline(made.text), class_="small soft" if made.soft else None)
-
-
-@block.register
-def _(made: Big, depth: int = 2) -> Html:
-    return element("p", made.text, class_="big")
-
-
-@block.register
-def _(made: Quote, depth: int = 2) -> Html:
-    return element("blockquote", element("p", inline(made.text)))
-
-
-@block.register
-def _(made: Items, depth: int = 2) -> Html:
-    return html.items(map(inline, made.items))
-
-
-@block.register
-def _(made: Facts, depth: int = 2) -> Html:
-    return html.facts((row.question, _answer(row)) for row in made.facts)
+    """A block as markup; `depth` is that of its heading if it has one."""
+    match made:
+        case Paragraph():
+            return element("p", inline(made.text), class_="small soft" if made.soft else None)
+        case doc.Big():
+            return element("p", made.text, class_="big")
+        case doc.Quote():
+            return element("blockquote", element("p", inline(made.text)))
+        case doc.Items():
+            return element("ul", *(element("li", inline(item)) for item in made.items))
+        case doc.Facts():
+            return html.facts((row.question, _answer(row)) for row in made.facts)
+        case doc.Table():
+            rows = [[_cell(cell) for cell in row] for row in made.rows]
+            caption = "; ".join(filter(None, (visible(made.caption), visible(made.drawn))))
+            return join(html.table([*map(inline, made.header)], rows, caption, numbers=made.numbers), _more(made.more))
+        case doc.HeatMap():
+            legend = heat_legend(made.legend) if made.legend else Html()
+            return join(heat_map(made.corner, made.columns, made.rows, visible(made.caption)), _more(made.more), legend)
+        case doc.Figure():
+            caption = element("figcaption", inline(made.caption), class_="small soft") if made.caption else Html()
+            return element("figure", made.drawing, caption)
+        case Live():
+            return made.body
+        case Section():
+            inner = [block(part, depth + 1) for part in made.blocks]
+            heading = element(f"h{min(depth, 4)}", inline(made.title))
+            if not made.folded:
+                return element("section", heading, *inner, id=made.id)
+            folded = element("details", element("summary", heading), *inner, class_="folded")
+            return element("section", folded, id=made.id)
 
 
 def _answer(row: Fact) -> Html:
     if len(row.lines) == 1:
         return inline(row.lines[0])
     return join(*(element("div", inline(line)) for line in row.lines))
-
-
-@block.register
-def _(made: Table, depth: int = 2) -> Html:
-    rows = [[_cell(cell) for cell in row] for row in made.rows]
-    header = [*map(inline, made.header)]
-    caption = "; ".join(filter(None, (visible(made.caption), visible(made.drawn))))
-    table = html.table(header, rows, caption, numbers=made.numbers)
-    return join(table, _more(made.more))
 
 
 def _cell(cell: Text | Cell) -> Html:
@@ -176,29 +147,3 @@ def _cell(cell: Text | Cell) -> Html:
 
 def _more(text: str) -> Html:
     return element("p", text, class_="small soft") if text else Html()
-
-
-@block.register
-def _(made: HeatMap, depth: int = 2) -> Html:
-    legend = heat_legend(made.legend) if made.legend else Html()
-    return join(heat_map(made.corner, made.columns, made.rows, visible(made.caption)), _more(made.more), legend)
-
-
-@block.register
-def _(made: Figure, depth: int = 2) -> Html:
-    caption = element("figcaption", inline(made.caption), class_="small soft") if made.caption else Html()
-    return element("figure", made.drawing, caption)
-
-
-@block.register
-def _(made: Live, depth: int = 2) -> Html:
-    return made.body
-
-
-@block.register
-def _(made: Section, depth: int = 2) -> Html:
-    inner = [block(part, depth + 1) for part in made.blocks]
-    heading = element(f"h{min(depth, 4)}", inline(made.title))
-    if not made.folded:
-        return element("section", heading, *inner, id=made.id)
-    return element("section", element("details", element("summary", heading), *inner, class_="folded"), id=made.id)

@@ -7,7 +7,7 @@ mark says so.
 from __future__ import annotations
 
 from bnpriv.render import svg
-from bnpriv.render.html import Html, element
+from bnpriv.render.html import Html, element, legend
 from bnpriv.render.text import rough_text, upper_percent
 
 LENGTH, THICK = 1000.0, 46.0
@@ -91,13 +91,8 @@ def _mark(end: float) -> Html:
 
 def bar_legend(span: str, reach: str, *, live: bool = False) -> Html:
     """Return what the two parts of the bar are."""
-    reach_id = "bar-reach-text" if live else None
-    return element(
-        "ul",
-        element("li", element("span", class_="swatch span"), element("span", span)),
-        element("li", element("span", class_="swatch reach"), element("span", reach, id=reach_id)),
-        class_="legend row",
-    )
+    named = element("span", reach, id="bar-reach-text" if live else None)
+    return legend([("span", element("span", span)), ("reach", named)])
 
 
 def bar_axis(ranges: list[tuple[float, float]]) -> tuple[float, float]:
@@ -141,6 +136,4 @@ def interval_bar(
 
 def interval_legend() -> Html:
     """Return what the parts of such a bar are."""
-    parts = (("span", "what the answer can be"), ("reach", "interval"), ("value", "released number"))
-    rows = (element("li", element("span", class_=f"swatch {kind}"), meaning) for kind, meaning in parts)
-    return element("ul", *rows, class_="legend row")
+    return legend([("span", "what the answer can be"), ("reach", "interval"), ("value", "released number")])

@@ -45,33 +45,18 @@ def line_chart(
     top = math.ceil(max((y for _, y in drawn), default=0.0))
     low = max(math.floor(min((y for _, y in drawn), default=-1.0)), top - MOST_DECADES)
     bottom = min(low, top - 1)
-    start, end = marks[0], marks[-1]
-
-    def place(x: float, y: float) -> svg.Point:
-        share = (max(y, bottom) - bottom) / (top - bottom)
-        along = (x - start) / (end - start)
-        return LEFT + along * (FIGURE_WIDTH - LEFT - RIGHT), ABOVE + (1 - share) * (HIGH - ABOVE - BELOW)
-
     step = 1 if top - bottom <= 6 else 2
-    parts: list[Html] = []
-    for decade in range(bottom, top + 1, step):
-        left, y = place(start, decade)
-        parts.append(svg.line((left, y), (FIGURE_WIDTH - RIGHT, y), "grid"))
-        parts.append(svg.text((LEFT / 2 + 8, y + 4), _power(decade), "tick"))
-    for mark in marks:
-        x, y = place(mark, bottom)
-        parts.append(svg.text((x, y + 24), f"{mark:g}", "tick"))
-    inside = [(x, y) for x, y in drawn if y >= bottom]
-    path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in inside))
-    parts.append(element("path", d=path, class_="curve"))
-    if marked is not None and start <= marked[0] <= end:
-        x = place(marked[0], bottom)[0]
-        parts.append(svg.line((x, ABOVE), (x, HIGH - BELOW), "mark"))
-        left = x > FIGURE_WIDTH / 2
-        parts.append(svg.text((x + (-8 if left else 8), ABOVE + 14), marked[1], f"panel{' left' if left else ''}"))
-    parts.append(svg.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
-    parts.append(svg.text((8, ABOVE - 16), f"{up} (log scale)", "panel"))
-    return svg.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")
+    return _chart(
+        [(x, y) for x, y in drawn if y >= bottom],
+        rows=[(float(decade), _power(decade)) for decade in range(bottom, top + 1, step)],
+        columns=[(mark, f"{mark:g}") for mark in marks],
+        heights=(bottom, top),
+        marked=marked,
+        across=across,
+        up=f"{up} (log scale)",
+        title=title,
+        desc=desc,
+    )
 
 
 def share_chart(points: Sequence[svg.Point], *, across: str, up: str, title: str, desc: str) -> Html:
@@ -87,23 +72,56 @@ def share_chart(points: Sequence[svg.Point], *, across: str, up: str, title: str
         What it is, and what it shows in words.
     """
     start, end = points[0][0], points[-1][0]
+    marks = [start + (end - start) * k / 4 for k in range(5)]
+    return _chart(
+        points,
+        rows=[(share, f"{share:g}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
+        columns=[(mark, number_text(0.0 if abs(mark) < 1e-6 * (end - start) else mark, 3)) for mark in marks],
+        heights=(0.0, 1.0),
+        right=RIGHT + 24,
+        across=across,
+        up=up,
+        title=title,
+        desc=desc,
+    )
+
+
+def _chart(
+    points: Sequence[svg.Point],
+    *,
+    rows: Sequence[tuple[float, str]],
+    columns: Sequence[tuple[float, str]],
+    heights: tuple[float, float],
+    right: float = RIGHT,
+    marked: tuple[float, str] | None = None,
+    across: str,
+    up: str,
+    title: str,
+    desc: str,
+) -> Html:
+    """A curve with labelled lines across at `rows`, and labels below it at `columns`, whose ends are its own."""
+    (start, _), (end, _) = columns[0], columns[-1]
+    bottom, top = heights
 
     def place(x: float, y: float) -> svg.Point:
-        along = (x - start) / (end - start)
-        return LEFT + along * (FIGURE_WIDTH - LEFT - RIGHT - 24), ABOVE + (1 - y) * (HIGH - ABOVE - BELOW)
+        along, share = (x - start) / (end - start), (y - bottom) / (top - bottom)
+        return LEFT + along * (FIGURE_WIDTH - LEFT - right), ABOVE + (1 - share) * (HIGH - ABOVE - BELOW)
 
     parts: list[Html] = []
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        left, y = place(start, share)
+    for height, label in rows:
+        left, y = place(start, height)
         parts.append(svg.line((left, y), (FIGURE_WIDTH - RIGHT, y), "grid"))
-        parts.append(svg.text((LEFT / 2 + 8, y + 4), f"{share:g}", "tick"))
-    for k in range(5):
-        mark = start + (end - start) * k / 4
-        mark = 0.0 if abs(mark) < 1e-6 * (end - start) else mark
-        x, y = place(mark, 0.0)
-        parts.append(svg.text((x, y + 24), number_text(mark, 3), "tick"))
+        parts.append(svg.text((LEFT / 2 + 8, y + 4), label, "tick"))
+    for mark, label in columns:
+        x, y = place(mark, bottom)
+        parts.append(svg.text((x, y + 24), label, "tick"))
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in points))
     parts.append(element("path", d=path, class_="curve"))
+    if marked is not None and start <= marked[0] <= end:
+        x, _ = place(marked[0], bottom)
+        parts.append(svg.line((x, ABOVE), (x, HIGH - BELOW), "mark"))
+        left = x > FIGURE_WIDTH / 2
+        parts.append(svg.text((x + (-8 if left else 8), ABOVE + 14), marked[1], f"panel{' left' if left else ''}"))
     parts.append(svg.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
     parts.append(svg.text((8, ABOVE - 16), up, "panel"))
     return svg.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")

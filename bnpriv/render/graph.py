@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import final
 
 from bnpriv.render import svg
-from bnpriv.render.html import Html, element, join, names, scroller
-from bnpriv.render.layout import Edge, Layout, layout
+from bnpriv.render.html import Html, element, join, legend, names, scroller
+from bnpriv.render.layout import Edge, layout
 from bnpriv.render.svg import Point
 from bnpriv.render.text import shorten, visible, width
 
@@ -59,7 +59,8 @@ def graph_html(drawing: Drawing) -> Html:
     """Return the drawing in a box that scrolls when it is wider than the page."""
     widths = {name: _width(name, drawing.notes.get(name, "")) for name in drawing.nodes}
     found = layout(widths, drawing.edges, height=HEIGHT, gap=GAP, between=LAYER_GAP)
-    leaving, entering = _ports(drawing, widths, found, 0), _ports(drawing, widths, found, 1)
+    roads = {edge: (found.centres[edge[0]], *found.routes[edge], found.centres[edge[1]]) for edge in drawing.edges}
+    leaving, entering = (_ports(widths, found.centres, roads, end) for end in (0, 1))
     # What stands out is drawn last, above the others.
     edges = [
         _edge((leaving[edge], *found.routes[edge], entering[edge]), edge in drawing.path)
@@ -77,28 +78,16 @@ def quilt_legend(
     protected: str, *, quilt: frozenset[str], near: frozenset[str], remote: frozenset[str], path: bool = False
 ) -> Html:
     """Return the sides of a Markov quilt in the colours of a drawing, and the line of a path where one is drawn."""
-    return legend(
-        [
-            ("protected", "protected (double border)", {protected}),
-            ("quilt", "quilt (thick border), the shield", quilt),
-            ("near", "near (thin border), not shielded", near - {protected}),
-            ("remote", "remote (dashed border), behind the quilt", remote),
-            *([("path", "path of the leak (thick red line)", ())] if path else []),
-        ]
-    )
-
-
-def legend(entries: Sequence[tuple[str, str, Collection[str]]]) -> Html:
-    """Return what the roles mean: for every (role, meaning, nodes) a swatch, the meaning and the nodes."""
-    rows = (
-        element(
-            "li",
-            element("span", class_=f"swatch {role}"),
-            element("span", element("b", meaning), *((": ", names(nodes)) if role != "path" else ())),
-        )
-        for role, meaning, nodes in entries
-    )
-    return element("ul", *rows, class_="legend")
+    entries = [
+        ("protected", "protected (double border)", frozenset({protected})),
+        ("quilt", "quilt (thick border), the shield", quilt),
+        ("near", "near (thin border), not shielded", near - {protected}),
+        ("remote", "remote (dashed border), behind the quilt", remote),
+    ]
+    rows = [(role, element("span", element("b", meaning), ": ", names(members))) for role, meaning, members in entries]
+    if path:
+        rows.append(("path", element("span", element("b", "path of the leak (thick red line)"))))
+    return legend(rows, "legend")
 
 
 def _width(name: str, note: str) -> float:
@@ -116,23 +105,18 @@ def _label(name: str) -> str:
     return shorten(visible(name), LONGEST_LABEL)
 
 
-def _ports(drawing: Drawing, widths: Mapping[str, float], found: Layout, end: int) -> dict[Edge, Point]:
-    """Return where every edge touches its parent (end 0) or its child (end 1): side by side, without crossing."""
+def _ports(
+    widths: Mapping[str, float], centres: Mapping[str, Point], roads: Mapping[Edge, Sequence[Point]], end: int
+) -> dict[Edge, Point]:
+    """Where every edge touches its parent (end 0) or its child (end 1): side by side, without crossing."""
     ports: dict[Edge, Point] = {}
-    for name in drawing.nodes:
-        x, y = found.centres[name]
-        here = [edge for edge in drawing.edges if edge[end] == name]
-        here.sort(key=lambda edge: _next(found, edge, end))
+    for name, (x, y) in centres.items():
+        here = [edge for edge in roads if edge[end] == name]
+        here.sort(key=lambda edge: roads[edge][1 if end == 0 else -2][0])  # how far right it goes on from here
         step = min(18.0, (widths[name] - 16) / max(1, len(here)))
         for k, edge in enumerate(here):
             ports[edge] = (x + (k - (len(here) - 1) / 2) * step, y + HEIGHT * (0.5 - end))
     return ports
-
-
-def _next(found: Layout, edge: Edge, end: int) -> float:
-    """Return how far right an edge goes on from its end."""
-    points = (found.centres[edge[0]], *found.routes[edge], found.centres[edge[1]])
-    return points[1 if end == 0 else -2][0]
 
 
 def _edge(points: Sequence[Point], strong: bool) -> Html:

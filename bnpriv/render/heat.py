@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import final
 
-from bnpriv.render.html import Html, captioned, element, join, name
+from bnpriv.render.html import Html, captioned, element, join, legend, name
 from bnpriv.render.svg import FIGURE_WIDTH, drawing, rect
 
 LONGEST_HEADING = 18
@@ -89,9 +89,8 @@ def heat_picture(levels: Sequence[Sequence[str]], title: str, desc: str) -> Html
 
 
 def heat_legend(entries: Iterable[tuple[str, str]]) -> Html:
-    """Return what the colours mean, for every (level, meaning)."""
-    rows = (element("li", element("span", class_=f"swatch l{level}"), meaning) for level, meaning in entries)
-    return element("ul", *rows, class_="legend row")
+    """What the colours mean, for every (level, meaning)."""
+    return legend((f"l{level}", meaning) for level, meaning in entries)
 
 
 def _cell(cell: HeatCell) -> Html:

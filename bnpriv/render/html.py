@@ -99,16 +99,11 @@ def names(texts: Iterable[str], most: int = 12, nothing: str = "none") -> Html:
     every = [name(text) for text in sorted(texts)]
     if not every:
         return element("span", nothing, class_="nothing")
-    shown = listed(every[:most])
+    shown = Html(", ".join(every[:most]))
     if len(every) <= most:
         return shown
     more = element("summary", f"and {len(every) - most} more")
-    return join(shown, " ", element("details", more, listed(every[most:]), class_="more"))
-
-
-def listed(parts: Sequence[str]) -> Html:
-    """Return the parts in a row, with commas between them."""
-    return Html(", ".join(map(escape, parts)))
+    return join(shown, " ", element("details", more, Html(", ".join(every[most:])), class_="more"))
 
 
 def code(text: str) -> Html:
@@ -180,9 +175,10 @@ def badge(text: str, tone: str) -> Html:
     return element("span", text, class_=f"badge {tone}")
 
 
-def items(texts: Iterable[str]) -> Html:
-    """Return a list."""
-    return element("ul", *(element("li", text) for text in texts))
+def legend(entries: Iterable[tuple[str, str]], class_: str = "legend row") -> Html:
+    """What the colours and lines of a drawing mean: for every (class of its swatch, meaning) a line."""
+    rows = (element("li", element("span", class_=f"swatch {kind}"), meaning) for kind, meaning in entries)
+    return element("ul", *rows, class_=class_)
 
 
 def data_block(id_: str, value: Json | Sequence[object]) -> Html:

@@ -15,6 +15,9 @@ FIGURE_WIDTH = 640.0
 SIDE_MARGIN = 12.0
 """Left and right of the panels of a chart."""
 
+SIDES = ("first", "second")
+"""Classes of what is drawn for the first and for the second of two secrets."""
+
 
 def drawing(size: Point, *children: Html, title: str, desc: str, class_: str, stretch: bool = False) -> Html:
     """Return an SVG element with the title and the description that a screen reader reads out.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.render import svg
-from bnpriv.render.html import Html, element, join
-from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN
+from bnpriv.render.html import Html, element, join, legend
+from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN, SIDES
 from bnpriv.render.text import number_text, shorten
 
 MOST_TICKS = 8
@@ -64,7 +64,7 @@ def two_curves(plotted: TwoCurves) -> Html:
         return SIDE_MARGIN + share * (FIGURE_WIDTH - 2 * SIDE_MARGIN), CURVE_PANEL * (1 - 0.95 * height / top)
 
     parts: list[Html] = []
-    for side, (heights, class_) in enumerate(((plotted.first, "first"), (plotted.second, "second"))):
+    for side, (heights, class_) in enumerate(zip((plotted.first, plotted.second), SIDES, strict=True)):
         points = [place(x, height) for x, height in zip(plotted.values, heights, strict=True)]
         if plotted.finite:
             path = "".join(f"M{x + 10 * side - 5:.1f},{CURVE_PANEL:g}V{y:.1f}" for x, y in points)
@@ -84,8 +84,4 @@ def two_curves(plotted: TwoCurves) -> Html:
     picture = svg.drawing(
         (FIGURE_WIDTH, CURVE_PANEL + CURVE_BELOW), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws"
     )
-    entries = [
-        element("li", element("span", class_=f"swatch {class_}"), element("span", name))
-        for name, class_ in zip(plotted.names, ("first", "second"), strict=True)
-    ]
-    return join(picture, element("ul", *entries, class_="legend row"))
+    return join(picture, legend(zip(SIDES, (element("span", name) for name in plotted.names), strict=True)))

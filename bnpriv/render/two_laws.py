@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import final
 
 from bnpriv.render import svg
-from bnpriv.render.html import Html, element, join
-from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN
+from bnpriv.render.html import Html, element, join, legend
+from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN, SIDES
 from bnpriv.render.text import number_text
 
 LAW_PANEL, LAW_BELOW = 120.0, 50.0
@@ -30,9 +30,9 @@ class TwoLaws:
     ----------
     start, end : float
         Ends of the horizontal axis.
-    exact : (heights, heights)
+    exact : two of heights
         Masses of the two laws.
-    noisy : (heights, heights) or None
+    noisy : two of heights, or None
         Densities of the two laws with noise, or masses of what is released; None where the answer is.
     names : (str, str)
         The two secrets.
@@ -44,8 +44,8 @@ class TwoLaws:
 
     start: float
     end: float
-    exact: tuple[Heights, Heights]
-    noisy: tuple[Heights, Heights] | None
+    exact: Sequence[Heights]
+    noisy: Sequence[Heights] | None
     names: tuple[str, str]
     title: str
     desc: str
@@ -62,7 +62,7 @@ def two_laws(plotted: TwoLaws) -> Html:
     elif plotted.noisy is not None:
         panels.append(("released, with noise", 2 * LAW_PANEL + LAW_BELOW))
         peak = max(height for law in plotted.noisy for _, height in law)
-        for law, class_ in zip(plotted.noisy, ("first", "second"), strict=True):
+        for law, class_ in zip(plotted.noisy, SIDES, strict=True):
             points = (
                 (_across(plotted, x), 2 * LAW_PANEL + LAW_BELOW - 0.95 * LAW_PANEL * height / peak) for x, height in law
             )
@@ -76,20 +76,16 @@ def two_laws(plotted: TwoLaws) -> Html:
             parts.append(svg.text((_inside(_across(plotted, value)), base + 20), number_text(value), "tick"))
     high = panels[-1][1] + LAW_BELOW
     picture = svg.drawing((FIGURE_WIDTH, high), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws")
-    entries = [
-        element("li", element("span", class_=f"swatch {class_}"), element("span", name))
-        for name, class_ in zip(plotted.names, ("first", "second"), strict=True)
-    ]
-    return join(picture, element("ul", *entries, class_="legend row"))
+    return join(picture, legend(zip(SIDES, (element("span", name) for name in plotted.names), strict=True)))
 
 
-def _needles(plotted: TwoLaws, laws: tuple[Heights, Heights], base: float) -> list[Html]:
+def _needles(plotted: TwoLaws, laws: Sequence[Heights], base: float) -> list[Html]:
     """Return the masses of two laws as upright lines on a base line, those of one place side by side."""
     top = max(height for law in laws for _, height in law)
     places = sorted({_across(plotted, x) for law in laws for x, _ in law})
     shift = min((WIDEST_SHIFT, *((b - a) / 4 for a, b in pairwise(places))))
     parts: list[Html] = []
-    for law, class_, aside in zip(laws, ("first", "second"), (-shift, shift), strict=True):
+    for law, class_, aside in zip(laws, SIDES, (-shift, shift), strict=True):
         ends = ((_across(plotted, x) + aside, base - 0.95 * LAW_PANEL * height / top) for x, height in law)
         path = "".join(f"M{x:.1f},{base:g}V{y:.1f}" for x, y in ends)
         parts.append(element("path", d=path, class_=f"needles {class_}"))

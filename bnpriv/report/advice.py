@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from time import perf_counter
-from typing import cast
 
 from bnpriv.errors import BnprivError
 from bnpriv.evidence.pace import tell
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.closer_secrets import closer_secrets
@@ -208,14 +204,9 @@ def _error_text(calibration: Calibration) -> str:
 
 def _closer(framework: Framework) -> tuple[str, Framework] | None:
     """Return the framework with secrets half as far apart, or of neighbouring states only, and what that is."""
-    if not isinstance(framework, (DistributionalAttributePrivacy, DatasetAttributePrivacy, ValuePrivacy)):
-        return None
-    protect = cast("object", framework.protect)
-    if isinstance(protect, Mapping):
-        halves = {name: _half(given) for name, given in cast("Mapping[str, object]", protect).items()}
-        found = {name: half for name, half in halves.items() if half is not None}
-        if len(found) == len(halves):
-            return "With secrets half as far apart,", replace(framework, protect=found)
+    halves = {name: half for name, given in framework.chosen_secrets.items() if (half := _half(given)) is not None}
+    if halves and len(halves) == len(framework.chosen_secrets):
+        return "With secrets half as far apart,", replace(framework, protect=halves)
     return _neighbours(framework)
 
 
@@ -229,13 +220,9 @@ def _half(given: object) -> Apart | Secret | None:
 
 def _neighbours(framework: Framework) -> tuple[str, Framework] | None:
     """Return a framework that protects neighbouring states only, where all pairs of more than two are protected."""
-    if isinstance(framework, DatasetAttributePrivacy) or not isinstance(
-        framework, (DistributionalAttributePrivacy, ValuePrivacy)
-    ):
-        return None
     chosen: dict[str, SecretPairs] = {}
     for secret in framework.protected_secrets:
-        states = framework.network.states.get(secret.attribute, ())
+        states = framework.secret_states.get(secret.attribute, ())
         if len(states) < 3 or not secret.bounds_belief:
             return None
         chosen[secret.attribute] = pairs(*pairwise(states))

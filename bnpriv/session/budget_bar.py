@@ -9,7 +9,7 @@ from fractions import Fraction
 from bnpriv.accounting.ledger_values import Budget
 from bnpriv.render import svg
 from bnpriv.render.bars import LENGTH, THICK
-from bnpriv.render.html import Html, element, join
+from bnpriv.render.html import Html, element, join, legend
 from bnpriv.render.text import lower_text, upper_text
 
 MOST_MARKS = 200
@@ -71,20 +71,10 @@ def budget_bar(totals: Sequence[Fraction], budget: Budget, *, next_total: Fracti
     desc = f"Spent: epsilon {upper_text(float(spent))} of {float(budget.epsilon):g}"
     desc += "." if next_total is None else f"; with the next release {upper_text(float(next_total))}."
     bar = svg.drawing((LENGTH, THICK), *parts, title="The budget", desc=desc, class_="bar", stretch=True)
-    return join(bar, _legend(spent, budget))
+    spent_text = f"spent: epsilon {upper_text(float(spent))}"
+    left_over = f"left: {left_text(budget, spent)} of {float(budget.epsilon):g}"
+    return join(bar, legend([("reach", element("span", spent_text)), ("span", element("span", left_over))]))
 
 
 def _share(total: Fraction, budget: Budget) -> float:
     return float(min(Fraction(1), max(Fraction(0), total / budget.epsilon)))
-
-
-def _legend(spent: Fraction, budget: Budget) -> Html:
-    rows = (
-        ("reach", f"spent: epsilon {upper_text(float(spent))}"),
-        ("span", f"left: {left_text(budget, spent)} of {float(budget.epsilon):g}"),
-    )
-    return element(
-        "ul",
-        *(element("li", element("span", class_=f"swatch {kind}"), element("span", text)) for kind, text in rows),
-        class_="legend row",
-    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bnpriv.frameworks import odds
-from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.frameworks.guarantee_facts import belief_fact as of_guarantee
-from bnpriv.render.document import Block, Fact, Paragraph, Section, Table, fact
+from bnpriv.frameworks.guarantee_facts import belief_table
+from bnpriv.render.document import Fact, Section, Table, fact
 from bnpriv.render.text import name_text, percent_text
 from bnpriv.report.values import Analysis, AttributeReport
 from bnpriv.report.words import asked_text
@@ -27,29 +27,12 @@ def belief_fact(report: Analysis) -> Fact:
 
 
 def beliefs_section(report: Analysis) -> Section | None:
-    """Return a table of beliefs before and after, or a sentence where none is bounded."""
-    block = _beliefs(report)
-    if block is None:
-        return None
-    return Section(title="What a reader can come to believe", blocks=(block,), id="beliefs", folded=True)
-
-
-def _beliefs(report: Analysis) -> Block | None:
-    if report.best is not None:
-        return _after_answer(report.best.guarantee)
+    """A table of beliefs before and after, or a sentence where none is bounded."""
     rows = [row for row in report.attributes if row.bounds_belief and row.asked is not None]
-    return _after_columns(report, rows) if rows else None
-
-
-def _after_answer(guarantee: Guarantee) -> Block:
-    if not guarantee.with_belief:
-        return Paragraph(guarantee.odds_text)
-    return Table(
-        caption=guarantee.belief_caption,
-        header=("before", "at most after"),
-        rows=odds.belief_rows(guarantee.nats),
-        numbers=(1,),
-    )
+    if report.best is None and not rows:
+        return None
+    block = _after_columns(report, rows) if report.best is None else belief_table(report.best.guarantee)
+    return Section(title="What a reader can come to believe", blocks=(block,), id="beliefs", folded=True)
 
 
 def _after_columns(report: Analysis, rows: list[AttributeReport]) -> Table:

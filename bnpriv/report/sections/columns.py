@@ -10,21 +10,9 @@ from bnpriv.errors import Refusal
 from bnpriv.influence.base import Influence
 from bnpriv.influence.heat import LEGEND, heat_cell
 from bnpriv.influence.sensitivity import influence_gradient
+from bnpriv.render import document as doc
 from bnpriv.render.bars import influence_bar
-from bnpriv.render.document import (
-    Block,
-    Cell,
-    Code,
-    HeatMap,
-    Items,
-    Name,
-    Names,
-    Paragraph,
-    Section,
-    Strong,
-    Table,
-    Text,
-)
+from bnpriv.render.document import Block, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.heat import HeatCell
 from bnpriv.render.html import Html
 from bnpriv.render.text import full_text, name_text, number_text, some_text, upper_chance, upper_text
@@ -97,13 +85,13 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
     )
 
 
-def _bar(told: Influence, longest: float) -> tuple[str, Cell]:
+def _bar(told: Influence, longest: float) -> tuple[str, doc.Cell]:
     if told.unknown is not None and math.isinf(float(told)):
-        return "not known", Cell("")
+        return "not known", doc.Cell("")
     nats, delta = float(told), rare(told)
     text = "too large" if math.isnan(nats) else upper_text(nats)
     drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
-    return text, Cell("" if delta is None else f"over 1 nat with delta {upper_chance(delta)}", drawing=drawn)
+    return text, doc.Cell("" if delta is None else f"over 1 nat with delta {upper_chance(delta)}", drawing=drawn)
 
 
 def _heat(report: Analysis) -> Iterator[Block]:
@@ -128,7 +116,7 @@ def _heat(report: Analysis) -> Iterator[Block]:
     if report.epsilon is not None:
         rarely = f" with more than delta {full_text(report.delta)}" if report.delta else ""
         caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{rarely}"
-    yield HeatMap(
+    yield doc.HeatMap(
         caption=caption,
         corner="protected",
         columns=tuple(shown),
@@ -203,11 +191,11 @@ def _last(told: Influence | None) -> str:
     return witness_text(told) if told.assignment or told.too_large else ""
 
 
-def _noted(name: Text, told: Influence | None, said: Sequence[str]) -> Text | Cell:
+def _noted(name: Text, told: Influence | None, said: Sequence[str]) -> Text | doc.Cell:
     """Return the name of a column, with a note on how it was found where no assignment attains what it tells."""
     if told is None or told.assignment or told.too_large or not witness_text(told) or witness_text(told) in said:
         return name
-    return Cell(name, note=witness_text(told))
+    return doc.Cell(name, note=witness_text(told))
 
 
 def told_header(first: str, *, endless: bool, mu: bool, last: str = "") -> tuple[str, ...]:
@@ -222,8 +210,8 @@ def told_numbers(*, endless: bool, mu: bool) -> tuple[int, ...]:
 
 
 def told_cells(
-    first: Text | Cell, told: Influence | None, *, endless: bool, mu: bool, last: str | None = None
-) -> tuple[Text | Cell, ...]:
+    first: Text | doc.Cell, told: Influence | None, *, endless: bool, mu: bool, last: str | None = None
+) -> tuple[Text | doc.Cell, ...]:
     """Return a row of such a table; what the protected attribute drives itself tells without bound."""
     nats = "infinite" if told is None else "too large" if math.isnan(float(told)) else upper_text(float(told))
     distance = number_text(math.inf) if told is None or told.mu is None else number_text(told.mu)
@@ -270,16 +258,16 @@ def _explanation(asked: Influence) -> Section:
     # how an estimate was refined has a table of its own
     others = [line for line in lines[1:] if line not in rows and not line.startswith("  ")]
     blocks: list[Block] = [Paragraph(lines[0])]
-    blocks += [Items(tuple(map(_line, others)))] if others else []
+    blocks += [doc.Items(tuple(map(_line, others)))] if others else []
     if len(rows) > MOST_LINES:
         title = f"The {len(rows)} rows of the network that carry it"
-        blocks.append(Section(title=title, blocks=(Items(tuple(map(_line, rows))),), folded=True))
+        blocks.append(Section(title=title, blocks=(doc.Items(tuple(map(_line, rows))),), folded=True))
     elif rows:
-        blocks.append(Items(tuple(map(_line, rows))))
+        blocks.append(doc.Items(tuple(map(_line, rows))))
     gradient = influence_gradient(asked)
     if not isinstance(gradient, Refusal) and (sensitive := gradient.largest(MOST_SENSITIVE_ROWS)):
         blocks.append(Paragraph("The rows of the network that matter most, if they are off:"))
-        blocks.append(Items(tuple(row.sentence for row in sensitive)))
+        blocks.append(doc.Items(tuple(row.sentence for row in sensitive)))
     title: Text = ("How ", Names(tuple(asked.columns)), f" {verb} about ", Name(asked.protected))
     if asked.protected in asked.columns:
         title = ("How the other values of ", Name(asked.protected), " tell about one of them")
@@ -289,5 +277,5 @@ def _explanation(asked: Influence) -> Section:
 def _line(line: str) -> Text:
     kind, _, rest = line.partition(": ")
     if kind == "Path":
-        return "Path: ", Strong(rest.replace("->", "\u2192").replace("<-", "\u2190"))
-    return ("Row: ", Code(rest)) if kind == "Row" else line
+        return "Path: ", doc.Strong(rest.replace("->", "\u2192").replace("<-", "\u2190"))
+    return ("Row: ", doc.Code(rest)) if kind == "Row" else line

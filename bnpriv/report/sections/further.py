@@ -10,7 +10,7 @@ from bnpriv.report.values import Analysis
 
 def further_sections(report: Analysis) -> tuple[Section, ...]:
     """Return one section for each table."""
-    return tuple(_section(made) for made in report.further)
+    return tuple(map(_section, report.further))
 
 
 def _section(made: FurtherTable) -> Section:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from bnpriv.influence.quilt_cards import quilt_roles
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilt
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.render.document import Block, Figure, Paragraph, Section
 from bnpriv.render.graph import Drawing, graph_html, quilt_legend
-from bnpriv.render.html import Html, join
+from bnpriv.render.html import join
 from bnpriv.render.text import name_text, some_text, visible
 from bnpriv.report.values import Analysis, AttributeReport
 
@@ -37,7 +37,7 @@ def network_section(report: Analysis) -> Section | None:
     if report.network is None or row is None or not _shown(report):
         return None
     small = len(report.network.attributes) <= MOST_BESIDE
-    shown: set[frozenset[tuple[str, str]]] = {_roles_of(report, row)} if small else set()
+    shown: set[frozenset[str]] = {_roles_of(report, row)} if small else set()
     figures: list[Figure] = []
     for other in (row, *(each for each in report.attributes if each is not row)):
         roles = _roles_of(report, other)
@@ -63,16 +63,9 @@ def _shown(report: Analysis) -> bool:
     return nodes <= MOST_JOINED and any(told.unknown is None for row in report.attributes for told in row.columns)
 
 
-def _roles_of(report: Analysis, row: AttributeReport) -> frozenset[tuple[str, str]]:
-    """Return what a drawing shows but for the protected attribute, by which drawings are told apart."""
-    roles = quilt_roles(_quilt(report, row))
-    others = {name: role for name, role in roles.items() if name not in report_protected(report)}
-    return frozenset((name, role) for name, role in others.items() if role == "quilt")
-
-
-def report_protected(report: Analysis) -> frozenset[str]:
-    """Return the protected attributes."""
-    return frozenset(row.protected for row in report.attributes)
+def _roles_of(report: Analysis, row: AttributeReport) -> frozenset[str]:
+    """What is coloured as quilt, and not protected, by which drawings are told apart."""
+    return _quilt(report, row).quilt - {each.protected for each in report.attributes}
 
 
 def _quilt(report: Analysis, row: AttributeReport) -> MarkovQuilt:
@@ -119,8 +112,8 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
         title=title,
         desc=_description(edges, quilt),
     )
-    sides = [frozenset(side & inside) for side in (quilt.quilt, quilt.near, quilt.remote)]
-    made = join(graph_html(drawing), _legend(quilt.protected, sides, bool(row.path)))
+    sides = {"quilt": quilt.quilt & inside, "near": quilt.near & inside, "remote": quilt.remote & inside}
+    made = join(graph_html(drawing), quilt_legend(quilt.protected, **sides, path=bool(row.path)))
     left = len(report.network.attributes) - len(nodes)
     rest = f"; {left} more attributes are not drawn here" if left else ""
     caption = f"{part}the network, coloured by {which}{rest}."
@@ -151,8 +144,3 @@ def _description(edges: Sequence[tuple[str, str]], quilt: MarkovQuilt) -> str:
         f"{some_text(quilt.near - {quilt.protected}, 12)}. Remote: {some_text(quilt.remote, 12)}. "
         f"Edges from parent to child: {listed}{more}."
     )
-
-
-def _legend(protected: str, sides: Sequence[Collection[str]], path: bool) -> Html:
-    quilt, near, remote = map(frozenset, sides)
-    return quilt_legend(protected, quilt=quilt, near=near, remote=remote, path=path)
