@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv.accounting.ledger_chain import START, LedgerRow, canonical, changed, row_after
 from bnpriv.checks import shown
+from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -266,4 +266,4 @@ def _tables_hash(connection: Connection) -> str | None:
         return None
     listing = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
     rows = [list(row) for row in connection.exec_driver_sql(listing)]
-    return hashlib.sha256(canonical(rows).encode()).hexdigest()
+    return sha256(canonical(rows))

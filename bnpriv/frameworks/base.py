@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from bnpriv.digest import sha256
 from bnpriv.networks.base import Network
 from bnpriv.queries.base import Query
 from bnpriv.services import service
 
 
 def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
-    """Return a hash of the representation of `facts` and of all that tells networks apart."""
-    digest = hashlib.sha256(repr(facts).encode())
-    for network in networks:
-        digest.update(network.identity())
-    return digest.hexdigest()
+    """A hash of the representation of `facts` and of all that tells networks apart."""
+    return sha256(repr(facts), *(network.identity() for network in networks))
 
 
 class WrittenAsFile:
