@@ -13,7 +13,7 @@ from bnpriv.influence.ratios import independent_parts
 from bnpriv.networks.base import Network
 from bnpriv.networks.reading import driven_by, drivers
 
-Names = frozenset[str]
+ColumnSet = frozenset[str]
 
 IMPROVEMENT_TOLERANCE = 1e-11
 """Of the scale times epsilon: what an improvement must exceed, so that sets that are equal but for rounding end."""
@@ -47,19 +47,19 @@ class Branches:
 
     network: Network
     attribute: str
-    queried: Names
-    blocks: Sequence[Names]
+    queried: ColumnSet
+    blocks: Sequence[ColumnSet]
     adds: bool
-    told: Callable[[Names], float]
-    moved: Callable[[Names], float]
-    _known: dict[Names, float] = field(default_factory=dict[Names, float])
+    told: Callable[[ColumnSet], float]
+    moved: Callable[[ColumnSet], float]
+    _known: dict[ColumnSet, float] = field(default_factory=dict[ColumnSet, float])
 
     def search(
         self,
-        near: Names,
-        far: Names,
+        near: ColumnSet,
+        far: ColumnSet,
         best: Callable[[], tuple[float, float] | None],
-        attempt: Callable[[Names], bool],
+        attempt: Callable[[ColumnSet], bool],
         spend: Callable[[], bool],
     ) -> bool:
         """Look at every near set that might improve on the best, the more promising ones first.
@@ -96,7 +96,7 @@ class Branches:
                 return False
         return True
 
-    def _may_improve(self, near: Names, far: Names, scale: float, most: float) -> bool:
+    def _may_improve(self, near: ColumnSet, far: ColumnSet, scale: float, most: float) -> bool:
         """Whether a set with `near` and nothing of `far` might have a scale below `scale`, where `most` may be told.
 
         Of very many columns only those are looked at that tell something by themselves: the bound holds for any.
@@ -113,7 +113,7 @@ class Branches:
         more = sum(self._least_more(undecided & group, told[group], scale) for group in self._groups)
         return least - scale * margin + more < -IMPROVEMENT_TOLERANCE * scale * most
 
-    def _open(self, near: Names, far: Names) -> Names:
+    def _open(self, near: ColumnSet, far: ColumnSet) -> ColumnSet:
         """The undecided columns that tell something by themselves, given the far ones."""
         border = self.network.graph.frontier(self.attribute, drivers(self.network, self.queried - near))
         covered = drivers(self.network, far)
@@ -127,7 +127,7 @@ class Branches:
         return scale * told - self.moved(frozenset({column}))
 
     @cached_property
-    def _groups(self) -> tuple[Names, ...]:
+    def _groups(self) -> tuple[ColumnSet, ...]:
         free = self.queried - driven_by(self.network, self.queried, {self.attribute})
         return independent_groups(self.network, self.attribute, free) if self.adds else (free,)
 
@@ -142,18 +142,18 @@ class Branches:
         every = sum(self.moved(block & self.queried) for block in self.blocks)
         return max(0.0, every * (1 + 2.0**-40) - self.moved(self.queried))
 
-    def _least_moved(self, near: Names) -> float:
+    def _least_moved(self, near: ColumnSet) -> float:
         if len(self.blocks) == 1:
             return self.moved(near)
         parts = (near & block for block in self.blocks)
         return max(0.0, sum(self.moved(part) for part in parts if part) - self._overlap)
 
-    def _told_by(self, columns: Names) -> float:
+    def _told_by(self, columns: ColumnSet) -> float:
         if columns not in self._known:
             self._known[columns] = max(0.0, self.told(columns)) if columns else 0.0
         return self._known[columns]
 
-    def _least_more(self, undecided: Names, told: float, scale: float) -> float:
+    def _least_more(self, undecided: ColumnSet, told: float, scale: float) -> float:
         """Return what deciding the columns of a group adds at least to ``D_K - scale * (most - t)``.
 
         If some of them stay far, the group tells at least as much as the most telling of these does alone.
@@ -168,13 +168,13 @@ class Branches:
         return min(least, moved)
 
 
-def independent_groups(network: Network, attribute: str, columns: Names) -> tuple[Names, ...]:
+def independent_groups(network: Network, attribute: str, columns: ColumnSet) -> tuple[ColumnSet, ...]:
     """Return columns in groups that are independent of each other given a single state of an attribute.
 
     What they tell about single states adds. Columns that depend on no attribute are in no group.
     """
     named = sorted(drivers(network, columns))
-    groups: list[Names] = []
+    groups: list[ColumnSet] = []
     for part in independent_parts(network.graph, attribute, named) if named else []:
         driven = driven_by(network, columns, part)
         joined = [group for group in groups if group & driven]
