@@ -23,6 +23,9 @@ MOST_CELLS = 25
 USED = {"bnpriv", "matplotlib", "numpy", "pandas", "pgmpy", "pymc", "scipy", "xarray"}
 """What a tutorial imports beside Python's own modules."""
 
+BESIDE_THE_FACE = {"11-privacy-loss": {"bnpriv.divergences.conversions"}}
+"""Public sub-modules (docs/reference.md) that are the subject of a tutorial, and that it imports therefore."""
+
 HEADING = re.compile(r"^(#+) ", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
@@ -79,6 +82,7 @@ def test_all_are_there() -> None:
         "08-many-releases.ipynb",
         "09-large-networks.ipynb",
         "10-adult.ipynb",
+        "11-privacy-loss.ipynb",
     ]
     assert [path.name for path in PATHS] == names
 
@@ -142,7 +146,7 @@ def imported(source: str) -> set[str]:
 def test_everything_is_reached_from_the_face(path: Path) -> None:
     modules = {name for cell in code_cells(nbformat.read(path, as_version=4)) for name in imported(cell.source)}
     assert "bnpriv" in modules
-    assert {name for name in modules if name.startswith("bnpriv.")} == set()
+    assert {name for name in modules if name.startswith("bnpriv.")} == BESIDE_THE_FACE.get(path.stem, set())
     assert {name.partition(".")[0] for name in modules} <= USED | sys.stdlib_module_names
 
 

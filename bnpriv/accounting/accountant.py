@@ -17,9 +17,9 @@ from bnpriv.accounting.tally import Tally
 from bnpriv.accounting.total import Share, shares_of
 from bnpriv.accounting.with_delta import DeltaCosts, FixedSets, epsilon_with_delta, fixed_sets
 from bnpriv.bound import Kind, weakest
+from bnpriv.digest import first_digest
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence.structural import Influences, influences
-from bnpriv.frameworks.digest import first_digest
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.frameworks.question import require_framework

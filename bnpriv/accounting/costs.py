@@ -12,34 +12,7 @@ from bnpriv.accounting.entries import Entry, Near
 from bnpriv.evidence.structural import Influences
 from bnpriv.queries.sensitivity import separate_columns
 
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class NoiseCost:
-    """What all releases of one query cost together: how far its answer moves, times `rate`.
-
-    Parameters
-    ----------
-    entry : Entry
-        One of them.
-    rate : Fraction or None
-        The sum of one over the scale of each release; None where one of them has no noise that counts.
-    """
-
-    entry: Entry
-    rate: Fraction | None
-
-    @staticmethod
-    def of(entry: Entry) -> NoiseCost:
-        """Return the term of one release."""
-        return NoiseCost(entry=entry, rate=_rate(entry.scale) if entry.noise == "laplace" else None)
-
-    def beside(self, other: NoiseCost | None) -> NoiseCost:
-        """Return both releases of one query together."""
-        if other is None:
-            return self
-        rate = None if self.rate is None or other.rate is None else self.rate + other.rate
-        return NoiseCost(entry=other.entry, rate=rate)
+Term = tuple[Entry, Fraction | None]
 
 
 @final
@@ -50,8 +23,9 @@ class NoiseCosts:
     Parameters
     ----------
     evidence : Influences
-    terms : mapping from str to NoiseCost
-        One for each query, by the key of its releases.
+    terms : mapping from str to (Entry, Fraction or None)
+        For each query, by the key of its releases, one of them and the sum of one over the scale of each; None where
+        one of them has no noise that counts.
     queried : frozenset of str
         All columns that are queried.
     bare : frozenset of str
@@ -61,26 +35,27 @@ class NoiseCosts:
     """
 
     evidence: Influences
-    terms: Mapping[str, NoiseCost] = field(default_factory=dict[str, NoiseCost])
+    terms: Mapping[str, Term] = field(default_factory=dict[str, Term])
     queried: Near = frozenset()
     bare: Near = frozenset()
     blocks: tuple[Near, ...] = ()
-    _last: NoiseCost | None = None
+    _last: Term | None = None
     _earlier: Mapping[Near, Fraction] = field(default_factory=dict[Near, Fraction])
     _costs: dict[Near, Fraction] = field(default_factory=dict[Near, Fraction])
     _moved: dict[tuple[str, Near], Fraction] = field(default_factory=dict[tuple[str, Near], Fraction])
 
     def plus(self, entry: Entry) -> NoiseCosts:
-        """Return the terms with those of one more release."""
-        one, before = NoiseCost.of(entry), self.terms.get(entry.key)
-        open_columns = entry.columns if one.rate is None else frozenset[str]()
+        """The terms with those of one more release."""
+        rate = _rate(entry.scale) if entry.noise == "laplace" else None
+        first, earlier = self.terms.get(entry.key, (entry, Fraction(0)))
+        open_columns = entry.columns if rate is None else frozenset[str]()
         return NoiseCosts(
             evidence=self.evidence,
-            terms={**self.terms, entry.key: one.beside(before)},
+            terms={**self.terms, entry.key: (first, None if rate is None or earlier is None else earlier + rate)},
             queried=self.queried | entry.columns,
             bare=self.bare.union(name for name in open_columns if self._sensitivity(entry, frozenset({name})) > 0),
-            blocks=self.blocks if before is not None else _joined(self.blocks, self._apart(entry)),
-            _last=one,
+            blocks=self.blocks if entry.key in self.terms else _joined(self.blocks, self._apart(entry)),
+            _last=(entry, rate),
             _earlier=self._costs,
             _moved=self._moved,
         )
@@ -110,9 +85,10 @@ class NoiseCosts:
             apart = separate_columns(entry.counted, self.evidence.schema, 1)
         return (*(frozenset({name}) for name in entry.columns), *apart)
 
-    def _cost(self, term: NoiseCost, near: Near) -> Fraction:
-        """Return what a term costs; near columns move no answer without noise, or nothing bounds it at all."""
-        return Fraction(0) if term.rate is None else term.rate * self._sensitivity(term.entry, near)
+    def _cost(self, term: Term, near: Near) -> Fraction:
+        """What a term costs; near columns move no answer without noise, or nothing bounds it at all."""
+        entry, rate = term
+        return Fraction(0) if rate is None else rate * self._sensitivity(entry, near)
 
     def _sensitivity(self, entry: Entry, near: Near) -> Fraction:
         key = entry.key, near & entry.columns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,6 +15,7 @@ from bnpriv.accounting.exact import rounded_up
 from bnpriv.accounting.ledger import Ledger
 from bnpriv.accounting.ledger_values import Account, Budget, Charge, Receipt, StoredAnswer, Uncopied
 from bnpriv.accounting.mark import Mark
+from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.base import Calibration
@@ -58,7 +58,7 @@ def table_fingerprint(schema: Schema, name: str) -> str:
         What its owner calls it: two tables with the same columns and number of records differ by this alone.
     """
     declared = [(name, repr(column)) for name, column in sorted(schema.columns.items())]
-    return hashlib.sha256(repr((name, schema.records, declared)).encode()).hexdigest()
+    return sha256(repr((name, schema.records, declared)))
 
 
 @final

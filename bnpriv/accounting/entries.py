@@ -12,9 +12,9 @@ from typing import Literal, TypeVar, cast, final
 from bnpriv.accounting.exact import typed
 from bnpriv.accounting.families import RELEASE_FAMILIES, ReleaseFamily, family_of, own_law_reason
 from bnpriv.bound import KINDS, Kind, up
+from bnpriv.digest import digest
 from bnpriv.errors import LedgerError, QueryError
 from bnpriv.evidence.structural import Influences, influences
-from bnpriv.frameworks.digest import digest
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Literal
 
 from bnpriv.errors import Refusal
 from bnpriv.evidence.structural import influences
@@ -22,20 +22,6 @@ ADDED: Mapping[frozenset[ReleaseFamily], str] = {
     frozenset({"quilt"}): "theorem 1",
 }
 """What counts two releases of such families together (docs/claims/accountant.md); what is not here is refused."""
-
-
-class CountedRelease(Protocol):
-    """A release, as far as it decides what it adds to."""
-
-    @property
-    def family(self) -> ReleaseFamily:
-        """What it counts as."""
-        ...
-
-    @property
-    def alone(self) -> str:
-        """Why it counts by its own law alone."""
-        ...
 
 
 JOINTLY = "Ask all questions at once, with bp.stack(...), or give the others noise that composes: ColumnMechanism."
@@ -79,15 +65,3 @@ def own_law_reason(calibration: Calibration) -> Refusal | None:
             remedy="Use a mechanism that adds noise, such as TightMechanism.",
         )
     return evidence.covers(calibration.query.columns)
-
-
-def beside(earlier: CountedRelease, later: CountedRelease) -> Refusal | None:
-    """Return why two releases are not counted together, or None if a theorem counts them."""
-    if frozenset({earlier.family, later.family}) not in ADDED:
-        own = later if later.family == "own law" else earlier
-        return Refusal(
-            required="what is counted beside another release must be so by a theorem",
-            found=f"a release that counts by its own law alone ({own.alone})",
-            remedy=JOINTLY,
-        )
-    return None

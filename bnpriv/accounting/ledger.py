@@ -14,7 +14,7 @@ from bnpriv.accounting.interrupted import NOTHING_CHARGED, PERHAPS_CHARGED, char
 from bnpriv.accounting.ledger_book import Book, account_content
 from bnpriv.accounting.ledger_chain import LedgerRow, canonical, changed, row_after
 from bnpriv.accounting.ledger_rules import Admit, accounts_in, admitted, fitting, next_row, repeated, require_open
-from bnpriv.accounting.ledger_schema import append_row, chain_state, enter_chain, locked_chain, require_version, rows_of
+from bnpriv.accounting.ledger_schema import append_row, chain_state, enter_chain, require_version, rows_of
 from bnpriv.accounting.ledger_store import LedgerStore, store_at
 from bnpriv.accounting.ledger_values import (
     Account,
@@ -365,7 +365,7 @@ class Ledger(Uncopied):
         book = self._books.get(account.number)
         if book is None or book.account != account:
             book = Book(account=account, head=account.opening)
-        length, head = locked_chain(connection, account.number) if lock else chain_state(connection, account.number)
+        length, head = chain_state(connection, account.number, lock=lock)
         rows = rows_of(connection, account.number, max(book.length - 1, 0))
         if book.length:
             if not rows or rows[0].hash != book.head:
@@ -396,7 +396,7 @@ class Ledger(Uncopied):
         return self._store.read(work)
 
     def _opened(self, connection: Connection, wanted: Account) -> Account:
-        length, head = locked_chain(connection, 0)
+        length, head = chain_state(connection, 0, lock=True)
         _, accounts = accounts_in(connection)
         known = fitting(accounts, wanted)
         if known is not None:  # somebody else opened it meanwhile

@@ -16,7 +16,6 @@ from bnpriv.accounting.ledger_values import (
     Charge,
     StoredAnswer,
     check_entry,
-    exact_text,
     is_key,
     read_exact,
 )
@@ -115,8 +114,8 @@ def account_content(account: Account, number: int) -> Mapping[str, object]:
         "name": account.name,
         "framework": account.framework,
         "data": account.data,
-        "epsilon": exact_text(account.budget.epsilon),
-        "delta": exact_text(account.budget.delta),
+        "epsilon": str(account.budget.epsilon),
+        "delta": str(account.budget.delta),
     }
 
 

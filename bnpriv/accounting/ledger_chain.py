@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast, final
 
 from bnpriv import checks
+from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError
 from bnpriv.render.text import Json
 
-START = hashlib.sha256(b"bnpriv ledger").hexdigest()
+START = sha256(b"bnpriv ledger")
 """What stands before the first row of a ledger."""
 
 MOST_LETTERS = 2**24
@@ -121,7 +121,7 @@ def row_hash(previous: str, sequence: int, kind: str, payload: str) -> str:
     '086c23fc0680'
     """
     first = json.dumps([previous, sequence, kind], separators=(",", ":"))
-    return hashlib.sha256(f"{first[:-1]},{payload}]".encode("ascii")).hexdigest()
+    return sha256(f"{first[:-1]},{payload}]".encode("ascii"))
 
 
 def row_after(previous: str, *, chain: int, sequence: int, kind: str, content: Mapping[str, object]) -> LedgerRow:

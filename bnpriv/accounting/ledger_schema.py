@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from bnpriv.accounting.ledger_chain import START, LedgerRow, canonical, changed, row_after
 from bnpriv.checks import shown
+from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, MetaData, Table
+    from sqlalchemy import Connection, Table
 
 LEDGER_VERSION = 1
 """Of the form of the tables."""
@@ -42,68 +41,37 @@ _ONLY_NEW = {
 }
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class LedgerTables:
-    """The three tables.
-
-    Parameters
-    ----------
-    metadata : MetaData
-    ledger : Table
-        One row: the version.
-    chains : Table
-        Of each chain its number, its length and its last hash; locked while the chain grows.
-    entries : Table
-        The rows of all chains, which are never changed.
-    """
-
-    metadata: MetaData
-    ledger: Table
-    chains: Table
-    entries: Table
-
-
 @cache
-def ledger_tables() -> LedgerTables:
-    """Return the tables of the present version."""
+def _tables() -> tuple[Table, Table, Table]:
+    """The three tables of the present version.
+
+    The first has one row, the version. The second has of each chain its number, its length and its last hash, and is
+    locked while the chain grows. The third has the rows of all chains, which are never changed.
+    """
     from sqlalchemy import Column, Integer, MetaData, Table, Text
 
-    metadata = MetaData()
-    return LedgerTables(
-        metadata=metadata,
-        ledger=Table(
-            LEDGER_TABLES[0],
-            metadata,
-            Column("version", Integer, primary_key=True, autoincrement=False),
-        ),
-        chains=Table(
-            LEDGER_TABLES[1],
-            metadata,
-            Column("number", Integer, primary_key=True, autoincrement=False),
-            Column("length", Integer, nullable=False),
-            Column("head", Text, nullable=False),
-        ),
-        entries=Table(
-            LEDGER_TABLES[2],
-            metadata,
-            Column("chain", Integer, primary_key=True, autoincrement=False),
-            Column("sequence", Integer, primary_key=True, autoincrement=False),
-            Column("kind", Text, nullable=False),
-            Column("payload", Text, nullable=False),
-            Column("previous", Text, nullable=False),
-            Column("hash", Text, nullable=False),
-        ),
+    def number(name: str) -> Column[int]:
+        return Column(name, Integer, primary_key=True, autoincrement=False)
+
+    def text(name: str) -> Column[str]:
+        return Column(name, Text, nullable=False)
+
+    metadata, (ledger, chains, entries) = MetaData(), LEDGER_TABLES
+    columns = (number("chain"), number("sequence"), *map(text, ("kind", "payload", "previous", "hash")))
+    return (
+        Table(ledger, metadata, number("version")),
+        Table(chains, metadata, number("number"), Column("length", Integer, nullable=False), text("head")),
+        Table(entries, metadata, *columns),
     )
 
 
 def make_tables(connection: Connection) -> None:
     """Write the tables and the first row of the ledger's own chain."""
-    tables = ledger_tables()
-    tables.metadata.create_all(connection, checkfirst=False)
+    ledger, _, _ = _tables()
+    ledger.metadata.create_all(connection, checkfirst=False)
     for statement in _ONLY_NEW[connection.dialect.name]:
         connection.exec_driver_sql(statement)
-    connection.execute(tables.ledger.insert().values(version=LEDGER_VERSION))
+    connection.execute(ledger.insert().values(version=LEDGER_VERSION))
     content = {
         "format": "bnpriv ledger",
         "version": LEDGER_VERSION,
@@ -148,13 +116,12 @@ def require_version(connection: Connection) -> None:
 
 def migrate(connection: Connection) -> None:
     """Bring an older form to the present one, and note it in the ledger's own chain."""
-    tables = ledger_tables()
     version = _version(connection)
     while version in MIGRATIONS:
         for statement in MIGRATIONS[version]:
             connection.exec_driver_sql(statement)
         version += 1
-        connection.execute(tables.ledger.update().values(version=version))
+        connection.execute(_tables()[0].update().values(version=version))
         last = rows_of(connection, 0)[-1]
         content = {"version": version, "tables": _tables_hash(connection)}
         row = row_after(last.hash, chain=0, sequence=last.sequence + 1, kind="migration", content=content)
@@ -179,54 +146,20 @@ def check_form(connection: Connection, rows: Iterable[LedgerRow]) -> None:
 
 def rows_of(connection: Connection, chain: int, start: int = 0) -> list[LedgerRow]:
     """Return the rows of a chain from a place on, in order; nothing is checked."""
-    entries = ledger_tables().entries
+    _, _, entries = _tables()
     query = entries.select().where(entries.c.chain == chain, entries.c.sequence >= start).order_by(entries.c.sequence)
-    return [
-        LedgerRow(
-            chain=row.chain,
-            sequence=row.sequence,
-            kind=row.kind,
-            payload=row.payload,
-            previous=row.previous,
-            hash=row.hash,
-        )
-        for row in connection.execute(query)
-    ]
+    return [LedgerRow(**row) for row in connection.execute(query).mappings()]
 
 
-def locked_chain(connection: Connection, chain: int) -> tuple[int, str]:
-    """Lock a chain until the transaction ends, and return its length and its last hash.
+def chain_state(connection: Connection, chain: int, *, lock: bool = False) -> tuple[int, str]:
+    """The length and the last hash of a chain, which may be locked until the transaction ends.
 
     Raises
     ------
     LedgerError
         If it is not there.
     """
-    return _state(connection, chain, lock=True)
-
-
-def chain_state(connection: Connection, chain: int) -> tuple[int, str]:
-    """Return the length and the last hash of a chain, without a lock.
-
-    Raises
-    ------
-    LedgerError
-        If it is not there.
-    """
-    return _state(connection, chain, lock=False)
-
-
-def chain_numbers(connection: Connection) -> set[int]:
-    """Return the numbers of all chains that are entered or have rows."""
-    from sqlalchemy import select
-
-    tables = ledger_tables()
-    entered = connection.execute(select(tables.chains.c.number)).scalars()
-    return {*entered, *connection.execute(select(tables.entries.c.chain).distinct()).scalars()}
-
-
-def _state(connection: Connection, chain: int, *, lock: bool) -> tuple[int, str]:
-    chains = ledger_tables().chains
+    _, chains, _ = _tables()
     query = chains.select().where(chains.c.number == chain)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
@@ -234,27 +167,36 @@ def _state(connection: Connection, chain: int, *, lock: bool) -> tuple[int, str]
     return row.length, row.head
 
 
+def chain_numbers(connection: Connection) -> set[int]:
+    """Return the numbers of all chains that are entered or have rows."""
+    from sqlalchemy import select
+
+    _, chains, entries = _tables()
+    entered = connection.execute(select(chains.c.number)).scalars()
+    return {*entered, *connection.execute(select(entries.c.chain).distinct()).scalars()}
+
+
 def append_row(connection: Connection, row: LedgerRow) -> None:
     """Write the next row of a chain; the first one also enters the chain, whose lock must be held otherwise."""
-    tables = ledger_tables()
+    _, chains, entries = _tables()
     state = {"length": row.sequence + 1, "head": row.hash}
     if row.chain == 0 and row.sequence == 0:
-        connection.execute(tables.chains.insert().values(number=0, **state))
+        connection.execute(chains.insert().values(number=0, **state))
     else:
-        connection.execute(tables.chains.update().where(tables.chains.c.number == row.chain).values(**state))
-    connection.execute(tables.entries.insert().values(**vars(row)))
+        connection.execute(chains.update().where(chains.c.number == row.chain).values(**state))
+    connection.execute(entries.insert().values(**vars(row)))
 
 
 def enter_chain(connection: Connection, number: int, opening: str) -> None:
     """Enter a chain without rows, which starts from the hash of the row that opened it."""
-    connection.execute(ledger_tables().chains.insert().values(number=number, length=0, head=opening))
+    connection.execute(_tables()[1].insert().values(number=number, length=0, head=opening))
 
 
 def _version(connection: Connection) -> int:
     """Return the version of the form: the one column that every version has."""
     from sqlalchemy import select
 
-    rows = connection.execute(select(ledger_tables().ledger.c.version)).scalars().all()
+    rows = connection.execute(select(_tables()[0].c.version)).scalars().all()
     if len(rows) != 1 or not isinstance(rows[0], int):
         raise changed("no single version")
     return rows[0]
@@ -266,4 +208,4 @@ def _tables_hash(connection: Connection) -> str | None:
         return None
     listing = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
     rows = [list(row) for row in connection.exec_driver_sql(listing)]
-    return hashlib.sha256(canonical(rows).encode()).hexdigest()
+    return sha256(canonical(rows))

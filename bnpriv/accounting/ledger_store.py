@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 
 from bnpriv import checks
 from bnpriv.accounting.ledger_chain import changed
@@ -51,21 +51,8 @@ LOCK_NOT_AVAILABLE = "55P03"
 Result = TypeVar("Result")
 
 
-class Handle(Protocol):
-    """What a driver calls a connection."""
-
-    def close(self) -> object:
-        """Give up what was not committed, and close."""
-        ...
-
-
-class _Making(threading.local):
-    """Where a thread puts down the handle that it is making."""
-
-    handles: list[Any]
-
-
-_making = _Making()
+_making: Any = threading.local()
+"""Where a thread puts down the handle that it is making, in a list of drivers' connections called `handles`."""
 
 _ELSEWHERE = "Give the path of a file that only you, or your group, can write, or a PostgreSQL URL."
 
@@ -147,7 +134,7 @@ class LedgerStore(Uncopied):
         keeps, as a notebook does, keeps all that its frames hold, with the lock. So the handle is put down where it is
         made, and closed here, again where a signal cuts that short.
         """
-        handles: list[Handle] = []
+        handles: list[Any] = []
         cut: BaseException | None = None
         try:
             _making.handles = handles
@@ -427,12 +414,12 @@ def _server_engine(text: str) -> Engine:
     except (SQLAlchemyError, ValueError, TypeError):
         remedy = "Write postgresql://user@host/database."
         raise LedgerError("the URL of a server must be well formed", found="another one", remedy=remedy) from None
-    event.listen(engine, "connect", _put_down)
+
+    def put_down(handle: object, _: object) -> None:
+        _making.handles.append(handle)
+
+    event.listen(engine, "connect", put_down)
     return engine
-
-
-def _put_down(handle: Handle, _: object) -> None:
-    _making.handles.append(handle)
 
 
 def _begin_on_server(connection: Connection, patience: float, *, writes: bool) -> None:

@@ -195,13 +195,8 @@ class Uncopied:
         )
 
 
-def exact_text(number: Fraction) -> str:
-    """Return an exact number as text, "3/10"."""
-    return str(number)
-
-
 def read_exact(text: object) -> Fraction:
-    """Read what `exact_text` returned.
+    """Read an exact number that was written as text.
 
     Raises
     ------
@@ -233,9 +228,9 @@ def total_text(total: Fraction, budget: Budget) -> str:
     '1/3'
     """
     if _is_short(total):
-        return exact_text(total)
+        return str(total)
     above = rounded_up(total)
-    return exact_text(min(Fraction(above), budget.epsilon) if above < 2**53 else budget.epsilon)
+    return str(min(Fraction(above), budget.epsilon) if above < 2**53 else budget.epsilon)
 
 
 def check_entry(entry: object) -> None:

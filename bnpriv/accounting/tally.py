@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import final
 
 from bnpriv.accounting.entries import Entry
-from bnpriv.accounting.families import beside
+from bnpriv.accounting.families import ADDED, JOINTLY
 from bnpriv.bound import up
 from bnpriv.errors import Refusal
 
@@ -51,14 +51,17 @@ class Tally:
     def plus(self, entry: Entry) -> Tally | Refusal:
         """Return the sums with one more release, or why it is not counted beside the others."""
         for earlier in self.apart:
-            refusal = beside(earlier, entry)
-            if refusal is not None:
-                return refusal
+            if frozenset({earlier.family, entry.family}) not in ADDED:
+                own = entry if entry.family == "own law" else earlier
+                return Refusal(
+                    required="what is counted beside another release must be so by a theorem",
+                    found=f"a release that counts by its own law alone ({own.alone})",
+                    remedy=JOINTLY,
+                )
         column = entry.family == "column"
         if not column and not self.modelled and self.delta:
             return DELTA_FIRST
-        sorts = {(each.family, each.delta > 0) for each in self.apart}
-        known = (entry.family, entry.delta > 0) in sorts
+        known = any((each.family, each.delta > 0) == (entry.family, entry.delta > 0) for each in self.apart)
         epsilon = self.epsilon + entry.epsilon if column else self.epsilon
         return replace(
             self,

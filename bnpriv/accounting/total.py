@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
@@ -15,7 +16,7 @@ from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.errors import SizeError
 from bnpriv.evidence.structural import Influences
 from bnpriv.influence.base import Influence
-from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
+from bnpriv.mechanisms.quilt_branches import Branches, independent_groups
 from bnpriv.mechanisms.quilt_scales import Best
 from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.states import SecretPair
@@ -125,35 +126,30 @@ class _NearSearch:
             attribute=self.attribute,
             queried=self.terms.queried,
             blocks=self.terms.blocks if not self.terms.bare else (self.terms.queried,),
-            most=math.inf,
             adds=isinstance(pair, SecretPair) and pair.is_point,
             told=lambda columns: float(self._told(columns)[model, k]),
             moved=self._rough,
         )
-        todo = [Node(near=driven, far=self.terms.bare - driven)]
-        while todo:
-            self.left -= 1
-            if self.left < 0:
-                return False
-            node, entry = todo.pop(), float(best.scale[model, k])
-            if not replace(branches, most=min(entry, 2.0**60)).may_improve(node, 1.0):
-                continue
-            column = branches.next_column(node, 1.0)
-            if column is None:
-                self._try(best, node.near)
-            else:
-                todo += branches.split(node, column, 1.0)
-        return True
+        return branches.search(
+            driven,
+            self.terms.bare - driven,
+            lambda: (1.0, min(float(best.scale[model, k]), 2.0**60)),
+            lambda near: self._try(best, near),
+            self._spend,
+        )
 
-    def _try(self, best: Best, near: Near) -> None:
-        if near & self.terms.bare:
-            return
-        try:
-            values = self._influence(self.terms.queried - near).values
-        except SizeError:
-            return
-        total = np.where(np.isneginf(values), 0.0, np.maximum(values, 0.0) + self._rough(near))
-        best.offer(near, total, values)
+    def _spend(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+    def _try(self, best: Best, near: Near) -> bool:
+        """Offer a near set unless a column in it has no noise, or its influence takes too large tables."""
+        if not near & self.terms.bare:
+            with suppress(SizeError):
+                values = self._influence(self.terms.queried - near).values
+                total = np.where(np.isneginf(values), 0.0, np.maximum(values, 0.0) + self._rough(near))
+                best.offer(near, total, values)
+        return True
 
     def _told(self, columns: Near) -> FloatArray:
         """Return a lower bound of what columns tell, per model and pair."""

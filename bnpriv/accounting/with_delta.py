@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -81,14 +82,10 @@ class DeltaCosts:
 
     def plus(self, entry: Entry) -> DeltaCosts:
         """Return the costs with those of one more release."""
+        known = dict(self._normal)
         if entry.noise != "gaussian":
-            return replace(self, laplace=self.laplace.plus(entry), _normal=dict(self._normal))
-        return replace(
-            self,
-            gaussian=(*self.gaussian, entry),
-            spent=self.spent + entry.delta,
-            _normal=dict(self._normal),
-        )
+            return replace(self, laplace=self.laplace.plus(entry), _normal=known)
+        return replace(self, gaussian=(*self.gaussian, entry), spent=self.spent + entry.delta, _normal=known)
 
     def cost(self, near: Near) -> float:
         """Return the epsilons of the noise that hides `near`, rounded up; infinite where something has no noise."""
@@ -181,13 +178,7 @@ def _level(losses: PrivacyLosses, most: float, delta: float) -> float:
     low, high = 0.0, most if math.isfinite(most) else LARGEST_LEVEL
     if float(np.max(losses.excess(high), initial=0.0)) > delta:
         return most
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if float(np.max(losses.excess(middle), initial=0.0)) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return _least(lambda level: float(np.max(losses.excess(level), initial=0.0)) <= delta, low, high)
 
 
 @lru_cache(maxsize=2**14)
@@ -210,10 +201,12 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 2.0**40:
             return math.inf
+    return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, low, high)
+
+
+def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The least number between two ends at which something holds that holds at the upper one, rounded up."""
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        if gaussian_delta(mu, middle) <= delta:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if holds(middle) else (middle, high)
     return high

@@ -1,6 +1,7 @@
 """What one bound of the privacy loss of two laws says of another; each rounded towards less privacy.
 
-docs/claims/curves.md states and proves each of them.
+They are about two laws, so they hold for every notion of privacy. Each names its theorem; docs/claims/curves.md proves
+them under "Conversions".
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ LARGEST_WRITTEN_POWER = 300.0
 
 
 def epsilon_of_renyi(order: float, divergence: float, delta: float) -> float:
-    """Return an epsilon that holds with `delta`, from a Renyi divergence of an order above 1.
+    """An epsilon that holds with `delta`, from a Renyi divergence of an order above 1.
+
+    For order a and divergence r it is r + log((a - 1)/a) - (log delta + log a)/(a - 1): Canonne, Kamath, Steinke
+    (NeurIPS 2020), proposition 12.
 
     Raises
     ------
@@ -40,7 +44,10 @@ def epsilon_of_renyi(order: float, divergence: float, delta: float) -> float:
 
 
 def probable_epsilon_of_renyi(order: float, divergence: float, delta: float) -> float:
-    """Return what the loss exceeds with probability at most `delta`, from a Renyi divergence of an order above 1.
+    """What the loss exceeds with probability at most `delta`, from a Renyi divergence of an order above 1.
+
+    For order a and divergence r it is r + log(1/delta)/(a - 1), by Markov's inequality: Mironov (CSF 2017),
+    proposition 3.
 
     Examples
     --------
@@ -54,7 +61,10 @@ def probable_epsilon_of_renyi(order: float, divergence: float, delta: float) -> 
 def epsilon_of_zero_concentrated(
     xi: float, rho: float, delta: float, *, largest_order: float = math.inf, set_aside: float = 0.0
 ) -> float:
-    """Return an epsilon that holds with `delta`, also as what the loss exceeds with that probability.
+    """An epsilon that holds with `delta`, also as what the loss exceeds with that probability.
+
+    It is xi + rho + 2 sqrt(rho log(1/delta)) where all orders count (Bun, Steinke, TCC 2016); where the best order lies
+    beyond the largest one w, xi + rho w + log(1/delta)/(w - 1).
 
     Parameters
     ----------
@@ -88,7 +98,9 @@ def epsilon_of_zero_concentrated(
 
 
 def zero_concentrated_of_epsilon(epsilon: float) -> float:
-    """Return rho of (0, rho)-zero-concentrated, from epsilon in both directions.
+    """The rho of (0, rho)-zero-concentrated laws, from epsilon in both directions.
+
+    It is epsilon^2/2: Bun, Steinke (TCC 2016), proposition 3.3.
 
     Examples
     --------
@@ -99,7 +111,10 @@ def zero_concentrated_of_epsilon(epsilon: float) -> float:
 
 
 def zero_concentrated_of_mean_concentrated(mean: float, deviation: float) -> tuple[float, float]:
-    """Return (xi, rho) of zero-concentrated laws whose loss has at most a mean and is subgaussian about it.
+    """The pair (xi, rho) of zero-concentrated laws whose loss has at most a mean and is subgaussian about it.
+
+    For mean m and deviation t it is (m - t^2/2, t^2/2): E exp((a - 1) L) is at most exp((a - 1) m + (a - 1)^2
+    t^2/2), which is what Dwork, Rothblum (2016) call concentrated.
 
     Examples
     --------
@@ -115,7 +130,10 @@ def zero_concentrated_of_mean_concentrated(mean: float, deviation: float) -> tup
 
 
 def renyi_of_epsilon(order: float, epsilon: float) -> float:
-    """Return the largest Renyi divergence of an order above 1 of laws within epsilon of each other, both ways.
+    """The largest Renyi divergence of an order above 1 of laws within epsilon of each other, both ways.
+
+    It is that of randomized response, log((exp(a e) + exp((1 - a) e))/(1 + exp(e)))/(a - 1) for order a: the ratio of
+    the laws has mean 1 between exp(-e) and exp(e), and a convex function of it is below its chord.
 
     Examples
     --------
@@ -134,7 +152,9 @@ def renyi_of_epsilon(order: float, epsilon: float) -> float:
 
 
 def kullback_leibler_of_epsilon(epsilon: float) -> float:
-    """Return the largest mean loss of laws within epsilon of each other, both ways.
+    """The largest mean loss of laws within epsilon of each other, both ways.
+
+    It is epsilon tanh(epsilon/2), that of randomized response, by the same chord.
 
     Examples
     --------
@@ -145,7 +165,9 @@ def kullback_leibler_of_epsilon(epsilon: float) -> float:
 
 
 def total_variation_of_epsilon(epsilon: float, delta: float = 0.0) -> float:
-    """Return the largest total variation of laws that are (epsilon, delta)-close both ways.
+    """The largest total variation of laws that are (epsilon, delta)-close both ways.
+
+    It is (exp(epsilon) - 1 + 2 delta)/(exp(epsilon) + 1): both closenesses, of an event and its opposite, added.
 
     Examples
     --------
@@ -157,7 +179,9 @@ def total_variation_of_epsilon(epsilon: float, delta: float = 0.0) -> float:
 
 
 def total_variation_of_kullback_leibler(divergence: float) -> float:
-    """Return the largest total variation of laws with a mean loss, by Pinsker's inequality.
+    """The largest total variation of laws with a mean loss.
+
+    It is the root of half of it: Pinsker's inequality.
 
     Examples
     --------
@@ -168,7 +192,9 @@ def total_variation_of_kullback_leibler(divergence: float) -> float:
 
 
 def total_variation_of_information(information: float) -> float:
-    """Return the largest total variation of laws of which an output tells so much, in nats, for the worst prior.
+    """The largest total variation of laws of which an output tells so much, in nats, for the worst prior.
+
+    It is the root of twice as much: Pinsker's inequality for both laws and their mean.
 
     Examples
     --------
@@ -179,7 +205,9 @@ def total_variation_of_information(information: float) -> float:
 
 
 def information_of_total_variation(distance: float) -> float:
-    """Return the most that an output tells of which of two laws it came from, in nats, for any prior.
+    """The most that an output tells of which of two laws it came from, in nats, for any prior.
+
+    It is the total variation times log 2, which an output tells where it tells anything at all.
 
     Examples
     --------
@@ -190,8 +218,9 @@ def information_of_total_variation(distance: float) -> float:
 
 
 def probable_delta(delta: float, more: float) -> float:
-    """Return how likely a loss above epsilon + more is, at most, for laws that are (epsilon, delta)-close.
+    """How likely a loss above epsilon + more is, at most, for laws that are (epsilon, delta)-close.
 
+    It is delta/(1 - exp(-more)), as each output with such a loss adds 1 - exp(-more) of its mass to delta.
     The two notions are not the same: P(loss > epsilon) <= delta implies (epsilon, delta)-closeness, and not the other
     way round.
 
@@ -219,11 +248,11 @@ def _rare(value: float, least: float = 0.0) -> float:
 
 
 def _above(value: float, terms: float = 0.0) -> float:
-    """Return more than a value that is known up to a few roundings of itself, and of the terms that cancelled in it."""
+    """More than a value that is known up to a few roundings of itself, and of the terms that cancelled in it."""
     return up(value + terms * 2.0**-48, ROUNDING_STEPS)
 
 
 def _product(first: float, second: float) -> float:
-    """Return a product rounded up, which is above 0 if both factors are."""
+    """A product rounded up, which is above 0 if both factors are."""
     found = first * second
     return _above(found) if found > 0 or 0 in (first, second) else math.ulp(0.0) * ROUNDING_STEPS

@@ -131,7 +131,7 @@ class PrivacyLoss(Shown):
         return self._bound(*self._ends(lambda p, q: views.least_epsilon(p, q, share), cells))
 
     def exceeds(self, epsilon: float) -> Bound:
-        """Return the probability of a loss above epsilon: the delta of probabilistic privacy."""
+        """The probability of a loss above epsilon: the delta of probabilistic privacy (Meiser, Mohammadi, CCS 2018)."""
         level = level_of(epsilon)
         cells = self._cut(level)
         masses = np.exp(cells.first)
@@ -148,14 +148,19 @@ class PrivacyLoss(Shown):
         return self._exactly(max(low, 1 - above.upper), max(min(high, 1 - above.lower), low))
 
     def probable_epsilon(self, delta: float) -> Bound:
-        """Return the least epsilon of at least 0 that the loss exceeds with probability at most delta."""
+        """The least epsilon of at least 0 that the loss exceeds with probability at most delta.
+
+        It implies (epsilon, delta)-closeness, and not the other way round: see `conversions.probable_delta`.
+        """
         share, cells = share_of(delta), self.cells
         ends = ((cells.least, share * (1 + cells.rounding)), (cells.most, share * (1 - cells.rounding)))
         low, high = (float(views.least_exceeded(loss, np.exp(cells.first), rest)) for loss, rest in ends)
         return self._bound(low, max(low, high))
 
     def relaxed(self, epsilon: float, set_aside: float) -> Bound:
-        """Return the least delta at epsilon of what is left outside an event of some probability.
+        """The least delta at epsilon of what is left outside an event of some probability.
+
+        It implies (epsilon, set_aside + delta)-closeness. No event takes more than the outputs of the largest losses.
 
         Parameters
         ----------
@@ -230,7 +235,7 @@ class PrivacyLoss(Shown):
         return self.delta(0.0)
 
     def chi(self, order: float) -> Bound:
-        """Return the mean under the second law of the absolute value of p / q - 1 to a power of at least 1."""
+        """The mean under the second law of the absolute value of p / q - 1 to a power of at least 1: the binary chi."""
         order, cells = number_of("order", order, above=1.0, equal=True), self.cells
         low, high = (float(views.chi(*pair, order)) for pair in (cells.inner, cells.parted))
         if not np.isposinf(views.losses(*cells.inner)).any():
@@ -280,7 +285,7 @@ class PrivacyLoss(Shown):
     # --- concentrated around its mean --------------------------------------------------------------------------------
 
     def zero_concentrated(self, xi: float = 0.0, *, largest_order: float = math.inf, set_aside: float = 0.0) -> Bound:
-        """Return the least rho with Renyi divergences of at most xi + rho times the order.
+        """The least rho with Renyi divergences of at most xi + rho times the order (Bun, Steinke, TCC 2016).
 
         Parameters
         ----------
@@ -304,7 +309,10 @@ class PrivacyLoss(Shown):
         return self._bound(low, max(low, high))
 
     def capped(self, xi: float) -> Bound:
-        """Return the least rho with Renyi divergences of at most xi, and of at most rho times the order."""
+        """The least rho with Renyi divergences of at most xi, and of at most rho times the order (Colisson, 2016).
+
+        Renyi divergences grow with the order up to epsilon, so that none serves where epsilon is above xi.
+        """
         if self.epsilon.lower > number_of("xi", xi, above=0.0, equal=True):
             return self._bound(math.inf, math.inf)
         rho = self.zero_concentrated()
@@ -323,7 +331,10 @@ class PrivacyLoss(Shown):
 
     @property
     def mean_concentrated(self) -> MeanConcentrated:
-        """Return the mean of the loss, and the least t for which the loss less its mean is t-subgaussian."""
+        """The mean of the loss, and the least t for which the loss less its mean is t-subgaussian.
+
+        Dwork, Rothblum (2016): E exp(z (L - m)) is at most exp(z^2 t^2/2) for all z.
+        """
         mean = self._mean_by_cells
         if not math.isfinite(mean.upper):
             return MeanConcentrated(mean, self._bound(math.inf, math.inf))

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bnpriv.checks import listing
+from bnpriv.digest import first_digest
 from bnpriv.errors import Refusal
 from bnpriv.evidence.believed import confidence_refusal
 from bnpriv.evidence.conditions import OfParameter, SecretSide
 from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, conditioned
-from bnpriv.frameworks.digest import first_digest
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.networks.density import DensityNetwork, Parameter
 from bnpriv.networks.reading import drivers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from bnpriv.digest import first_digest
 from bnpriv.errors import Refusal
 from bnpriv.evidence.believed import confidence_refusal
 from bnpriv.evidence.conditions import OfProperty
@@ -11,7 +12,6 @@ from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal, samplers_of
 from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, conditioned
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.digest import first_digest
 from bnpriv.networks.density import DensityNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form

@@ -8,9 +8,9 @@ from typing import Literal, final
 
 from bnpriv.bound import Bound
 from bnpriv.checks import listing
+from bnpriv.digest import first_digest
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence.columns import assumed, given_its_bin, uncovered
-from bnpriv.frameworks.digest import first_digest
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.influence.base import Influence, influence_of

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
+from bnpriv.digest import sha256
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.normal import Normal
 from bnpriv.networks.base import Network
@@ -19,11 +19,8 @@ from bnpriv.tables.schema import State
 
 
 def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
-    """Return a hash of the representation of `facts` and of all that tells networks apart."""
-    digest = hashlib.sha256(repr(facts).encode())
-    for network in networks:
-        digest.update(network.identity())
-    return digest.hexdigest()
+    """A hash of the representation of `facts` and of all that tells networks apart."""
+    return sha256(repr(facts), *(network.identity() for network in networks))
 
 
 class Notion:

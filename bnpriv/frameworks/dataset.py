@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
+from bnpriv.digest import digest
 from bnpriv.errors import BnprivError, FrameworkError, SecretError
 from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
-from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.networks.base import Network

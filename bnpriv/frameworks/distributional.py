@@ -193,12 +193,7 @@ class DistributionalAttributePrivacy(HasCard, Notion, WrittenAsFile):
     @property
     def linear_gaussian(self) -> bool:
         """Whether parameters have a joint normal law, and records are declared to lie about them."""
-        return bool(centred(self.network) and self.column_laws)
-
-    @property
-    def linear_gaussian(self) -> bool:
-        """Whether parameters have a joint normal law, and records are declared to lie about them."""
-        return bool(centred(self.network) and self.column_laws)
+        return bool(kind_of(self.network).centred(self.network) and self.column_laws)
 
     @property
     def document(self) -> Document:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, weakest
+from bnpriv.digest import digest, first_digest
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
-from bnpriv.frameworks.digest import digest, first_digest
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.guarantees import guarantee_for

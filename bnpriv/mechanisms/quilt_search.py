@@ -18,7 +18,7 @@ from bnpriv.influence.tree_choice import TreeChoice
 from bnpriv.influence.witness import AtLeast
 from bnpriv.kind import kind_of
 from bnpriv.mechanisms.certificate import Decision
-from bnpriv.mechanisms.quilt_branches import Branches, Node, independent_groups
+from bnpriv.mechanisms.quilt_branches import Branches, independent_groups
 from bnpriv.mechanisms.quilt_scales import Best, approximate_scales, pure_shifts, scales
 from bnpriv.networks.reading import driven_by, drivers
 from bnpriv.noise.continuous import ContinuousNoise
@@ -176,31 +176,23 @@ class QuiltSearch:
         """Lower one scale as far as it goes, or to `enough`; return False if the work was too much."""
         if self._improve_on_tree(attribute, best, model, k, enough):
             return True
-        pair = self.evidence.secrets[attribute][k]
+        pair, most = self.evidence.secrets[attribute][k], self._most
         branches = Branches(
             network=self.evidence.network,
             attribute=attribute,
             queried=self.queried,
             blocks=self.blocks,
-            most=self._most,
             adds=self.delta == 0 and isinstance(pair, SecretPair) and pair.is_point,
             told=lambda columns: self._told_at(columns, attribute, model, k),
             moved=lambda columns: self._sensitivity(columns).upper,
         )
-        todo = [Node(near=self.evidence.driven(self.queried, attribute), far=frozenset())]
-        while todo and best.scale[model, k] > enough:
-            if not self._spend(BRANCH_WORK):
-                return False
-            node = todo.pop()
-            scale = float(best.scale[model, k])
-            if not branches.may_improve(node, scale):
-                continue
-            column = branches.next_column(node, scale)
-            if column is not None:
-                todo += branches.split(node, column, scale)
-            elif not self._try(best, node.near, attribute, (model, k)):
-                return False
-        return True
+        return branches.search(
+            self.evidence.driven(self.queried, attribute),
+            frozenset(),
+            lambda: (scale, most) if (scale := float(best.scale[model, k])) > enough else None,
+            lambda near: self._try(best, near, attribute, (model, k)),
+            lambda: self._spend(BRANCH_WORK),
+        )
 
     def _improve_on_tree(self, attribute: str, best: Best, model: int, k: int, enough: float) -> bool:
         """Lower one scale as far as it goes, or to `enough`, where columns form a tree; False if that is not shown."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, TypeVar, cast, final
 import numpy as np
 
 from bnpriv.bound import FloatArray
+from bnpriv.digest import sha256
 from bnpriv.errors import FileError, NetworkError
 from bnpriv.networks.density import DensityNetwork, Simulator
 from bnpriv.networks.gaussian import GaussianNetwork
@@ -173,27 +173,23 @@ class _Remembered:
 
 
 def _key(model: str, names: tuple[str, ...], draws: int, how: Mapping[str, Any]) -> str:
-    """Return a hash of all that draws depend on; another version of the library may draw in another way."""
-    digest = hashlib.sha256(repr((CACHE_FORMAT, version("bnpriv"), model, names, draws)).encode())
-    for name in sorted(how):
-        digest.update(name.encode())
-        _add(digest, how[name])
-    return digest.hexdigest()
+    """A hash of all that draws depend on; another version of the library may draw in another way."""
+    facts = repr((CACHE_FORMAT, version("bnpriv"), model, names, draws))
+    return sha256(facts, *(part for name in sorted(how) for part in (name, *_parts(how[name]))))
 
 
-def _add(digest: Any, value: Any) -> None:
+def _parts(value: Any) -> Iterator[str | FloatArray]:
     if isinstance(value, Mapping):
         for name, each in sorted(cast("Mapping[str, Any]", value).items()):
-            digest.update(repr(name).encode())
-            _add(digest, each)
+            yield repr(name)
+            yield from _parts(each)
     elif isinstance(value, np.ndarray):
         array = cast("FloatArray", value)
-        digest.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())
-    elif isinstance(value, frozenset):
-        digest.update(repr(sorted(cast("frozenset[str]", value))).encode())
+        yield repr((array.dtype.str, array.shape))
+        yield array
     else:
-        digest.update(repr(value).encode())
+        yield repr(sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value)
 
 
 def _digest(values: FloatArray) -> str:
-    return hashlib.sha256(repr(values.shape).encode() + np.ascontiguousarray(values).tobytes()).hexdigest()
+    return sha256(repr(values.shape), values)

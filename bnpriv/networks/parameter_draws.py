@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
+from bnpriv.digest import sha256
 from bnpriv.errors import NetworkError
 from bnpriv.laws.effective import effective_size, least_effective_size
 from bnpriv.networks.kept import Kept
@@ -179,13 +179,11 @@ class ParameterDraws:
         return frozenset(each for name in names for each in self.together.get(name, (name,)))
 
     def identity(self) -> bytes:
-        """Return a hash of all that the draws say."""
-        digest = hashlib.sha256(repr((self.reading, self.chains, self.posterior, sorted(self.functions))).encode())
-        for name in sorted(self.values):
-            digest.update(name.encode() + self.values[name].tobytes())
-        if self.log_weights is not None:
-            digest.update(b"weights" + self.log_weights.tobytes())
-        return digest.digest()
+        """A hash of all that the draws say."""
+        facts = repr((self.reading, self.chains, self.posterior, sorted(self.functions)))
+        values = (part for name in sorted(self.values) for part in (name, self.values[name]))
+        weights = () if self.log_weights is None else ("weights", self.log_weights)
+        return bytes.fromhex(sha256(facts, *values, *weights))
 
     def __repr__(self) -> str:
         return f"ParameterDraws({len(self.values)} numbers, draws={self.draws}, reading={self.reading!r})"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, final
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, final
 
 import numpy as np
 
@@ -98,9 +98,110 @@ class DivisibleNoise(Noise, Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Scaled:
+    """Independent noise of one law on each coordinate, of one scale over public weights."""
+
+    sampler_method: ClassVar[str]
+    no_scale: ClassVar[str] = "Calibrate the noise; use NoNoise where a certificate allows none."
+    """What to do where there is no scale."""
+
+    scale: float
+    dimension: int = 1
+    weights: Weights = ()
+
+    def __post_init__(self) -> None:
+        scale = checks.positive("the scale of the noise", self.scale, remedy=self.no_scale)
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "dimension", checks.whole("dimension", self.dimension))
+        object.__setattr__(self, "weights", powers_of_two(self.weights, self.dimension))
+        scales_of(self.scale, self.weights, self.dimension)
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The scale of the noise of each coordinate, in its unit."""
+        return scales_of(self.scale, self.weights, self.dimension)
+
+    def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
+        """An answer plus noise.
+
+        Parameters
+        ----------
+        value : sequence of float
+            The exact answer, of length `dimension`.
+        sampler : Sampler
+            Where random numbers come from.
+
+        Raises
+        ------
+        ParameterError
+            If `value` has another length or is not finite.
+        """
+        return sampled(getattr(sampler, self.sampler_method), value, self.scales)
+
+    def divided(self, weights: Sequence[float]) -> Self:
+        """The noise with each scale divided by a power of two."""
+        return type(self)(self.scale, self.dimension, products(self.weights, weights))
+
+    @property
+    def free_numbers(self) -> int:
+        """1: the scale."""
+        return 1
+
+
+class _Continuous(Scaled):
+    """Scaled noise of a continuous law."""
+
+    def quantile(self, p: float) -> float:
+        """The error that no coordinate exceeds with probability `p`.
+
+        Parameters
+        ----------
+        p : float
+            Above 0 and below 1.
+
+        Returns
+        -------
+        float
+            Rounded up.
+
+        Raises
+        ------
+        ParameterError
+            If `p` is out of range.
+        """
+        if self.weights:
+            ends = (max(self._off(p, 1)) / 2, max(self._off(p, self.dimension)))
+            return common_quantile(p, self.scales, ends, self._tail)
+        return self._off(p, self.dimension)[0]
+
+    def quantiles(self, p: float) -> tuple[float, ...]:
+        """The errors that no coordinate exceeds, each its own, with probability `p`; rounded up.
+
+        Raises
+        ------
+        ParameterError
+            If `p` is out of range.
+        """
+        return self._off(p, self.dimension)
+
+    def accounted_noise(self) -> Self:
+        """The noise itself: it costs privacy."""
+        return self
+
+    def _off(self, p: float, dimension: int) -> tuple[float, ...]:
+        """What noise of each scale exceeds as often as one of `dimension` numbers may."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _tail(x: float) -> float:
+        """How often noise of scale 1 is larger than x."""
+        raise NotImplementedError
+
+
 @final
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(_Continuous):
     """Independent Laplace noise on each coordinate.
 
     Parameters
@@ -129,42 +230,10 @@ class Laplace:
     sampler_method: ClassVar[str] = "laplace"
     """The method of a sampler that draws it."""
 
-    scale: float
-    dimension: int = 1
-    weights: Weights = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _scale(self.scale))
-        object.__setattr__(self, "dimension", checks.whole("dimension", self.dimension))
-        object.__setattr__(self, "weights", powers_of_two(self.weights, self.dimension))
-        scales_of(self.scale, self.weights, self.dimension)
-
-    @property
-    def scales(self) -> tuple[float, ...]:
-        """Return the scale of the noise of each coordinate, in its unit."""
-        return scales_of(self.scale, self.weights, self.dimension)
-
     @property
     def covariance(self) -> FloatArray:
         """Return the covariance of the noise, shape (d, d)."""
         return np.diag(2 * np.square(self.scales))
-
-    def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
-        """Return `value`, of length `dimension`, plus noise.
-
-        Parameters
-        ----------
-        value : sequence of float
-            The exact answer, of length `dimension`.
-        sampler : Sampler
-            Where random numbers come from.
-
-        Raises
-        ------
-        ParameterError
-            If `value` has another length or is not finite.
-        """
-        return sampled(sampler.laplace, value, self.scales)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.
@@ -197,59 +266,17 @@ class Laplace:
             return near(self.scale * math.fsum(1 / k for k in range(1, self.dimension + 1)))
         return scaled(laplace_mean_length(self.dimension), self.scale)
 
-    def quantile(self, p: float) -> float:
-        """Return the error that no coordinate exceeds with probability `p`.
-
-        Parameters
-        ----------
-        p : float
-            Above 0 and below 1.
-
-        Returns
-        -------
-        float
-            Rounded up.
-
-        Raises
-        ------
-        ParameterError
-            If `p` is out of range.
-        """
-        if self.weights:
-            ends = (max(self._off(p, 1)) / 2, max(self._off(p, self.dimension)))
-            return common_quantile(p, self.scales, ends, lambda x: math.exp(-x))
-        return self._off(p, self.dimension)[0]
-
-    def quantiles(self, p: float) -> tuple[float, ...]:
-        """Return the errors that no coordinate exceeds, each its own, with probability `p`; rounded up.
-
-        Raises
-        ------
-        ParameterError
-            If `p` is out of range.
-        """
-        return self._off(p, self.dimension)
+    @staticmethod
+    def _tail(x: float) -> float:
+        return math.exp(-x)
 
     def _off(self, p: float, dimension: int) -> tuple[float, ...]:
         return tuple(up(-scale * math.log(tail_of_one(p, dimension)), 16) for scale in self.scales)
 
-    def divided(self, weights: Sequence[float]) -> Laplace:
-        """Return the noise with each scale divided by a power of two."""
-        return Laplace(self.scale, self.dimension, products(self.weights, weights))
-
-    @property
-    def free_numbers(self) -> int:
-        """Return 1: the scale."""
-        return 1
-
-    def accounted_noise(self) -> Laplace:
-        """Return the noise itself: it costs privacy."""
-        return self
-
 
 @final
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(_Continuous):
     """Independent normal noise on each coordinate.
 
     Parameters
@@ -278,42 +305,10 @@ class Gaussian:
     sampler_method: ClassVar[str] = "gaussian"
     """The method of a sampler that draws it."""
 
-    scale: float
-    dimension: int = 1
-    weights: Weights = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _scale(self.scale))
-        object.__setattr__(self, "dimension", checks.whole("dimension", self.dimension))
-        object.__setattr__(self, "weights", powers_of_two(self.weights, self.dimension))
-        scales_of(self.scale, self.weights, self.dimension)
-
-    @property
-    def scales(self) -> tuple[float, ...]:
-        """Return the scale of the noise of each coordinate, in its unit."""
-        return scales_of(self.scale, self.weights, self.dimension)
-
     @property
     def covariance(self) -> FloatArray:
         """Return the covariance of the noise, shape (d, d)."""
         return np.diag(np.square(self.scales))
-
-    def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
-        """Return `value`, of length `dimension`, plus noise.
-
-        Parameters
-        ----------
-        value : sequence of float
-            The exact answer, of length `dimension`.
-        sampler : Sampler
-            Where random numbers come from.
-
-        Raises
-        ------
-        ParameterError
-            If `value` has another length or is not finite.
-        """
-        return sampled(sampler.gaussian, value, self.scales)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.
@@ -346,56 +341,14 @@ class Gaussian:
             return scaled(gaussian_mean_largest(self.dimension), self.scale)
         return scaled(chi_mean(self.dimension), self.scale)
 
-    def quantile(self, p: float) -> float:
-        """Return the error that no coordinate exceeds with probability `p`.
-
-        Parameters
-        ----------
-        p : float
-            Above 0 and below 1.
-
-        Returns
-        -------
-        float
-            Rounded up.
-
-        Raises
-        ------
-        ParameterError
-            If `p` is out of range.
-        """
-        if self.weights:
-            ends = (max(self._off(p, 1)) / 2, max(self._off(p, self.dimension)))
-            return common_quantile(p, self.scales, ends, lambda x: math.erfc(x / math.sqrt(2)))
-        return self._off(p, self.dimension)[0]
-
-    def quantiles(self, p: float) -> tuple[float, ...]:
-        """Return the errors that no coordinate exceeds, each its own, with probability `p`; rounded up.
-
-        Raises
-        ------
-        ParameterError
-            If `p` is out of range.
-        """
-        return self._off(p, self.dimension)
+    @staticmethod
+    def _tail(x: float) -> float:
+        return math.erfc(x / math.sqrt(2))
 
     def _off(self, p: float, dimension: int) -> tuple[float, ...]:
         from scipy.special import ndtri
 
         return tuple(up(-scale * float(ndtri(tail_of_one(p, dimension) / 2)), 64) for scale in self.scales)
-
-    def divided(self, weights: Sequence[float]) -> Gaussian:
-        """Return the noise with each scale divided by a power of two."""
-        return Gaussian(self.scale, self.dimension, products(self.weights, weights))
-
-    @property
-    def free_numbers(self) -> int:
-        """Return 1: the scale."""
-        return 1
-
-    def accounted_noise(self) -> Gaussian:
-        """Return the noise itself: it costs privacy."""
-        return self
 
 
 @final
@@ -480,9 +433,3 @@ class NoNoise:
     def accounted_noise(self) -> None:
         """Return None: there is no noise to account for."""
         return
-
-
-def _scale(value: object) -> float:
-    return checks.positive(
-        "the scale of the noise", value, remedy="Calibrate the noise; use NoNoise where a certificate allows none."
-    )

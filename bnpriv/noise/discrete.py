@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from bnpriv import checks
 from bnpriv.bound import Bound, FloatArray, down, up
 from bnpriv.errors import ParameterError
-from bnpriv.noise.continuous import Laplace
+from bnpriv.noise.continuous import Laplace, Scaled
 from bnpriv.noise.lengths import norm_of
-from bnpriv.noise.weights import Weights, powers_of_two, products, sampled, scales_of, tail_of_one
+from bnpriv.noise.weights import tail_of_one
 
 if TYPE_CHECKING:
     from bnpriv.noise.sampling import Sampler
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class DiscreteLaplace:
+class DiscreteLaplace(Scaled):
     """Independent whole-number noise on each coordinate, two-sided geometric.
 
     Parameters
@@ -51,21 +50,7 @@ class DiscreteLaplace:
     sampler_method: ClassVar[str] = "discrete_laplace"
     """The method of a sampler that draws it."""
 
-    scale: float
-    dimension: int = 1
-    weights: Weights = ()
-
-    def __post_init__(self) -> None:
-        remedy = "Use NoNoise where a certificate says that none is needed."
-        object.__setattr__(self, "scale", checks.positive("the scale of the noise", self.scale, remedy=remedy))
-        object.__setattr__(self, "dimension", checks.whole("dimension", self.dimension))
-        object.__setattr__(self, "weights", powers_of_two(self.weights, self.dimension))
-        scales_of(self.scale, self.weights, self.dimension)
-
-    @property
-    def scales(self) -> tuple[float, ...]:
-        """Return the scale of the noise of each coordinate, in its unit."""
-        return scales_of(self.scale, self.weights, self.dimension)
+    no_scale: ClassVar[str] = "Use NoNoise where a certificate says that none is needed."
 
     @property
     def covariance(self) -> FloatArray:
@@ -93,7 +78,7 @@ class DiscreteLaplace:
                 found="another number of values, or a fraction",
                 remedy="Use Laplace noise for answers that are not whole.",
             )
-        return sampled(sampler.discrete_laplace, value, self.scales)
+        return super().sample(value, sampler)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean 1-norm, 2-norm or largest coordinate (``math.inf``) of the noise vector.
@@ -132,15 +117,6 @@ class DiscreteLaplace:
         """
         tail = tail_of_one(p, self.dimension)
         return tuple(_quantile(tail, scale) for scale in self.scales)
-
-    def divided(self, weights: Sequence[float]) -> DiscreteLaplace:
-        """Return the noise with each scale divided by a power of two; it is of whole numbers still."""
-        return DiscreteLaplace(self.scale, self.dimension, products(self.weights, weights))
-
-    @property
-    def free_numbers(self) -> int:
-        """Return 1: the scale."""
-        return 1
 
     def accounted_noise(self) -> Laplace:
         """Return what an accountant charges for: as for continuous noise of the same scale."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 import re
@@ -12,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import final
 
+from bnpriv.digest import sha256
 from bnpriv.render.text import Json, shorten, visible
 
 VOID = frozenset({"br", "hr", "input", "meta"})
@@ -214,7 +214,7 @@ def page(title: str, *body: str, script: str = "") -> Html:
     script : str
         JavaScript of ours, not of a user.
     """
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    digest = b64encode(bytes.fromhex(sha256(script))).decode()
     allowed = f"'sha256-{digest}'" if script else "'none'"
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'; form-action 'none'"
     head = element(

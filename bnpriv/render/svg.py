@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
+from bnpriv.digest import sha256
 from bnpriv.render.html import Html, element, join
 
 Point = tuple[float, float]
@@ -37,7 +37,7 @@ def drawing(size: Point, *children: Html, title: str, desc: str, class_: str, st
     """
     body = join(*children)
     # Ids are shared by all that stands in a page, also by what other cells of a notebook show.
-    mark = hashlib.sha256(f"{title}{desc}{body}".encode()).hexdigest()[:12]
+    mark = sha256(f"{title}{desc}{body}")[:12]
     return element(
         "svg",
         element("title", title, id=f"t{mark}"),

@@ -19,6 +19,7 @@ ROOMS: tuple[str, ...] = (
     "checks",
     "paths",
     "bound",
+    "digest",
     "render",
     "laws",
     "noise",

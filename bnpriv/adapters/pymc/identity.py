@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from bnpriv.adapters.pymc.expressions import ancestors
 from bnpriv.adapters.pymc.roles import Roles
+from bnpriv.digest import sha256
 
 
 def identity_of(roles: Roles) -> str:
-    """Return a hash of all names, expressions, constants and draws of a model."""
+    """A hash of all names, expressions, constants and draws of a model."""
     structure = roles.structure
-    digest = hashlib.sha256(repr(sorted(roles.columns.items())).encode())
-    for name in sorted(roles.fixed):
-        digest.update(name.encode() + roles.fixed[name].tobytes())
-    for name, variable in structure.variables.items():
-        digest.update(repr((name, variable.names, structure.coords.get(f"{name}_states"), variable.order)).encode())
-    _add(digest, [each.rv for each in structure.variables.values()])
-    return digest.hexdigest()
+    return sha256(
+        repr(sorted(roles.columns.items())),
+        *(part for name in sorted(roles.fixed) for part in (name, roles.fixed[name])),
+        *(
+            repr((name, variable.names, structure.coords.get(f"{name}_states"), variable.order))
+            for name, variable in structure.variables.items()
+        ),
+        *_parts([each.rv for each in structure.variables.values()]),
+    )
 
 
-def _add(digest: Any, roots: Sequence[Any]) -> None:
-    """Add expressions to a hash; what an operation is made of inside counts too."""
+def _parts(roots: Sequence[Any]) -> Iterator[str | bytes]:
+    """Yield what tells expressions apart; what an operation is made of inside counts too."""
     places: dict[Any, int] = {}
     for here in ancestors(roots, set()):
         places[here] = len(places)
         if here.owner is not None:
             above = [places[each] for each in here.owner.inputs]
-            digest.update(repr((str(here.owner.op), here.owner.outputs.index(here), above)).encode())
-            digest.update(_code(here.owner.op))
+            yield repr((str(here.owner.op), here.owner.outputs.index(here), above))
+            yield _code(here.owner.op)
             inside = getattr(here.owner.op, "fgraph", None)
             if inside is not None:
-                _add(digest, [*inside.inputs, *inside.outputs])
+                yield from _parts([*inside.inputs, *inside.outputs])
             continue
         held = getattr(here, "data", None) if hasattr(here, "data") else _shared(here)
         array = np.asarray(held) if hasattr(here.type, "ndim") and held is not None else None
-        digest.update(repr((str(here.type), None if array is not None else repr(held))).encode())
-        digest.update(b"" if array is None else repr(array.shape).encode() + array.tobytes())
-    digest.update(repr([places[root] for root in roots]).encode())
+        yield repr((str(here.type), None if array is not None else repr(held)))
+        if array is not None:
+            yield repr(array.shape)
+            yield array.tobytes()
+    yield repr([places[root] for root in roots])
 
 
 def _code(op: Any) -> bytes:

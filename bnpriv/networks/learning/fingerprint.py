@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpriv.digest import sha256
 from bnpriv.errors import DataError
 from bnpriv.networks.posterior import TableFingerprint
 from bnpriv.tables.readings import ColumnValues, number
@@ -55,7 +55,7 @@ def fingerprint_of(columns: Mapping[str, ColumnValues]) -> TableFingerprint:
     total = int(np.sum(_mixed(rows), dtype=np.uint64))
     return TableFingerprint(
         records=records,
-        columns={name: hashlib.sha256(found.tobytes()).hexdigest() for name, found in sorted(hashes.items())},
+        columns={name: sha256(found) for name, found in sorted(hashes.items())},
         rows=f"{total:016x}",
     )
 
@@ -73,7 +73,7 @@ def _plain(value: object) -> bytes:
 
 
 def _hash(text: bytes) -> np.uint64:
-    return np.frombuffer(hashlib.sha256(text).digest()[:8], dtype=np.uint64)[0]
+    return np.frombuffer(bytes.fromhex(sha256(text)[:16]), dtype=np.uint64)[0]
 
 
 def _mixed(x: Hashes) -> Hashes:

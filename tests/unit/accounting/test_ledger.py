@@ -14,7 +14,7 @@ from bnpriv.accounting import ledger_store
 from bnpriv.accounting.ledger import Ledger
 from bnpriv.accounting.ledger_book import account_content
 from bnpriv.accounting.ledger_chain import START, canonical, row_after, row_hash
-from bnpriv.accounting.ledger_schema import append_row, enter_chain, locked_chain
+from bnpriv.accounting.ledger_schema import append_row, chain_state, enter_chain
 from bnpriv.accounting.ledger_values import Budget, total_text
 from bnpriv.errors import BnprivError, BudgetError, LedgerError, ParameterError, Refusal, RefusedError
 from tests.ledgers import TENTH, opened, released, summed
@@ -265,7 +265,7 @@ def test_accounts_that_nobody_could_have_opened_are_refused(place: Path, kind: s
     ledger, account = opened(place)
 
     def write(connection) -> None:
-        length, head = locked_chain(connection, 0)
+        length, head = chain_state(connection, 0, lock=True)
         content = {**account_content(account, 1), **changed}
         row = row_after(head, chain=0, sequence=length, kind=kind, content=content)
         append_row(connection, row)

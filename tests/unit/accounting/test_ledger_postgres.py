@@ -206,8 +206,8 @@ def test_who_reads_sees_one_state(where: str, monkeypatch: pytest.MonkeyPatch) -
     ledger, account = opened(where)
     plain = ledger_room.chain_state
 
-    def state(connection, chain):
-        found = plain(connection, chain)
+    def state(connection, chain, **how):
+        found = plain(connection, chain, **how)
         if chain == account.number:
             released(Ledger.open(where), account)
         return found

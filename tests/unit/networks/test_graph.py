@@ -11,8 +11,8 @@ import networkx as nx
 import pytest
 
 import bnpriv as bp
+from bnpriv.digest import digest
 from bnpriv.errors import NetworkError
-from bnpriv.frameworks.digest import digest
 from bnpriv.networks.graph import MOST_MORAL, Graph, graph_of
 
 CHAIN = {"a": (), "b": ("a",), "c": ("b",)}

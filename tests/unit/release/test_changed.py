@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.digest import digest
 from bnpriv.errors import RefusedError
 from bnpriv.evidence.structural import influences
-from bnpriv.frameworks.digest import digest
 from bnpriv.mechanisms.chain import MarkovChainMechanism
 from tests.kinds import density
 from tests.later import Later
