@@ -15,7 +15,7 @@ from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.factors import LogTable, marginal
-from bnpriv.render.text import toml_key
+from bnpriv.render.toml import toml_key
 from bnpriv.tables.column_laws import ColumnLaw
 from bnpriv.tables.schema import Categorical, Column, State, is_whole
 
