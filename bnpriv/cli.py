@@ -14,38 +14,22 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperGroup
 
-from bnpriv.accounting.interrupted import NOTHING_CHARGED, charged_text
-from bnpriv.accounting.ledger import Ledger
-from bnpriv.accounting.ledger_store import ledger_file
-from bnpriv.adapters.files import read_text
-from bnpriv.adapters.framework_file import framework_files, read_framework, read_queries
 from bnpriv.checks import closest, spelling
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
-from bnpriv.frameworks.framework import Framework
-from bnpriv.mechanisms.column import large_delta_refusal
-from bnpriv.mechanisms.plan import plan as make_plan
 from bnpriv.paths import with_journals
-from bnpriv.private_checks.data_check import check_data
-from bnpriv.queries.base import Query
-from bnpriv.queries.parser import parse_query
-from bnpriv.release.release import release as make_release
-from bnpriv.release.result import Release
 from bnpriv.render.outputs import Outputs, outputs
 from bnpriv.render.progress import working
 from bnpriv.render.text import lines_text, visible
-from bnpriv.report.influence_report import influence_report
-from bnpriv.session.ledger_page import LedgerPage
-from bnpriv.session.session import Session
-from bnpriv.starter.ask import DEFAULT_NOTION, asked_notion
-from bnpriv.starter.files import files_to_start, next_steps
-from bnpriv.studies.simulate import simulate as make_up
 from bnpriv.tables.database_urls import data_files
 from bnpriv.tables.interrupts import noting
-from bnpriv.verify.check import verify as replay
-from bnpriv.verify.declared import MOST_BYTES
 
+# what a command needs is imported in it: `bnpriv --help` and a slip in an option are told at once
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bnpriv.frameworks.framework import Framework
+    from bnpriv.queries.base import Query
+    from bnpriv.release.result import Release
 
 REFUSED = 2
 
@@ -105,6 +89,9 @@ def report(
     json: JsonFile = None,
 ) -> None:
     """Show what the columns, and a query, tell about the protected attributes."""
+    from bnpriv.adapters.framework_file import framework_files, read_framework
+    from bnpriv.report.influence_report import influence_report
+
     with outputs(html, markdown, _file(json), reading=framework_files(framework)) as out:
         with working("computing influences"):
             declared = read_framework(framework)
@@ -128,6 +115,9 @@ def plan(
     json: JsonFile = None,
 ) -> None:
     """Compare every mechanism for a query, least expected error first."""
+    from bnpriv.adapters.framework_file import framework_files, read_framework
+    from bnpriv.mechanisms.plan import plan as make_plan
+
     with outputs(html, _file(json), reading=framework_files(framework)) as out:
         with working("calibrating every mechanism"):
             made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
@@ -162,6 +152,11 @@ def release(
     json: JsonFile = None,
 ) -> None:
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
+    from bnpriv.adapters.framework_file import framework_files, read_framework
+    from bnpriv.mechanisms.plan import plan as make_plan
+    from bnpriv.release.release import release as make_release
+    from bnpriv.session.session import Session
+
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
     reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
@@ -196,6 +191,9 @@ def show(
     json: JsonFile = None,
 ) -> None:
     """Show the accounts of a ledger: what was asked, what it cost, what is left."""
+    from bnpriv.accounting.ledger import Ledger
+    from bnpriv.session.ledger_page import LedgerPage
+
     with outputs(html, _file(json), reading=_ledger_files(ledger)) as out:
         page = LedgerPage.of(Ledger.open(ledger), account)
         if html is not None:
@@ -211,6 +209,8 @@ def verify_ledger(
     ] = None,
 ) -> None:
     """Check every row of a ledger, and that it holds every head that was seen; repairs nothing."""
+    from bnpriv.accounting.ledger import Ledger
+
     with working("checking"):
         found = Ledger.open(ledger).verify(seen=seen or ())
     counted = {"account": found.accounts, "charge": found.charges, "answer": found.answers}
@@ -224,6 +224,8 @@ def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Print all rows of a ledger as JSON lines: the charges, and the answers that were released."""
+    from bnpriv.accounting.ledger import Ledger
+
     with outputs(output, reading=_ledger_files(ledger)) as out:
         rows = Ledger.open(ledger).export()
         if output is None:
@@ -241,6 +243,9 @@ def simulate(
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="The same seed makes the same table.")] = 0,
 ) -> None:
     """Make up a table from the laws in a framework file, to try things on; it holds no real data."""
+    from bnpriv.adapters.framework_file import framework_files, read_framework
+    from bnpriv.studies.simulate import simulate as make_up
+
     if output.suffix not in (".parquet", ".csv"):
         raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
     with outputs(output, reading=framework_files(framework)) as out:
@@ -259,6 +264,10 @@ def verify(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Replay a calibration by other code; exit 0 it holds, 1 it fails, 2 neither is shown."""
+    from bnpriv.adapters.files import read_text
+    from bnpriv.verify.check import verify as replay
+    from bnpriv.verify.declared import MOST_BYTES
+
     with working("replaying"):
         verdict = replay(read_text(calibration, MOST_BYTES), framework)
     _print(verdict.to_json() if json else lines_text(str(verdict).split("\n")))
@@ -273,6 +282,9 @@ def check(
     json: JsonFile = None,
 ) -> None:
     """Compare a table with what is declared of it: NOT FOR PUBLICATION. Exit 0 all is well, 1 something was found."""
+    from bnpriv.adapters.framework_file import framework_files, read_framework
+    from bnpriv.private_checks.data_check import check_data
+
     reading = [*framework_files(framework), *data_files(data, html, _file(json))]
     with outputs(html, _file(json), reading=reading) as out:
         with working("reading the table"):
@@ -327,6 +339,9 @@ def init(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
+    from bnpriv.starter.ask import DEFAULT_NOTION, asked_notion
+    from bnpriv.starter.files import files_to_start
+
     chosen = notion or asked_notion()
     with working("reading what is public"):
         text, files = files_to_start(
@@ -352,6 +367,8 @@ def _put_started(
     text: str, files: Mapping[Path, str], output: Path | None, data: str, read: Sequence[str | Path | None]
 ) -> None:
     """Print a framework file, or write it with what lies beside it, and tell what is to be done next."""
+    from bnpriv.starter.files import next_steps
+
     if output is None:
         _print(text.removesuffix("\n"))
         return
@@ -384,6 +401,9 @@ def main() -> None:
 
 
 def _query(framework: Path, text: str) -> Query:
+    from bnpriv.adapters.framework_file import read_queries
+    from bnpriv.queries.parser import parse_query
+
     named = read_queries(framework)
     if text in named:
         return named[text]
@@ -406,6 +426,8 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
     ------
     RefusedError
     """
+    from bnpriv.mechanisms.column import large_delta_refusal
+
     refusal = large_delta_refusal(framework, delta)
     if refusal is not None:
         remedy = "Choose a smaller delta, or name a mechanism that makes no use of it: --mechanism ColumnMechanism."
@@ -414,6 +436,8 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
 
 def _left_behind(released: Release | None) -> str:
     """Return what Ctrl-C leaves behind, where nothing further inside says it."""
+    from bnpriv.accounting.interrupted import NOTHING_CHARGED, charged_text
+
     if released is None:
         return NOTHING_CHARGED
     if released.mark is None:
@@ -426,8 +450,12 @@ def _file(target: str | None) -> Path | None:
 
 
 def _ledger_files(ledger: str | None) -> list[Path]:
-    """Return the file of a ledger and what belongs to it, which no output may replace; none for a server."""
-    file = None if ledger is None else ledger_file(ledger)
+    """The file of a ledger and what belongs to it, which no output may replace; none for a server."""
+    if ledger is None:
+        return []
+    from bnpriv.accounting.ledger_store import ledger_file
+
+    file = ledger_file(ledger)
     return [] if file is None else with_journals(file)
 
 

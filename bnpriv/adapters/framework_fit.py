@@ -14,7 +14,7 @@ from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.queries.parser import parse_query
-from bnpriv.render.text import toml_key
+from bnpriv.render.toml import toml_key
 from bnpriv.secrets.properties import Secret
 from bnpriv.tables.schema import Categorical, Schema, State
 

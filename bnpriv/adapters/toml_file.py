@@ -14,7 +14,7 @@ from bnpriv.adapters.toml_lines import key_lines, line_of, moved
 from bnpriv.adapters.toml_words import as_found, as_written, kind_of
 from bnpriv.checks import closest, listing
 from bnpriv.errors import DeclarationError, FileError
-from bnpriv.render.text import toml_key
+from bnpriv.render.toml import toml_key
 
 # Python's TOML reader takes quadratic time on long dotted keys.
 _LONG_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){16}")

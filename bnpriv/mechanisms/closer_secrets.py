@@ -16,7 +16,8 @@ from bnpriv.mechanisms.verdict import errors_text
 from bnpriv.queries.builtin import Count
 from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render.document import Items, Section
-from bnpriv.render.text import Json, and_text, toml_key
+from bnpriv.render.text import Json, and_text
+from bnpriv.render.toml import toml_key
 from bnpriv.secrets.apart import Apart, apart
 from bnpriv.secrets.properties import Secret
 from bnpriv.tables.schema import Schema

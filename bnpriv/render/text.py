@@ -213,26 +213,6 @@ def percent_text(share: float) -> str:
     return f"{shown.removesuffix('.0')} %"
 
 
-def toml_key(name: str) -> str:
-    r"""Return a name as a key of a TOML file: bare where it can be, else a basic string.
-
-    Examples
-    --------
-    >>> print(toml_key("height"), toml_key("body height"), toml_key('a"b'))
-    height "body height" "a\u0022b"
-    """
-    if name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
-        return name
-    return f'"{"".join(c if c.isprintable() and c not in _ESCAPED else _escape(c) for c in name)}"'
-
-
-_ESCAPED = '"\\'
-
-
-def _escape(letter: str) -> str:
-    return f"\\u{ord(letter):04x}" if ord(letter) < 2**16 else f"\\U{ord(letter):08x}"
-
-
 def visible(text: str) -> str:
     r"""Return a text with everything in it made visible that could steer a terminal or deceive a reader.
 

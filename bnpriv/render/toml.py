@@ -10,9 +10,9 @@ import numpy as np
 
 from bnpriv.checks import type_text
 from bnpriv.errors import FileError
-from bnpriv.render.text import toml_key
 
 _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+_CODES = {"\\": "\\u005c", '"': "\\u0022"}
 
 MOST_DOTS = 8
 """Dots in a text that stay as they are: Python's reader takes long over many, and a file with them is refused."""
@@ -70,25 +70,58 @@ def toml_text(text: str) -> str:
     """
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise FileError("a text must be whole characters", found="half of one", remedy="Correct the text.")
-    letters = [_SHORT.get(letter) or (letter if letter.isprintable() else _escaped(letter)) for letter in text]
-    if text.count(".") > MOST_DOTS:
-        letters = ["\\u002e" if letter == "." else letter for letter in letters]
-    return f'"{"".join(letters)}"'
+    written = _between_quotes(text, _SHORT)
+    return written.replace(".", "\\u002e") if text.count(".") > MOST_DOTS else written
 
 
-def _escaped(letter: str) -> str:
-    return f"\\u{ord(letter):04x}" if ord(letter) < 2**16 else f"\\U{ord(letter):08x}"
+def _between_quotes(text: str, spelt: Mapping[str, str]) -> str:
+    """A basic string, with some letters spelt as they are told, and those that cannot be printed by their numbers."""
+
+    def letter(each: str) -> str:
+        if each in spelt or each.isprintable():
+            return spelt.get(each, each)
+        return f"\\u{ord(each):04x}" if ord(each) < 2**16 else f"\\U{ord(each):08x}"
+
+    return f'"{"".join(map(letter, text))}"'
+
+
+def readable_text(text: str) -> str:
+    r"""A text as a string on one line, for people who go on writing the file: between single quotes if it has double.
+
+    Examples
+    --------
+    >>> print(readable_text("age"), readable_text('a"b'), readable_text("line\nend"))
+    "age" 'a"b' "line\u000aend"
+    """
+    if '"' in text and text.isprintable() and not set(text) & {"'", "\\"}:
+        return f"'{text}'"
+    return _between_quotes(text, _CODES)
+
+
+def toml_key(name: str) -> str:
+    r"""A name as a key: bare where it can be, else a basic string; any text at all can be shown so.
+
+    Examples
+    --------
+    >>> print(toml_key("height"), toml_key("body height"), toml_key('a"b'))
+    height "body height" "a\u0022b"
+    """
+    return name if _is_bare(name) else _between_quotes(name, _CODES)
 
 
 def toml_name(name: str) -> str:
-    """Return a name as a key: bare where it can be, else as a text.
+    """A name as a key of a file that is to be read: bare where it can be, else as `toml_text`.
 
     Examples
     --------
     >>> print(toml_name("height"), toml_name("body height"))
     height "body height"
     """
-    return name if toml_key(name) == name else toml_text(name)
+    return name if _is_bare(name) else toml_text(name)
+
+
+def _is_bare(name: str) -> bool:
+    return bool(name) and all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in name)
 
 
 def toml_section(path: Sequence[str], values: Mapping[str, object]) -> str:

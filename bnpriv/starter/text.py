@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bnpriv.render.text import toml_key
+from bnpriv.render.toml import readable_text, toml_key, toml_value
 from bnpriv.starter.choice import KnownColumn
 from bnpriv.starter.start import HIDDEN_PART, usual_property
 from bnpriv.starter.started import Started, level_of
-from bnpriv.tables.bins import Binned, Inside
+from bnpriv.tables.bins import Binned
 from bnpriv.tables.schema import Categorical, Column
 
 NO_NAMES = "The file of the table has no line of names"
@@ -80,34 +80,20 @@ def framework_text(
     return "\n".join([*parts, *_protected(known, protect), _queries(known, protect)])
 
 
-def toml_text(value: str) -> str:
-    r"""Return a text as a string of TOML on one line.
-
-    Examples
-    --------
-    >>> print(toml_text("age"), toml_text('a"b'), toml_text("line\nend"))
-    "age" 'a"b' "line\u000aend"
-    """
-    if '"' in value and value.isprintable() and not set(value) & {"'", "\\"}:
-        return f"'{value}'"
-    key = toml_key(value)
-    return key if key.startswith('"') else f'"{key}"'
-
-
 def _top(known: Started, network: str | None, *, asked: bool) -> str:
     chosen = "" if asked else "# Nobody said which notion is meant; this one is the default.\n"
     line = f'{chosen}notion = "{known.notion}"{"":<13}# {_NOTION_MEANS[known.notion]}\n'
     if known.network is not None and network is None:
-        return f"{line}source = {toml_text(known.source)}\n"
+        return f"{line}source = {readable_text(known.source)}\n"
     return f'{line}# source = ...                  # "...", where the network comes from; printed with every answer\n'
 
 
 def _network(known: Started, files: Sequence[str], network: str | None) -> str:
     if network is not None:
-        return f'[network]\nfile = {toml_text(network)}\nlevel = "{level_of(known.notion)}"\n'
+        return f'[network]\nfile = {readable_text(network)}\nlevel = "{level_of(known.notion)}"\n'
     if not files:
         return f"[network]\n{_STARTED_NETWORK[known.notion]}"
-    listed = "".join(f"    {toml_text(file)},\n" for file in files)
+    listed = "".join(f"    {readable_text(file)},\n" for file in files)
     few = f"# {known.few_records}\n" if known.few_records else ""
     return (
         f"[network]\n{few}# {len(files)} models, each a draw from the posterior of a network given public data: all of "
@@ -119,7 +105,7 @@ def _posterior(known: Started) -> str:
     drawn = None if known.network is None else known.network.posterior_draws
     if drawn is None:
         return ""
-    said = f"source = {toml_text(drawn.source)}\nprior = {toml_text(drawn.prior)}\n"
+    said = f"source = {readable_text(drawn.source)}\nprior = {readable_text(drawn.prior)}\n"
     return f"\n[network.posterior]             # guarantees say what lies beyond so many draws\n{said}"
 
 
@@ -172,13 +158,11 @@ def _bins(name: str, column: Binned) -> str:
     if isinstance(column.within, str):
         return f'{text}within = "{column.within}"  # a model: evenly in a bin\n'
     text += f"\n[columns.{toml_key(name)}.within]  # a model: how often a number comes in its bin\n"
-    return text + "".join(f"{toml_key(label)} = {_inside(law)}\n" for label, law in column.within.items())
-
-
-def _inside(law: Inside) -> str:
-    if isinstance(law, str):
-        return f'"{law}"'
-    return f"{{ {', '.join(f'{toml_key(str(number))} = {mass!r}' for number, mass in law.items())} }}"
+    laws = {
+        label: law if isinstance(law, str) else {str(number): mass for number, mass in law.items()}
+        for label, law in column.within.items()
+    }
+    return text + "".join(f"{toml_key(label)} = {toml_value(law)}\n" for label, law in laws.items())
 
 
 def _protected(known: Started, protect: Sequence[str]) -> list[str]:
@@ -196,7 +180,7 @@ def _secret(known: Started, name: str) -> str:
     column = known.columns[name].column if name in known.columns else None
     text = "# property = ...                # as 'count(ill == \"yes\")': a number about this column\n"
     if column is not None:
-        text = f"property = {toml_text(str(usual_property(name, column)))}\n"
+        text = f"property = {readable_text(str(usual_property(name, column)))}\n"
     if known.records is None:
         return f"{head}\n{text}# at_most = ...                 # numbers this far apart are not to be told apart\n"
     near = max(1, known.records // HIDDEN_PART)
@@ -212,7 +196,7 @@ def _queries(known: Started, protect: Sequence[str]) -> str:
     name = next(iter([*labelled, *ready]), None)
     if name is None:
         return '# [queries]\n# tall = "count(height > 180)"\n'
-    return f"[queries]\nfirst = {toml_text(str(usual_property(name, ready[name])))}\n"
+    return f"[queries]\nfirst = {readable_text(str(usual_property(name, ready[name])))}\n"
 
 
 def _listed(texts: Iterable[str]) -> str:
@@ -222,11 +206,9 @@ def _listed(texts: Iterable[str]) -> str:
 
 
 def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return toml_text(value) if isinstance(value, str) else f"{value!r}"
+    return readable_text(value) if isinstance(value, str) else toml_value(value)
 
 
 def _comment(text: str) -> str:
     """Return a text for a comment, which no line end may leave."""
-    return toml_text(text)[1:-1] if not text.isprintable() else text
+    return readable_text(text)[1:-1] if not text.isprintable() else text

@@ -13,7 +13,7 @@ from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import LogTable, marginal
-from bnpriv.render.text import toml_key
+from bnpriv.render.toml import toml_key
 from bnpriv.studies.asked import Assumed, model_index, states_among, zero_probability
 from bnpriv.tables.column_laws import ColumnLaw
 from bnpriv.tables.schema import Categorical, Column, State, is_whole

@@ -15,7 +15,7 @@ from bnpriv import checks
 from bnpriv.bound import FloatArray, Kind, weakest
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.laws.base import SUM_TOLERANCE
-from bnpriv.render.text import toml_key
+from bnpriv.render.toml import toml_key
 from bnpriv.tables.bin_laws import MixedLaw as MixedLaw
 from bnpriv.tables.bin_laws import UniformLaw as UniformLaw
 from bnpriv.tables.bin_laws import laws_inside

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +13,11 @@ import numpy as np
 from bnpriv.adapters.pymc.rewriting import whole_arrays
 from bnpriv.bound import FloatArray
 from bnpriv.errors import MissingExtraError
+
+
+def _module(name: str) -> Any:
+    """A module of PyMC's or PyTensor's: imported when it is asked for, and of types that are partly unknown."""
+    return import_module(name)
 
 
 def pymc() -> Any:
@@ -23,61 +29,42 @@ def pymc() -> Any:
         If it is not installed.
     """
     try:
-        import pymc as library
+        return _module("pymc")
     except ImportError as error:
         raise MissingExtraError(
             "reading a PyMC model needs PyMC",
             found="no installation of it",
             remedy="Install it with: pip install 'bnpriv[pymc]'.",
         ) from error
-    return library
 
 
 def tensor() -> Any:
     """Return the tensors of PyTensor."""
-    import pytensor.tensor as library
-
-    return library
+    return _module("pytensor.tensor")
 
 
 def vectorized(outputs: Any, swaps: Any) -> Any:
     """Return expressions for many points at once: inputs are exchanged for ones with an axis more in front."""
-    import pytensor.graph.replace as module
-
-    library: Any = module
-    return library.vectorize_graph(outputs, swaps)
+    return _module("pytensor.graph.replace").vectorize_graph(outputs, swaps)
 
 
 def replaced(outputs: Any, swaps: Any) -> Any:
     """Return expressions with inputs exchanged."""
-    import pytensor.graph.replace as module
-
-    library: Any = module
-    return library.clone_replace(outputs, swaps)
+    return _module("pytensor.graph.replace").clone_replace(outputs, swaps)
 
 
 def frozen(variables: list[Any], leaves: list[Any]) -> list[Any]:
     """Return expressions with copies of their data, which nobody else holds: theirs may be changed later."""
-    import pytensor.compile.sharedvalue as module
-
-    library: Any = module
     own: dict[Any, Any] = {}
     for each in leaves:
         if not hasattr(each.type, "ndim"):
             continue
         if hasattr(each, "get_value"):
             value = np.array(each.get_value())
-            own[each] = library.shared(value, name=each.name, shape=each.type.shape)
+            own[each] = _module("pytensor.compile.sharedvalue").shared(value, name=each.name, shape=each.type.shape)
         elif isinstance(getattr(each, "data", None), np.ndarray):
             own[each] = type(each)(each.type, each.data.copy(), name=each.name)
     return replaced(variables, own)
-
-
-def keep_own(parts: Iterable[Any]) -> None:
-    """Let constants have arrays of their own, with the same numbers: the user's may be changed later."""
-    for each in parts:
-        if each.owner is None and isinstance(getattr(each, "data", None), np.ndarray) and hasattr(each.type, "ndim"):
-            each.data = each.data.copy()
 
 
 def compiled(inputs: Any, outputs: Any, *, updates: Any = None, shapes: bool = False) -> Any:
@@ -85,9 +72,7 @@ def compiled(inputs: Any, outputs: Any, *, updates: Any = None, shapes: bool = F
 
     With `shapes` no more is computed than shapes need.
     """
-    import pytensor
-
-    library: Any = pytensor
+    library = _module("pytensor")
     mode = library.compile.mode.Mode("py", "fast_compile" if shapes else whole_arrays())
     return library.function(inputs, outputs, updates=updates or {}, mode=mode, on_unused_input="ignore")
 
@@ -99,59 +84,42 @@ def of_many(variable: Any) -> Any:
 
 def own_generators(outputs: Any) -> tuple[Any, list[Any]]:
     """Return an expression, or several, with random generators of its own, and them: the model's are left alone."""
-    import pymc.pytensorf as module
-
-    library: Any = module
-    own = {rng: generator() for rng in library.find_rng_nodes(outputs if isinstance(outputs, list) else [outputs])}
+    roots = outputs if isinstance(outputs, list) else [outputs]
+    own = {rng: generator() for rng in _module("pymc.pytensorf").find_rng_nodes(roots)}
     return replaced(outputs, own), list(own.values())
 
 
 def generator() -> Any:
     """Return a random generator of its own for an expression."""
-    import pytensor.compile.sharedvalue as module
-
-    library: Any = module
-    return library.shared(np.random.default_rng(0))
+    return _module("pytensor.compile.sharedvalue").shared(np.random.default_rng(0))
 
 
 def from_arrays(function: Callable[..., FloatArray], inputs: list[Any], axes: int) -> Any:
     """Return what a function of arrays in double precision makes of expressions, an array with so many axes."""
-    import pytensor.compile.ops as module
-
-    library: Any = module
     kinds = [tensor().TensorType(dtype="float64", shape=(None,) * n) for n in (*(each.ndim for each in inputs), axes)]
-    return library.wrap_py(kinds[:-1], kinds[-1:])(function)(*(tensor().cast(each, "float64") for each in inputs))
+    made = _module("pytensor.compile.ops").wrap_py(kinds[:-1], kinds[-1:])(function)
+    return made(*(tensor().cast(each, "float64") for each in inputs))
 
 
 def check() -> Any:
     """Return an operation that passes on its first input if the second holds, and raises ValueError if not."""
-    import pytensor.raise_op as module
-
-    library: Any = module
-    return library.CheckAndRaise(ValueError, "a parameter is not valid")
+    return _module("pytensor.raise_op").CheckAndRaise(ValueError, "a parameter is not valid")
 
 
 def updates_of(inputs: Any, outputs: Any) -> Any:
     """Return what generators become when expressions are drawn."""
-    import pymc.pytensorf as module
-
-    library: Any = module
-    return library.collect_default_updates(outputs=outputs if isinstance(outputs, list) else [outputs], inputs=inputs)
+    roots = outputs if isinstance(outputs, list) else [outputs]
+    return _module("pymc.pytensorf").collect_default_updates(outputs=roots, inputs=inputs)
 
 
 def reseed(generators: list[Any], random: np.random.Generator) -> None:
     """Give generators new seeds."""
-    import pymc.pytensorf as module
-
-    library: Any = module
-    library.reseed_rngs(generators, int(random.integers(2**31)))
+    _module("pymc.pytensorf").reseed_rngs(generators, int(random.integers(2**31)))
 
 
 def random_variables() -> Any:
     """Return the class of operations that draw from a distribution with parameters."""
-    from pytensor.tensor.random.op import RandomVariable
-
-    return RandomVariable
+    return _module("pytensor.tensor.random.op").RandomVariable
 
 
 def is_random(op: Any) -> bool:
@@ -161,10 +129,8 @@ def is_random(op: Any) -> bool:
 
 def is_custom(op: Any) -> bool:
     """Return whether an operation draws from a distribution that the user wrote."""
-    import pymc.distributions.custom as module
-
-    library: Any = module
-    return isinstance(op, (library.CustomDistRV, library.CustomSymbolicDistRV))
+    custom = _module("pymc.distributions.custom")
+    return isinstance(op, (custom.CustomDistRV, custom.CustomSymbolicDistRV))
 
 
 def is_black_box(op: Any) -> bool:
@@ -255,11 +221,8 @@ def support(rv: Any, fixed: Callable[[Any], FloatArray | None]) -> tuple[float, 
 
 def usual_transform(rv: Any) -> Any:
     """Return the transformation of a variable's law to the whole line, or None."""
-    import pymc.distributions.transforms as module
-
-    transforms: Any = module
     try:
-        return transforms._default_transform(rv.owner.op, rv)
+        return _module("pymc.distributions.transforms")._default_transform(rv.owner.op, rv)
     except NotImplementedError:
         return None
 
@@ -277,40 +240,27 @@ def is_library(thing: Any) -> bool:
 
 def is_variable(thing: object) -> bool:
     """Return whether something is a variable of PyTensor's, one that stands for numbers in an expression."""
-    from pytensor.graph.basic import Variable
-
-    return isinstance(thing, Variable)
-
-
-def model_class() -> Any:
-    """Return the class of models."""
-    return pymc().Model
+    return isinstance(thing, _module("pytensor.graph.basic").Variable)
 
 
 def is_measurable(op: Any) -> bool:
     """Return whether PyMC takes an operation for one whose result is random."""
-    import pymc.logprob.abstract as module
-
-    return isinstance(op, cast(Any, module).MeasurableOp)
+    return isinstance(op, _module("pymc.logprob.abstract").MeasurableOp)
 
 
 def is_simulator(op: Any) -> bool:
     """Return whether an operation is a simulator, which PyMC's log density may draw from."""
-    import pymc.distributions.simulator as module
-
-    return isinstance(op, cast(Any, module).SimulatorRV)
+    return isinstance(op, _module("pymc.distributions.simulator").SimulatorRV)
 
 
 def functions_of(op: Any) -> list[object]:
     """Return the functions of the user's behind an operation: for drawing, for densities, or what it does at all."""
-    import pymc.distributions.distribution as laws
-    import pymc.logprob.abstract as densities
-
     kinds = [kind for kind in type(op).__mro__ if not is_library(kind)]
     held = getattr(op, "__dict__", {}).values()
     if not kinds:  # an operation of PyTensor's may be made of a function
         return [each for each in held if callable(each) and not isinstance(each, type)]
-    tables: list[Any] = [vars(module).get(name) for module in (laws, densities) for name in _DISPATCHED]
+    modules = _module("pymc.distributions.distribution"), _module("pymc.logprob.abstract")
+    tables: list[Any] = [vars(module).get(name) for module in modules for name in _DISPATCHED]
     registered = [table.registry[kind] for table in tables if table for kind in kinds if kind in table.registry]
     return [*registered, *held, *(each for kind in kinds for each in vars(kind).values())]
 

@@ -106,15 +106,11 @@ def _again(owner: Any, place: int, above: Sequence[Any], *, low: bool) -> Any:
         return op.make_node(*above).outputs[place]
     except TypeError:  # a law made of others, or a loop, takes its numbers as they were
         pairs = zip(above, owner.inputs, strict=True)
-        return op.make_node(*(a if a.type == b.type else _like(a, b) for a, b in pairs)).outputs[place]
+        alike = (a if a.type == b.type or not hasattr(b, "dtype") else tensor().cast(a, b.dtype) for a, b in pairs)
+        return op.make_node(*alike).outputs[place]
 
 
 def _wide(variable: Any, *, whole: bool) -> Any:
     """Return a variable in double precision if it has single, or, with `whole`, holds whole numbers."""
     kinds = ("int", "uint", "float") if whole else _LOW
     return tensor().cast(variable, "float64") if str(getattr(variable, "dtype", "")).startswith(kinds) else variable
-
-
-def _like(variable: Any, other: Any) -> Any:
-    dtype = getattr(other, "dtype", None)
-    return variable if dtype is None else tensor().cast(variable, dtype)

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from bnpriv.adapters.pymc.backend import is_library, is_variable, model_class
+from bnpriv.adapters.pymc.backend import is_library, is_variable, pymc
 
 _NO_NAMES = frozenset[str]()
 
@@ -48,7 +48,7 @@ def _walk(roots: Sequence[object], names: frozenset[str]) -> tuple[Sequence[Any]
 
 
 def _is_found(thing: object) -> bool:
-    return is_variable(thing) or isinstance(thing, model_class())
+    return is_variable(thing) or isinstance(thing, pymc().Model)
 
 
 def _within(here: object, names: frozenset[str]) -> Iterable[object]:

@@ -41,19 +41,18 @@ def _second(node: Any) -> Any:
     return pt.switch(pt.eq(shaped, shaped), value, value)
 
 
+_EXACT = {
+    "int64": ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32"),
+    "float64": ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float32"),
+}
+"""What a type holds without loss, by the type."""
+
+
 def _converted(node: Any) -> Any:
     """Whole numbers to wider ones or to double precision; whatever loses digits stays as it is."""
     pt, (value,), kind = _library(), node.inputs, node.outputs[0].dtype
-    if value.dtype == "bool" or (kind == "float64" and value.dtype in _EXACT) or (kind == "int64" and _is_int(value)):
-        return pt.mul(value, pt.constant(1, dtype=kind))
-    return None
-
-
-_EXACT = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float32")
-
-
-def _is_int(value: Any) -> bool:
-    return value.dtype in ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+    exact = value.dtype in _EXACT.get(kind, ("bool",))
+    return pt.mul(value, pt.constant(1, dtype=kind)) if exact else None
 
 
 def _soft(node: Any) -> Any:

@@ -6,7 +6,7 @@ after any other every entry may depend on all that went in. So no dependence is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -151,12 +151,7 @@ def joined(given: Sequence[SetArray], shape: tuple[int, ...]) -> SetArray:
 
 def union(given: Sequence[SetArray]) -> frozenset[Element]:
     """Return the union of all sets in arrays."""
-    return EMPTY_SET.union(*_each(given))
-
-
-def _each(given: Sequence[SetArray]) -> Iterator[frozenset[Element]]:
-    for array in given:
-        yield from array.reshape(-1)
+    return EMPTY_SET.union(*(each for array in given for each in array.reshape(-1)))
 
 
 def _some(sets: SetArray) -> bool:

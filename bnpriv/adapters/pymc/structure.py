@@ -18,7 +18,6 @@ from bnpriv.adapters.pymc.backend import (
     is_custom,
     is_plain,
     is_truncated,
-    keep_own,
     pymc,
 )
 from bnpriv.adapters.pymc.captured import refuse_captured
@@ -252,14 +251,16 @@ def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
     declared = _whole(model)
     every = list(declared.values())
     above = ancestors(every, ())
-    keep_own(_inside(above))
+    for each in _inside(above):  # arrays of constants may be the user's, and changed later
+        if each.owner is None and isinstance(getattr(each, "data", None), np.ndarray) and hasattr(each.type, "ndim"):
+            each.data = each.data.copy()
     rvs = dict(zip(declared, frozen(every, [each for each in above if each.owner is None]), strict=True))
-    found = traced(rvs)
-    for name in found.order:
-        rv, shape = rvs[name], found.shapes[name]
+    names, shapes, parameters, dependence = traced(rvs)
+    for name in names:
+        rv, shape = rvs[name], shapes[name]
         order = order_of(model, declared[name]) or ""
         # entries that are kept in order depend on what any of them does
-        sets = found.dependence[name]
+        sets = dependence[name]
         sets = [EMPTY_SET.union(*sets)] * len(sets) if order else sets
         yield (
             name,
@@ -269,8 +270,8 @@ def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
                 law=_law(rv),
                 shape=shape,
                 names=entry_names(model, name, shape),
-                parameters=found.parameters[name],
-                parents=tuple(sorted({element[0] for each in sets for element in each}, key=found.order.index)),
+                parameters=parameters[name],
+                parents=tuple(sorted({element[0] for each in sets for element in each}, key=names.index)),
                 above=tuple(frozenset(each) for each in sets),
                 is_joint=bool(order) or _is_joint(rv, set(rvs.values())),
                 observed=name in observed,

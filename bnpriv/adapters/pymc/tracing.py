@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -25,30 +24,20 @@ from bnpriv.errors import NetworkError
 Sets = Sequence[frozenset[Element]]
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Traced:
-    """What was found, by name.
+def traced(
+    rvs: Mapping[str, Any],
+) -> tuple[list[str], Mapping[str, tuple[int, ...]], Mapping[str, tuple[Any, ...]], Mapping[str, Sets]]:
+    """How random variables hang together.
 
-    Parameters
-    ----------
+    Returns
+    -------
     order : list of str
-        The random variables, parents before children.
+        Parents before children.
     shapes : mapping from str to tuple of int
     parameters : mapping from str to tuple of TensorVariable
         The parameters of every law that is not made of others, in double precision.
     dependence : mapping from str to sequence of frozenset of Element
         For every element those above it.
-    """
-
-    order: list[str]
-    shapes: Mapping[str, tuple[int, ...]]
-    parameters: Mapping[str, tuple[Any, ...]]
-    dependence: Mapping[str, Sets]
-
-
-def traced(rvs: Mapping[str, Any]) -> Traced:
-    """Return order, shapes, parameters and dependence of random variables.
 
     Raises
     ------
@@ -67,12 +56,8 @@ def traced(rvs: Mapping[str, Any]) -> Traced:
             sets[variable] = through(variable, sets, shapes, values)
     found = {name: _above(rv.owner.op, [sets[p] for p in inputs[name]], shapes[rv]) for name, rv in rvs.items()}
     plain = {name: _parameters(rv, inputs[name]) for name, rv in rvs.items()}
-    return Traced(
-        order=order,
-        shapes={name: shapes[rv] for name, rv in rvs.items()},
-        parameters={name: in_double(each, known) for name, each in plain.items()},
-        dependence=found,
-    )
+    parameters = {name: in_double(each, known) for name, each in plain.items()}
+    return order, {name: shapes[rv] for name, rv in rvs.items()}, parameters, found
 
 
 def _parameters(rv: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -94,15 +79,9 @@ def _inputs(rv: Any) -> tuple[Any, ...]:
 def _ordered(rvs: Mapping[str, Any]) -> list[str]:
     every = ancestors(list(rvs.values()), set())
     names = {rv: name for name, rv in rvs.items()}
-    _refuse_unknown(ancestors(list(rvs.values()), set(), values=True), names)
-    _refuse_random_shapes(names)
-    return [names[variable] for variable in every if variable in names]
-
-
-def _refuse_unknown(every: Sequence[Any], known: Collection[Any]) -> None:
-    parts = _parts(known)
-    for variable in every:
-        if variable in known or variable in parts or not _is_draw(variable):
+    parts = _parts(names)
+    for variable in ancestors(list(rvs.values()), set(), values=True):
+        if variable in names or variable in parts or not _is_draw(variable):
             continue
         loop = not is_random(variable.owner.op)
         raise NetworkError(
@@ -110,6 +89,8 @@ def _refuse_unknown(every: Sequence[Any], known: Collection[Any]) -> None:
             found="random numbers drawn inside another operation" if loop else "one that has no name",
             remedy="Give it a name in the model instead of using its .dist().",
         )
+    _refuse_random_shapes(names)
+    return [names[variable] for variable in every if variable in names]
 
 
 def _is_draw(variable: Any) -> bool:
