@@ -14,7 +14,7 @@ from bnpriv.influence.junction_pairs import column_starts, indicators, own_group
 from bnpriv.influence.junction_tree import Clique, JunctionTree
 from bnpriv.influence.junction_weights import WeightTable, carried, inverse, product_floor
 
-Told = tuple[tuple[int, ...], WeightTable, NDArray[np.intp]]
+Message = tuple[tuple[int, ...], WeightTable, NDArray[np.intp]]
 """Places of a few nodes in a clique, the laws of rows given these nodes, and which rows they are."""
 
 
@@ -44,10 +44,10 @@ def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY)
     own, sent = _towards_roots(calibrated, rows, states)
     width = sum(len(index) for each in own.values() for _, _, index in each)
     found = np.zeros((models, width, starts[-1]))
-    outwards: dict[int, Told] = {}
+    outwards: dict[int, Message] = {}
     for k, clique in enumerate(tree.cliques):
         law = calibrated.laws[k]
-        around: dict[int, Told] = {child: sent[child] for child in clique.children if child in sent}
+        around: dict[int, Message] = {child: sent[child] for child in clique.children if child in sent}
         if k in outwards:
             around[-1] = outwards.pop(k)
         told = [*own.get(k, ()), *around.values()]
@@ -68,13 +68,13 @@ def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY)
 
 def _towards_roots(
     calibrated: CliqueLaws, rows: Sequence[int], states: slice
-) -> tuple[dict[int, list[Told]], dict[int, Told]]:
+) -> tuple[dict[int, list[Message]], dict[int, Message]]:
     """Return for every clique its own rows, and the rows at or below it given what it shares with its parent."""
     tree = calibrated.tree
     laws = {node: _given_itself(tree.sizes[node], states) for node in rows}
     starts = dict(zip(rows, accumulate((laws[node].shape[2] for node in rows), initial=0), strict=False))
-    own: dict[int, list[Told]] = {}
-    sent: dict[int, Told] = {}
+    own: dict[int, list[Message]] = {}
+    sent: dict[int, Message] = {}
     for k in reversed(range(len(tree.cliques))):
         clique = tree.cliques[k]
         for place in range(clique.shared, len(clique.axes)):
@@ -100,7 +100,7 @@ def _given_itself(size: int, states: slice) -> FloatArray:
 
 
 def _merged(
-    table: WeightTable, divisor: WeightTable, to: tuple[int, ...], told: Sequence[Told]
+    table: WeightTable, divisor: WeightTable, to: tuple[int, ...], told: Sequence[Message]
 ) -> tuple[WeightTable, NDArray[np.intp]]:
     """Return the laws of all rows given the nodes `to`; the table is a multiple of the divisor there."""
     floor = min(product_floor(table, laws) for _, laws, _ in told)

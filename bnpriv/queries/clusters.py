@@ -21,15 +21,23 @@ from bnpriv.queries.diameters import (
     MOST_CUBICS,
     Norm,
     Reach,
-    bent,
     by_signs,
     changes_of,
     farthest,
     lengths,
+    quadratic_diameter,
     sums,
     together,
 )
-from bnpriv.queries.records import MOST_EXACT_BITS, ColumnPart, ContributionTable, Problem, holes, scale_of, tabulate
+from bnpriv.queries.records import (
+    MOST_EXACT_BITS,
+    ColumnPart,
+    Contribution,
+    ContributionTable,
+    holes,
+    scale_of,
+    tabulate,
+)
 from bnpriv.tables.schema import Categorical
 
 MOST_ALONE = 256  # outputs whose own largest changes are searched where they are too many to be searched together
@@ -48,36 +56,41 @@ class Extent(NamedTuple):
 NO_EXTENT = Extent(Fraction(0), Fraction(0))
 
 
-def clusters(task: Problem, outputs: Sequence[int]) -> list[Cluster]:
+def clusters(added: Contribution, outputs: Sequence[int]) -> list[Cluster]:
     """Divide `outputs` into clusters that move apart; outputs that cannot move are left out."""
     box = dict.fromkeys(outputs, NO_EXTENT)
     groups: list[tuple[frozenset[int], tuple[ColumnPart, ...]]] = []
-    for part in task.parts(outputs):
-        fed = frozenset(task.fed(part, outputs))
+    for part in added.parts(outputs):
+        fed = frozenset(added.fed(part, outputs))
         if len(fed) == 1:
             (output,) = fed
-            alone = alone_in(task, part, output)
+            alone = alone_in(added, part, output)
             box[output] = Extent(box[output].lower + alone.lower, box[output].upper + alone.upper)
             fed = fed if alone.upper > 0 else frozenset[int]()
             groups = _joined(groups, fed, ())
         else:
             groups = _joined(groups, fed, (part,))
     return [
-        Cluster(task=task, outputs=tuple(sorted(fed)), parts=parts, box={output: box[output] for output in fed})
+        Cluster(
+            added=added,
+            outputs=tuple(sorted(fed)),
+            parts=parts,
+            box={output: box[output] for output in fed},
+        )
         for fed, parts in groups
     ]
 
 
-def alone_in(task: Problem, part: ColumnPart, output: int) -> Extent:
+def alone_in(added: Contribution, part: ColumnPart, output: int) -> Extent:
     """Return the largest change of `part` of one output."""
-    scale = scale_of(task, [part], [output])
-    table = tabulate(task, part, [output], scale)
+    scale = scale_of(added, [part], [output])
+    table = tabulate(added, part, [output], scale)
     if table is None:
-        low, high = task.outer(part, output)
+        low, high = added.outer(part, output)
         return Extent(Fraction(0), high - low)
     found = by_signs([(table.values, (0,))], 1)
     assert found is not None  # one output has one pattern of signs
-    return _extent(scale, found, 0.0 if holes(task, part) else found, _rounding([table], found))
+    return _extent(scale, found, 0.0 if holes(added, part) else found, _rounding([table], found))
 
 
 @final
@@ -87,7 +100,7 @@ class Cluster:
 
     Parameters
     ----------
-    task : Problem
+    added : Contribution
     outputs : tuple of int
     parts : tuple of ColumnPart
         The parts that feed several of the outputs.
@@ -95,7 +108,7 @@ class Cluster:
         For each output the largest change of the parts that feed it alone.
     """
 
-    task: Problem
+    added: Contribution
     outputs: tuple[int, ...]
     parts: tuple[ColumnPart, ...]
     box: Mapping[int, Extent]
@@ -116,42 +129,42 @@ class Cluster:
     @cached_property
     def scale(self) -> Fraction:
         """Return the unit of the tables."""
-        return scale_of(self.task, self.parts, self.outputs)
+        return scale_of(self.added, self.parts, self.outputs)
 
     @cached_property
     def tables(self) -> list[ContributionTable] | None:
         """Return a table for each part, or None if one is too large."""
-        found = [tabulate(self.task, part, self.outputs, self.scale) for part in self.parts]
+        found = [tabulate(self.added, part, self.outputs, self.scale) for part in self.parts]
         tables = [table for table in found if table is not None]
         return tables if len(tables) == len(found) else None
 
     @property
     def _holes(self) -> bool:
-        return any(holes(self.task, part) for part in self.parts)
+        return any(holes(self.added, part) for part in self.parts)
 
     def _apart(self, norm: Norm) -> Extent:
         """Bound the change by those of the single outputs; of very many outputs most only by their ranges."""
-        alone = [sum_of(clusters(self.task, [output]), 1) for output in self.outputs[:MOST_ALONE]]
+        alone = [sum_of(clusters(self.added, [output]), 1) for output in self.outputs[:MOST_ALONE]]
         lower = max(extent.lower for extent in alone)
         alone += [self._range(output) for output in self.outputs[MOST_ALONE:]]
         bounds = [combined(alone, norm).upper, *self._sizes(norm)]
         return Extent(lower, min(bounds))
 
     def _range(self, output: int) -> Extent:
-        ends = [self.task.outer(part, output) for part in self.task.parts([output])]
+        ends = [self.added.outer(part, output) for part in self.added.parts([output])]
         return Extent(Fraction(0), sum((high - low for low, high in ends), Fraction(0)))
 
     def _sizes(self, norm: Norm) -> list[Fraction]:
         """Bound the change by the sizes of what two records can add: cheap for a histogram of very many bins."""
         total = combined(list(self.box.values()), norm).upper
         for part in self.parts:
-            sizes = self.task.sizes(part, self.outputs)
+            sizes = self.added.sizes(part, self.outputs)
             table = sizes and tabulate(sizes, part, [0], self.scale)
             if table is None or len(table.values) < 2:
                 return []
             first, second = np.partition(table.values[..., 0], -2, axis=0)[-2:]
             # counts with weights above 0 add points of one orthant, at most at right angles from each other
-            weights = (weight for output in self.outputs for _, weight in self.task.weights(part, output))
+            weights = (weight for output in self.outputs for _, weight in self.added.weights(part, output))
             square = norm == 2 and all(weight > 0 for weight in weights)
             longest = float((np.hypot(first, second) if square else first + second).max())
             total += _extent(self.scale, longest, 0.0, _rounding([table], longest) + 4 * UNIT_ROUNDOFF * longest).upper
@@ -192,7 +205,7 @@ class Cluster:
             return None
         box = np.array([float(self.box[output].upper / self.scale) for output in self.outputs])
         loose = sum(float((side.upper - side.lower) / self.scale) for side in self.box.values())
-        squared = [(part, name) for part in self.parts for name in sorted(self.task.squared(part))]
+        squared = [(part, name) for part in self.parts for name in sorted(self.added.squared(part))]
         if len(squared) == 1:
             return self._bent(*squared[0], box, loose)
         lower, upper = self._reached(2, box) if len(self.tables) == 1 else self._listed(box)
@@ -225,8 +238,8 @@ class Cluster:
         the other.
         """
         lower, _ = self._reached(2, box)
-        column = self.task.schema[name]
-        opened = tabulate(self.task, part, self.outputs, self.scale, open_column=name)
+        column = self.added.schema[name]
+        opened = tabulate(self.added, part, self.outputs, self.scale, open_column=name)
         others = self._others(part, box)
         if opened is None or others is None or isinstance(column, Categorical):
             return self._rounded(lower, math.inf, box, loose)
@@ -235,7 +248,7 @@ class Cluster:
             return self._rounded(lower, math.inf, box, loose)
         shift, low, high, fixed = found
         slope, bend = self._parabolas(part, name, column.steps)
-        value = bent(shift, low, high, fixed, steps=column.steps, slope=slope, bend=bend)
+        value = quadratic_diameter(shift, low, high, fixed, steps=column.steps, slope=slope, bend=bend)
         if value is None:
             return self._rounded(lower, math.inf, box, loose)
         wide = np.append(box, float(np.abs(slope).sum() + np.abs(bend).sum()))
@@ -255,7 +268,7 @@ class Cluster:
     def _parabolas(self, part: ColumnPart, name: str, steps: int) -> tuple[FloatArray, FloatArray]:
         """Return slope and bend of each output in ``z = 2 k / steps - 1``."""
         half = Fraction(steps, 2)
-        pairs = [self.task.parabola(name, part, output) for output in self.outputs]
+        pairs = [self.added.parabola(name, part, output) for output in self.outputs]
         slope = [float((slope + 2 * bend * half) * half / self.scale) for slope, bend in pairs]
         return np.array(slope), np.array([float(bend * half**2 / self.scale) for _, bend in pairs])
 

@@ -114,7 +114,7 @@ def together(reaches: Sequence[Reach], box: FloatArray, norm: Norm) -> FloatArra
     return total
 
 
-def bent(
+def quadratic_diameter(
     shift: FloatArray,
     low: FloatArray,
     high: FloatArray,

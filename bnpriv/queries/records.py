@@ -34,7 +34,7 @@ ColumnPart = frozenset[int]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class Contribution:
     """A normal form, seen by a change of the columns `moving`.
 
     Parameters
@@ -118,8 +118,8 @@ class Problem:
             low, high = low + min(values), high + max(values)
         return low, high
 
-    def sizes(self, part: ColumnPart, outputs: Iterable[int]) -> Problem | None:
-        """Return the problem whose one output is at least the 1-norm of `outputs`; None if values are summed."""
+    def sizes(self, part: ColumnPart, outputs: Iterable[int]) -> Contribution | None:
+        """Return the added whose one output is at least the 1-norm of `outputs`; None if values are summed."""
         row: dict[int, Fraction] = {}
         for output in outputs:
             for place, weight in self.weights(part, output):
@@ -141,10 +141,10 @@ class Problem:
         return [(slope + bend * k) * k for k in sorted({0, steps, *(k for k in beside if 0 < k < steps)})]
 
 
-def problem(form: NormalForm, moving: frozenset[str]) -> Problem:
+def added(form: NormalForm, moving: frozenset[str]) -> Contribution:
     """Look at a normal form from the columns that move."""
     records = form.schema.records
-    return Problem(
+    return Contribution(
         schema=form.schema,
         terms=form.terms,
         reads=tuple(map(columns_of, form.terms)),
@@ -183,15 +183,19 @@ class ContributionTable:
     high: tuple[int, ...] = ()
 
 
-def scale_of(task: Problem, parts: Iterable[ColumnPart], outputs: Sequence[int]) -> Fraction:
+def scale_of(added: Contribution, parts: Iterable[ColumnPart], outputs: Sequence[int]) -> Fraction:
     """Return a power of two near the largest number in `parts`, so that nothing relevant underflows or overflows."""
-    sizes = [abs(end) for part in parts for output in outputs for end in task.outer(part, output)]
+    sizes = [abs(end) for part in parts for output in outputs for end in added.outer(part, output)]
     largest = max(sizes, default=Fraction(1)) or Fraction(1)
     return Fraction(2) ** (largest.numerator.bit_length() - largest.denominator.bit_length())
 
 
 def tabulate(
-    task: Problem, part: ColumnPart, outputs: Sequence[int], scale: Fraction, open_column: str | None = None
+    added: Contribution,
+    part: ColumnPart,
+    outputs: Sequence[int],
+    scale: Fraction,
+    open_column: str | None = None,
 ) -> ContributionTable | None:
     """Tabulate `part` over the corners of its columns, or return None if the table would be too large.
 
@@ -200,27 +204,27 @@ def tabulate(
     None where it is neither. With `open_column`, which must be a moving one, the cells of that column take the place of
     its corners.
     """
-    names = task.columns(part)
-    multiplied = task.multiplied(part, outputs)
-    if any(task.parabola(name, part, output)[1] for name in multiplied for output in outputs):
+    names = added.columns(part)
+    multiplied = added.multiplied(part, outputs)
+    if any(added.parabola(name, part, output)[1] for name in multiplied for output in outputs):
         return None
-    moving = sum(name in task.moving for name in names)
+    moving = sum(name in added.moving for name in names)
     if open_column is not None:
         names = (open_column, *(name for name in names if name != open_column))
-    leaves = {name: _leaves(task, part, name) for name in names}
-    cut = {name: cells(task.schema[name], leaves[name]) for name in names}
+    leaves = {name: _leaves(added, part, name) for name in names}
+    cut = {name: cells(added.schema[name], leaves[name]) for name in names}
     if max(len(parts.low) for parts in cut.values()) * len(outputs) > 4 * MOST_TABLE_NUMBERS:
         return None  # few of the cells are alike, and finding these would take long
     axes: list[Corners] = []
     for name in names:
-        corners = every_cell(cut[name]) if name == open_column else _corners(task, part, outputs, name, cut[name])
+        corners = every_cell(cut[name]) if name == open_column else _corners(added, part, outputs, name, cut[name])
         if corners is None:
             return None
         axes.append(corners)
     shape = [len(axis.steps) for axis in axes]
     if math.prod(shape) * len(outputs) > MOST_TABLE_NUMBERS:
         return None
-    sheet = _Sheet(task, part, outputs, scale, shape)
+    sheet = _Sheet(added, part, outputs, scale, shape)
     truths = {
         leaf: axis.truth[row].reshape(_along(place, len(names)))
         for place, (name, axis) in enumerate(zip(names, axes, strict=True))
@@ -240,9 +244,20 @@ class _Sheet:
     """Adds up the terms of a part, with an eye on rounding."""
 
     def __init__(
-        self, task: Problem, part: ColumnPart, outputs: Sequence[int], scale: Fraction, shape: Sequence[int]
+        self,
+        added: Contribution,
+        part: ColumnPart,
+        outputs: Sequence[int],
+        scale: Fraction,
+        shape: Sequence[int],
     ) -> None:
-        self.task, self.part, self.outputs, self.scale, self.shape = task, part, tuple(outputs), scale, tuple(shape)
+        self.added, self.part, self.outputs, self.scale, self.shape = (
+            added,
+            part,
+            tuple(outputs),
+            scale,
+            tuple(shape),
+        )
         self.values: FloatArray = np.zeros((*shape, len(outputs)))
         self.magnitude = 0.0
         self.summands = [0] * len(outputs)
@@ -251,8 +266,8 @@ class _Sheet:
     def add_indicators(self, truths: dict[Leaf, Truths]) -> None:
         known: dict[int, Truths] = {}
         for place, output in enumerate(self.outputs):
-            for number, weight in self.task.weights(self.part, output):
-                term = self.task.terms[number]
+            for number, weight in self.added.weights(self.part, output):
+                term = self.added.terms[number]
                 if not isinstance(term, Indicator):
                     continue
                 if number not in known:
@@ -264,7 +279,7 @@ class _Sheet:
 
     def add_steps(self, name: str, axis: Corners, place: int) -> None:
         for index, output in enumerate(self.outputs):
-            slope, bend = self.task.parabola(name, self.part, output)
+            slope, bend = self.added.parabola(name, self.part, output)
             if not slope and not bend:
                 continue
             added = [self._float((slope + bend * k) * k / self.scale) for k in axis.steps]
@@ -275,7 +290,7 @@ class _Sheet:
     def add_products(self, names: Sequence[str], axes: Sequence[Corners]) -> None:
         places = {name: place for place, name in enumerate(names)}
         for index, output in enumerate(self.outputs):
-            for term, weight in self.task.products(self.part, output):
+            for term, weight in self.added.products(self.part, output):
                 one, other = sorted(places[name] for name in term.powers)
                 pairs = [[self._float(weight * k * m / self.scale) for m in axes[other].steps] for k in axes[one].steps]
                 shape = [len(axis.steps) if place in (one, other) else 1 for place, axis in enumerate(axes)]
@@ -309,19 +324,21 @@ class _Sheet:
         self.summands[place] += 1
 
 
-def _leaves(task: Problem, part: ColumnPart, name: str) -> tuple[Leaf, ...]:
+def _leaves(added: Contribution, part: ColumnPart, name: str) -> tuple[Leaf, ...]:
     found: dict[Leaf, None] = {}
-    for term in (task.terms[place] for place in sorted(part)):
+    for term in (added.terms[place] for place in sorted(part)):
         if isinstance(term, Indicator):
             found.update(dict.fromkeys(leaf for leaf in term.predicate.comparisons() if leaf.column == name))
     return tuple(found)
 
 
-def _corners(task: Problem, part: ColumnPart, outputs: Sequence[int], name: str, cut: ColumnCells) -> Corners | None:
+def _corners(
+    added: Contribution, part: ColumnPart, outputs: Sequence[int], name: str, cut: ColumnCells
+) -> Corners | None:
     """Choose the values of a column that matter; None if there are too many patterns of signs."""
-    bends = [task.parabola(name, part, output) for output in outputs]
+    bends = [added.parabola(name, part, output) for output in outputs]
     bends = [bend for bend in bends if any(bend)]
-    if not bends and name not in task.multiplied(part, outputs):
+    if not bends and name not in added.multiplied(part, outputs):
         return patterns(cut)  # so for a resting column that multiplies no other: what it adds by itself is no term here
     if not any(bend for _, bend in bends):
         return ends(cut)
@@ -356,6 +373,6 @@ def _evaluate(predicate: Predicate, truths: dict[Leaf, Truths]) -> Truths:
     return truths[predicate]
 
 
-def holes(task: Problem, part: ColumnPart) -> bool:
+def holes(added: Contribution, part: ColumnPart) -> bool:
     """Whether the corners inside cells might be no grid steps of real values, so that only upper bounds hold."""
-    return any(has_holes(task.schema[name]) for name in task.squared(part))
+    return any(has_holes(added.schema[name]) for name in added.squared(part))

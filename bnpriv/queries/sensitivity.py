@@ -32,7 +32,7 @@ from bnpriv.queries.custom import Custom
 from bnpriv.queries.diameters import Norm
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import NormalForm, normal_form
-from bnpriv.queries.records import Problem, problem, scale_of, tabulate
+from bnpriv.queries.records import Contribution, added, scale_of, tabulate
 from bnpriv.queries.weighted import Weighted
 from bnpriv.tables.schema import Column, Schema, require_schema
 
@@ -151,8 +151,8 @@ def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int
 
 
 def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fraction) -> Bound:
-    task = replace(asked.whole, moving=moving)
-    extents = [_released(asked, cluster, norm, share) for cluster in clusters(task, range(len(asked.form.labels)))]
+    added = replace(asked.whole, moving=moving)
+    extents = [_released(asked, cluster, norm, share) for cluster in clusters(added, range(len(asked.form.labels)))]
     total = combined([extent for extent in extents if extent.upper > 0], cast("Norm", norm))
     close = total.upper - total.lower <= EXACT_WITHIN * total.upper
     return Bound(_double(total.lower, -math.inf), _double(total.upper, math.inf), "exact" if close else "certified")
@@ -166,14 +166,14 @@ class Prepared:
     Parameters
     ----------
     form : NormalForm
-    whole : Problem
+    whole : Contribution
         The query, seen by a change of all columns.
     known : dict
         Sensitivities by columns, norm and share of the records.
     """
 
     form: NormalForm
-    whole: Problem
+    whole: Contribution
     known: dict[tuple[frozenset[str], int, Fraction], Bound] = field(
         default_factory=dict[tuple[frozenset[str], int, Fraction], Bound]
     )
@@ -207,7 +207,7 @@ def prepared(query: Query, schema: Schema) -> Prepared:
             return found
     form = normal_form(query, schema)
     _check_size(form)
-    found = Prepared(form=form, whole=problem(form, frozenset(schema.columns)))
+    found = Prepared(form=form, whole=added(form, frozenset(schema.columns)))
     _recent.appendleft((query, schema, columns, found))
     return found
 
@@ -359,12 +359,12 @@ def _rounding(form: NormalForm, output: int, low: Fraction, high: Fraction) -> F
     return Fraction(math.ulp(_nearest(largest)))
 
 
-def _range(form: NormalForm, task: Problem, output: int) -> tuple[Fraction, Fraction]:
+def _range(form: NormalForm, added: Contribution, output: int) -> tuple[Fraction, Fraction]:
     low = high = form.offset[output]
-    for part in task.parts([output]):
-        ends = task.outer(part, output)
-        scale = scale_of(task, [part], [output])
-        table = tabulate(task, part, [output], scale)
+    for part in added.parts([output]):
+        ends = added.outer(part, output)
+        scale = scale_of(added, [part], [output])
+        table = tabulate(added, part, [output], scale)
         if table is not None:
             error = 0.0 if table.grain is not None else table.magnitude * (table.summands + 2) * 2.0**-DOUBLE_BITS
             least, most = float(table.values.min()) - error, float(table.values.max()) + error

@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.influence.density.axes import Axis, bare, listed, steps
 from bnpriv.influence.density.forward import ForwardDraws, ParameterValues
-from bnpriv.influence.density.lattice import Lattice
+from bnpriv.influence.density.lattice import QuadratureGrid
 from bnpriv.influence.density.part import Coordinates, DensityPart
 from bnpriv.laws.base import log_sum_exp
 
@@ -47,7 +47,7 @@ FAR = 20.0
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class MonteCarloCheck:
     """What a comparison of grids with draws led to.
 
     Parameters
@@ -69,18 +69,18 @@ class GridComparison:
 
     Parameters
     ----------
-    lattice : Lattice
+    grid : QuadratureGrid
     names : tuple of str
         What is seen.
     """
 
-    lattice: Lattice
+    grid: QuadratureGrid
     names: tuple[str, ...]
     _fine: dict[tuple[int, str], tuple[FloatArray, FloatArray]] = field(
         default_factory=dict[tuple[int, str], tuple[FloatArray, FloatArray]], repr=False
     )
 
-    def at(self, points: int, depth: float, top: float = math.inf) -> Agreement:
+    def at(self, points: int, depth: float, top: float = math.inf) -> MonteCarloCheck:
         """Compare the grids of one level with draws.
 
         Parameters
@@ -91,9 +91,9 @@ class GridComparison:
         top : float
             The largest log ratio that was found.
         """
-        part = DensityPart(lattice=self.lattice, names=self.names, points=points, depth=depth)
+        part = DensityPart(grid=self.grid, names=self.names, points=points, depth=depth)
         if any(bool(np.isneginf(top)) for top in part.tops):
-            return Agreement(gap=math.inf)
+            return MonteCarloCheck(gap=math.inf)
         densities = self._by_grid(part)
         names = sorted({*self._integrated(0), *self._integrated(1)})
         gaps = [tuple(self._mean_gaps(side, densities[side]) for side in (0, 1))]
@@ -103,12 +103,12 @@ class GridComparison:
         best = int(np.argmax(ratios))
         higher = bool(ratios[best] > top + 1e-6 * (1 + abs(top)))
         gap = max(float(np.max(_apart(first, second))) for first, second in gaps)
-        return Agreement(gap=gap, higher=(self._place(best),) if higher else ())
+        return MonteCarloCheck(gap=gap, higher=(self._place(best),) if higher else ())
 
     @cached_property
     def forward(self) -> ForwardDraws:
         """Return the draws."""
-        return ForwardDraws(lattice=self.lattice, names=self.names)
+        return ForwardDraws(grid=self.grid, names=self.names)
 
     @cached_property
     def seen(self) -> ParameterValues:
@@ -118,9 +118,9 @@ class GridComparison:
 
     def _rounded(self, name: str, values: FloatArray) -> FloatArray:
         """Return the values that coordinates of values stand for: near an end of a support they may differ."""
-        if self.lattice.parameter(name).states is not None:
+        if self.grid.parameter(name).states is not None:
             return values
-        scale = self.lattice.scale(name)
+        scale = self.grid.scale(name)
         return scale.values(scale.coordinates(values))
 
     @property
@@ -134,9 +134,9 @@ class GridComparison:
         """Return points of what is seen as axes."""
         axes: list[Axis] = []
         for name in self.names:
-            values, states = self.seen[name][rows], self.lattice.parameter(name).states
+            values, states = self.seen[name][rows], self.grid.parameter(name).states
             if states is None:
-                scale = self.lattice.scale(name)
+                scale = self.grid.scale(name)
                 axes.append(bare(scale, scale.coordinates(values)))
             else:
                 axes.append(listed(values, np.searchsorted(np.array(states), values).astype(np.float64)))
@@ -204,11 +204,11 @@ class GridComparison:
 
     def _free(self, side: int) -> list[str]:
         """Return what varies given a secret and what is seen."""
-        return [*self.forward.hidden, *([] if self.forward.holds_value(side) else [self.lattice.protected])]
+        return [*self.forward.hidden, *([] if self.forward.holds_value(side) else [self.grid.protected])]
 
     def _integrated(self, side: int) -> list[str]:
         """Return what of it is continuous."""
-        return [name for name in self._free(side) if self.lattice.parameter(name).states is None]
+        return [name for name in self._free(side) if self.grid.parameter(name).states is None]
 
     def _settings(self, side: int) -> int:
         return SETTINGS if len(self._free(side)) > 1 else 1
@@ -216,16 +216,12 @@ class GridComparison:
     def _line(self, side: int, name: str) -> Axis:
         settings = self._settings(side)
         points = min(ON_LINE, LINE_CELLS[settings > 1] // (self._count * settings))
-        if name == self.lattice.protected:
-            return self.lattice.side(self.forward.secrets[side], points)
-        return steps(self.lattice.scale(name), *self.lattice.reach(name, 2 * self.lattice.base), points)
+        if name == self.grid.protected:
+            return self.grid.side(self.forward.secrets[side], points)
+        return steps(self.grid.scale(name), *self.grid.reach(name, 2 * self.grid.base), points)
 
     def _grid(self, side: int, name: str, points: int, depth: float) -> Axis:
-        return (
-            self.lattice.sides(points)[side]
-            if name == self.lattice.protected
-            else self.lattice.axis(name, points, depth)
-        )
+        return self.grid.sides(points)[side] if name == self.grid.protected else self.grid.axis(name, points, depth)
 
     def _along(self, side: int, name: str, axis: Axis, *, prior: bool = False) -> FloatArray:
         """Return logs of sums along one parameter, of shape (points of what is seen, draws of everything else).
@@ -241,7 +237,7 @@ class GridComparison:
         free = self._free(side)
         logs = np.zeros((1, settings, axis.points))
         for each in forward.all:
-            moves = name in (each, *self.lattice.parameter(each).parents)
+            moves = name in (each, *self.grid.parameter(each).parents)
             if (moves and each in free) if prior else (moves or each not in free):
                 logs = logs + forward.density(each, values)
         return np.asarray(log_sum_exp(logs + axis.log_weights, 2))
@@ -263,17 +259,19 @@ def _apart(first: FloatArray, second: FloatArray) -> FloatArray:
         return np.nan_to_num(np.abs(first - second), nan=math.inf, posinf=math.inf)
 
 
-def compared(lattice: Lattice, parts: tuple[tuple[str, ...], ...]) -> tuple[GridComparison, ...]:
+def compared(grid: QuadratureGrid, parts: tuple[tuple[str, ...], ...]) -> tuple[GridComparison, ...]:
     """Return the comparisons for the parts of a frontier; influence and privacy curve share them."""
-    kept = lattice.comparisons
+    kept = grid.comparisons
     if parts not in kept:
         while len(kept) >= MOST_FRONTIERS_KEPT:
             del kept[next(iter(kept))]
-        kept[parts] = tuple(GridComparison(lattice=lattice, names=names) for names in parts)
+        kept[parts] = tuple(GridComparison(grid=grid, names=names) for names in parts)
     return cast("tuple[GridComparison, ...]", kept[parts])
 
 
-def agreement(parts: Sequence[GridComparison], points: int, depth: float, top: float = math.inf) -> Agreement:
+def monte_carlo_check(
+    parts: Sequence[GridComparison], points: int, depth: float, top: float = math.inf
+) -> MonteCarloCheck:
     """Return what the comparisons of all parts of a frontier led to; what they add up to is `top`."""
     found = [each.at(points, depth, top if len(parts) == 1 else math.inf) for each in parts]
-    return Agreement(gap=sum(each.gap for each in found), higher=found[0].higher if len(found) == 1 else ())
+    return MonteCarloCheck(gap=sum(each.gap for each in found), higher=found[0].higher if len(found) == 1 else ())

@@ -63,7 +63,7 @@ MOST_SUMMED = 2**20
 
 
 @final
-class Lattice:
+class QuadratureGrid:
     """Grids of the parameters for one pair of secrets; remembers what it has computed.
 
     Parameters

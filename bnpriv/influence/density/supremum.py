@@ -86,8 +86,8 @@ class Supremum:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Look:
-    """A look over the whole range of one part, in one direction of a pair.
+class GridScan:
+    """A scan of the whole range of one part, in one direction of a pair.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class Look:
         )
 
     def _depth(self, k: int, coordinates: FloatArray) -> FloatArray:
-        return self.part.lattice.depth_at(self.part.names[k], coordinates)
+        return self.part.grid.depth_at(self.part.names[k], coordinates)
 
     def _at(self, axes: Sequence[Axis]) -> FloatArray:
         return log_ratios(self.part.densities(axes), reverse=self.reverse)
@@ -228,11 +228,11 @@ class Look:
             self.part.around(k, axis.coordinates[keep[k]], axis) if k in self.part.continuous else axis
             for k, axis in enumerate(self.axes)
         ]
-        look = replace(self, axes=axes, ratios=self.ratios[np.ix_(*keep)])
-        if not math.isfinite(look.value):
-            return look.value
-        start = tuple(float(axis.coordinates[k]) for axis, k in zip(axes, look.best, strict=True))
-        return look._search(start)[0]
+        scan = replace(self, axes=axes, ratios=self.ratios[np.ix_(*keep)])
+        if not math.isfinite(scan.value):
+            return scan.value
+        start = tuple(float(axis.coordinates[k]) for axis, k in zip(axes, scan.best, strict=True))
+        return scan._search(start)[0]
 
     def _end_gains(self, k: int, *, upper: bool) -> tuple[float, float]:
         """Return the same for one end of the range of one parameter, per doubling of the depth there."""
@@ -261,12 +261,12 @@ def _beyond(before: float, gain: float) -> float:
     return gain * shrinks / (1 - shrinks)
 
 
-def looks(part: DensityPart, places: Sequence[Coordinates] = ()) -> tuple[Look, Look]:
-    """Return a look in either direction."""
+def grid_scans(part: DensityPart, places: Sequence[Coordinates] = ()) -> tuple[GridScan, GridScan]:
+    """Return a scan in either direction."""
     axes = part.axes(places)
     densities = part.densities(axes)
     first, second = (
-        Look(part=part, axes=axes, ratios=log_ratios(densities, reverse=reverse), reverse=reverse)
+        GridScan(part=part, axes=axes, ratios=log_ratios(densities, reverse=reverse), reverse=reverse)
         for reverse in (False, True)
     )
     return first, second
