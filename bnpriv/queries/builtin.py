@@ -17,7 +17,7 @@ from bnpriv.queries.base import Indicator, Output, Power, Query
 from bnpriv.queries.bins import bins_of, checked_bins
 from bnpriv.queries.crossed import COUNTS_BY, CountBy, axes_of
 from bnpriv.queries.custom import Custom
-from bnpriv.queries.predicates import Col, Constant, Predicate, column_name, literal, quoted
+from bnpriv.queries.predicates import Col, Constant, Predicate, column_name, distinct, literals, quoted
 from bnpriv.tables.schema import Schema, decimal
 
 WEIGHT_ONE = Fraction(1)
@@ -29,7 +29,18 @@ class _OfCondition(Query):
     predicate: Predicate
 
     def __post_init__(self) -> None:
-        _condition(type(self).__name__.lower(), self.predicate)
+        what, given = type(self).__name__.lower(), cast("object", self.predicate)
+        if isinstance(given, Predicate):
+            return
+        if isinstance(given, Col):
+            remedy = f"Compare the column: {what}(col({given.name!r}) > 170)."
+        elif isinstance(given, str):
+            remedy = f'Write {what}(col("height") > 170), or the whole query as text: "{what}(height > 170)".'
+        else:
+            remedy = (
+                f'Write {what}(col("height") > 170): a condition is about the columns of the schema, and reads no data.'
+            )
+        raise QueryError(f"{what} needs a condition", found=checks.type_text(given), remedy=remedy)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -38,7 +49,9 @@ class _OfCondition(Query):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfColumn(Query):
+class OfColumn(Query):
+    """A query of one column."""
+
     column: str
 
     def __post_init__(self) -> None:
@@ -128,7 +141,7 @@ class Proportion(_OfCondition):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Total(_OfColumn):
+class Total(OfColumn):
     """The sum of a column; made by `total`."""
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
@@ -141,7 +154,7 @@ class Total(_OfColumn):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Mean(_OfColumn):
+class Mean(OfColumn):
     """The mean of a column; made by `mean`."""
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
@@ -154,7 +167,7 @@ class Mean(_OfColumn):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Histogram(_OfColumn):
+class Histogram(OfColumn):
     """How many records fall into each bin of a column; made by `histogram`."""
 
     bins: tuple[Constant, ...] | None = None
@@ -173,10 +186,10 @@ class Histogram(_OfColumn):
             If a column of numbers comes without increasing edges.
         """
         bins = bins_of(self.column, schema[self.column], self.bins, "a histogram")
-        return tuple(_count(each.condition) for each in bins)
+        return tuple(Output(str(bin_.condition), ((WEIGHT_ONE, Indicator(bin_.condition)),)) for bin_ in bins)
 
     def __str__(self) -> str:
-        bins = "" if self.bins is None else f", [{', '.join(literal(value) for value in self.bins)}]"
+        bins = "" if self.bins is None else f", {literals(self.bins)}"
         return f"histogram({quoted(self.column)}{bins})"
 
 
@@ -267,36 +280,9 @@ class Stack(Query):
         return f"stack({', '.join(str(part) for part in self.parts)})"
 
 
-def _condition(what: str, predicate: object) -> None:
-    if not isinstance(predicate, Predicate):
-        raise QueryError(
-            f"{what} needs a condition",
-            found=checks.type_text(predicate),
-            remedy=_condition_remedy(what, predicate),
-        )
-
-
-def _condition_remedy(what: str, predicate: object) -> str:
-    if isinstance(predicate, Col):
-        return f"Compare the column: {what}(col({predicate.name!r}) > 170)."
-    if isinstance(predicate, str):
-        return f'Write {what}(col("height") > 170), or the whole query as text: "{what}(height > 170)".'
-    return f'Write {what}(col("height") > 170): a condition is about the columns of the schema, and reads no data.'
-
-
-def _count(predicate: Predicate) -> Output:
-    return Output(str(predicate), ((WEIGHT_ONE, Indicator(predicate)),))
-
-
 def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
-    listed = tuple(names)
-    if not listed:
-        raise QueryError(f"{what} needs a column", found="none", remedy="Name the columns.")
-    for name in listed:
-        column_name(name)
-    if len(set(listed)) < len(listed):
-        found = f"a repeated column among {checks.listing(listed)}"
-        raise QueryError(f"{what} takes each column once", found=found, remedy="List each column once.")
+    listed = tuple(map(column_name, names))
+    distinct(what, listed)
     return listed
 
 

@@ -7,18 +7,28 @@ a column is known from a few grid steps per cell.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.queries.predicates import Comparison, IsIn, Truths
+from bnpriv.queries.predicates import Comparison, IsIn, Operator, Truths
 from bnpriv.tables.schema import Categorical, Column, NumberColumn
 
 Leaf = Comparison | IsIn
+
+COMPARED: dict[Operator, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
 @final
@@ -162,20 +172,7 @@ def holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
     values = [float(value) for value in leaf.constants]
     if isinstance(leaf, IsIn):
         return np.isin(places, values)
-    value = values[0]
-    match leaf.operator:
-        case "<":
-            return places < value
-        case "<=":
-            return places <= value
-        case ">":
-            return places > value
-        case ">=":
-            return places >= value
-        case "==":
-            return places == value
-        case "!=":
-            return places != value
+    return np.asarray(COMPARED[leaf.operator](places, values[0]), dtype=np.bool_)
 
 
 def holds_category(leaf: Leaf, column: Categorical) -> Truths:

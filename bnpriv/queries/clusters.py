@@ -34,6 +34,7 @@ from bnpriv.queries.records import (
     ColumnPart,
     Contribution,
     ContributionTable,
+    grouped,
     holes,
     scale_of,
     tabulate,
@@ -59,25 +60,20 @@ NO_EXTENT = Extent(Fraction(0), Fraction(0))
 def clusters(added: Contribution, outputs: Sequence[int]) -> list[Cluster]:
     """Divide `outputs` into clusters that move apart; outputs that cannot move are left out."""
     box = dict.fromkeys(outputs, NO_EXTENT)
-    groups: list[tuple[frozenset[int], tuple[ColumnPart, ...]]] = []
+    moved: list[tuple[frozenset[int], tuple[ColumnPart, ...]]] = []
     for part in added.parts(outputs):
-        fed = frozenset(added.fed(part, outputs))
-        if len(fed) == 1:
-            (output,) = fed
-            alone = alone_in(added, part, output)
-            box[output] = Extent(box[output].lower + alone.lower, box[output].upper + alone.upper)
-            fed = fed if alone.upper > 0 else frozenset[int]()
-            groups = _joined(groups, fed, ())
-        else:
-            groups = _joined(groups, fed, (part,))
+        fed = added.fed(part, outputs)
+        if len(fed) > 1:
+            moved.append((frozenset(fed), (part,)))
+            continue
+        output = fed[0]
+        alone = alone_in(added, part, output)
+        box[output] = Extent(box[output].lower + alone.lower, box[output].upper + alone.upper)
+        if alone.upper > 0:
+            moved.append((frozenset(fed), ()))
     return [
-        Cluster(
-            added=added,
-            outputs=tuple(sorted(fed)),
-            parts=parts,
-            box={output: box[output] for output in fed},
-        )
-        for fed, parts in groups
+        Cluster(added=added, outputs=tuple(sorted(fed)), parts=parts, box={output: box[output] for output in fed})
+        for fed, parts in grouped(moved)
     ]
 
 
@@ -298,17 +294,6 @@ def root_of_squares(values: Sequence[Fraction]) -> Fraction:
         return largest
     shares = [float(value / largest) for value in values]
     return largest * Fraction(math.hypot(*shares)) * (1 + Fraction(1, 2**50))
-
-
-def _joined(
-    groups: list[tuple[frozenset[int], tuple[ColumnPart, ...]]], fed: frozenset[int], parts: tuple[ColumnPart, ...]
-) -> list[tuple[frozenset[int], tuple[ColumnPart, ...]]]:
-    if not fed:
-        return groups
-    joined = [group for group in groups if group[0] & fed]
-    names = fed.union(*(group[0] for group in joined))
-    kept = [group for group in groups if not group[0] & fed]
-    return [*kept, (names, (*(old for group in joined for old in group[1]), *parts))]
 
 
 def _contexts(

@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.errors import QueryError, SizeError
 from bnpriv.queries.base import Indicator, Output, Query
 from bnpriv.queries.bins import ColumnBin, bins_of, checked_bins
-from bnpriv.queries.predicates import And, Constant, Predicate, column_name, literal, quoted
+from bnpriv.queries.predicates import And, Constant, Predicate, column_name, distinct, literals, quoted
 from bnpriv.tables.schema import Schema
 
 MOST_CROSSED = 1000
@@ -36,7 +36,13 @@ class Crosstab(Query):
         axes: tuple[CrossedColumn, ...] = _axes(CROSSTAB, self.axes)
         object.__setattr__(self, "axes", axes)
         if len(axes) < 2:
-            raise _alone(axes)
+            name, bins = axes[0]
+            alone = quoted(name) if bins is None else f"{quoted(name)}, {literals(bins)}"
+            raise QueryError(
+                "a crosstab needs two columns or more",
+                found=_texts(axes),
+                remedy=f"Ask for the histogram of one column: histogram({alone}).",
+            )
 
     @property
     def columns(self) -> frozenset[str]:
@@ -102,25 +108,8 @@ def axes_of(
 
 def _axes(what: str, axes: Iterable[CrossedColumn]) -> tuple[CrossedColumn, ...]:
     listed = tuple((column_name(name), None if bins is None else checked_bins(bins, what)) for name, bins in axes)
-    if not listed:
-        raise QueryError(f"{what} needs a column", found="none", remedy="Name the columns.")
-    if len({name for name, _ in listed}) < len(listed):
-        raise QueryError(
-            f"{what} takes each column once",
-            found=f"a repeated column among {checks.listing(name for name, _ in listed)}",
-            remedy="List each column once.",
-        )
+    distinct(what, [name for name, _ in listed])
     return listed
-
-
-def _alone(axes: tuple[CrossedColumn, ...]) -> QueryError:
-    name, bins = axes[0]
-    alone = quoted(name) if bins is None else f"{quoted(name)}, {_list(bins)}"
-    return QueryError(
-        "a crosstab needs two columns or more",
-        found=_texts(axes),
-        remedy=f"Ask for the histogram of one column: histogram({alone}).",
-    )
 
 
 def _cells(what: str, axes: Iterable[CrossedColumn], schema: Schema) -> Iterable[tuple[ColumnBin, ...]]:
@@ -147,8 +136,4 @@ def _counted(cell: tuple[ColumnBin, ...], predicate: Predicate | None = None) ->
 
 
 def _texts(axes: Iterable[CrossedColumn]) -> str:
-    return ", ".join(quoted(name) + ("" if bins is None else f" {_list(bins)}") for name, bins in axes)
-
-
-def _list(bins: tuple[Constant, ...]) -> str:
-    return f"[{', '.join(map(literal, bins))}]"
+    return ", ".join(quoted(name) + ("" if bins is None else f" {literals(bins)}") for name, bins in axes)

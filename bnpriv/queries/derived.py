@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, final
+from typing import ClassVar, TypeVar, final
 
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Stack
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.tables.schema import Schema
+
+Number = TypeVar("Number")
 
 Span = tuple[float, float]
 """The least and the greatest value that a number may have."""
@@ -76,50 +78,40 @@ class Derivation:
     schema: Schema
 
     def labels(self, base: Sequence[str]) -> tuple[str, ...]:
-        """Return what each number of the answer is, from what each of the base is."""
-        found: list[str] = []
-        for query, places in self.pieces:
-            found += query.labels if isinstance(query, Derived) else [base[k] for k in places]
-        return tuple(found)
+        """What each number of the answer is, from what each of the base is."""
+        return self._gathered(lambda query, _: query.labels, base.__getitem__)
 
     def values(self, base: Sequence[float]) -> tuple[float, ...]:
-        """Return the answer that a released base gives."""
-        found: list[float] = []
-        for query, places in self.pieces:
-            own = [base[k] for k in places]
-            found += query.derive(own, self.schema) if isinstance(query, Derived) else own
-        return tuple(found)
+        """The answer that a released base gives."""
+        return self._gathered(lambda query, own: query.derive([base[k] for k in own], self.schema), base.__getitem__)
 
     def intervals(self, box: Sequence[Span], ranges: Sequence[Span]) -> tuple[Span, ...]:
-        """Return intervals of the answer from those of the base, whose exact numbers also lie in their ranges."""
-        found: list[Span] = []
-        for query, places in self.pieces:
-            own = [box[k] for k in places]
-            inside = [_inside(box[k], ranges[k]) for k in places]
-            found += query.enclose(inside, self.schema) if isinstance(query, Derived) else own
-        return tuple(found)
+        """Intervals of the answer from those of the base, whose exact numbers also lie in their ranges."""
+        return self._gathered(
+            lambda query, own: query.enclose([_inside(box[k], ranges[k]) for k in own], self.schema), box.__getitem__
+        )
 
     def ranges(self, base: Sequence[Span]) -> tuple[Span, ...]:
-        """Return the ranges of the answer from those of the base."""
-        found: list[Span] = []
-        for query, places in self.pieces:
-            found += query.ranges(self.schema) if isinstance(query, Derived) else [base[k] for k in places]
-        return tuple(found)
+        """The ranges of the answer from those of the base."""
+        return self._gathered(lambda query, _: query.ranges(self.schema), base.__getitem__)
 
     def shown_as_they_are(self, base: Sequence[bool]) -> tuple[bool, ...]:
-        """Return what holds of every number of the base, where that is a number of the answer too; else False."""
-        found: list[bool] = []
+        """What holds of every number of the base, where that is a number of the answer too; else False."""
+        return self._gathered(lambda _, own: [False] * len(own), base.__getitem__)
+
+    def _gathered(
+        self, derived: Callable[[Derived, range], Iterable[Number]], plain: Callable[[int], Number]
+    ) -> tuple[Number, ...]:
+        """Go through the questions: what `derived` makes of a derived one and its places, and `plain` of each other."""
+        found: list[Number] = []
         for query, places in self.pieces:
-            found += [base[k] and not isinstance(query, Derived) for k in places]
+            found += derived(query, places) if isinstance(query, Derived) else map(plain, places)
         return tuple(found)
 
     @property
     def uncertain(self) -> tuple[bool, ...]:
-        """Return for each number of the answer whether even a base without noise leaves it open."""
-        found: list[bool] = []
-        for query, places in self.pieces:
-            found += [not query.certain] * len(query.labels) if isinstance(query, Derived) else [False] * len(places)
-        return tuple(found)
+        """For each number of the answer, whether even a base without noise leaves it open."""
+        return self._gathered(lambda query, _: [not query.certain] * len(query.labels), lambda _: False)
 
     @property
     def groups(self) -> tuple[range, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from numbers import Integral
-from typing import Literal, NoReturn, final
+from typing import ClassVar, Literal, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,49 +118,45 @@ class IsIn(Predicate):
         return (self,)
 
     def __str__(self) -> str:
-        return f"{quoted(self.column)} in [{', '.join(literal(value) for value in self.values)}]"
+        return f"{quoted(self.column)} in {literals(self.values)}"
 
 
-@final
 @dataclass(frozen=True)
-class And(Predicate):
-    """All of `parts`, at least two; parts that are themselves And are taken apart."""
+class _Joined(Predicate):
+    """Two conditions or more, joined by one sign; parts that are joined by the same sign are taken apart."""
 
     parts: tuple[Predicate, ...]
     depth: int = field(init=False, repr=False, compare=False)
+    sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         nested = tuple(_predicate(part) for part in self.parts)
-        parts = tuple(leaf for part in nested for leaf in (part.parts if isinstance(part, And) else (part,)))
-        _joined(self, parts)
+        parts = tuple(leaf for part in nested for leaf in (part.parts if isinstance(part, type(self)) else (part,)))
+        if len(parts) < 2:
+            raise QueryError("& and | join two conditions or more", found=str(len(parts)), remedy="Use the condition.")
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "depth", max(_nested(part) for part in parts))
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
         """Return the conditions on single columns."""
         return tuple(leaf for part in self.parts for leaf in part.comparisons())
 
     def __str__(self) -> str:
-        return " & ".join(_wrapped(part) for part in self.parts)
+        return f" {self.sign} ".join(f"({part})" for part in self.parts)
 
 
 @final
-@dataclass(frozen=True)
-class Or(Predicate):
-    """At least one of `parts`, at least two; parts that are themselves Or are taken apart."""
+class And(_Joined):
+    """All of `parts`."""
 
-    parts: tuple[Predicate, ...]
-    depth: int = field(init=False, repr=False, compare=False)
+    sign = "&"
 
-    def __post_init__(self) -> None:
-        nested = tuple(_predicate(part) for part in self.parts)
-        parts = tuple(leaf for part in nested for leaf in (part.parts if isinstance(part, Or) else (part,)))
-        _joined(self, parts)
 
-    def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return the conditions on single columns."""
-        return tuple(leaf for part in self.parts for leaf in part.comparisons())
+@final
+class Or(_Joined):
+    """At least one of `parts`."""
 
-    def __str__(self) -> str:
-        return " | ".join(_wrapped(part) for part in self.parts)
+    sign = "|"
 
 
 @final
@@ -179,7 +175,7 @@ class Not(Predicate):
         return self.part.comparisons()
 
     def __str__(self) -> str:
-        return f"~{_wrapped(self.part)}"
+        return f"~({self.part})"
 
 
 @final
@@ -291,8 +287,24 @@ def literal(value: Constant) -> str:
     return repr(value)
 
 
-def _wrapped(part: Predicate) -> str:
-    return f"({part})"
+def literals(values: Iterable[Constant]) -> str:
+    """A list of constants as the grammar writes it."""
+    return f"[{', '.join(map(literal, values))}]"
+
+
+def distinct(what: str, names: Sequence[str]) -> None:
+    """Refuse a query that names no column, or one twice.
+
+    Raises
+    ------
+    QueryError
+        If it does.
+    """
+    if not names:
+        raise QueryError(f"{what} needs a column", found="none", remedy="Name the columns.")
+    if len(set(names)) < len(names):
+        found = f"a repeated column among {checks.listing(names)}"
+        raise QueryError(f"{what} takes each column once", found=found, remedy="List each column once.")
 
 
 def _predicate(value: object) -> Predicate:
@@ -325,13 +337,6 @@ def _uncompared(name: str) -> QueryError:
 def _unlisted(values: object) -> QueryError:
     found = "an empty list" if values == () else checks.type_text(values)
     return QueryError("isin needs a list of values", found=found, remedy="List the values that count: isin([1, 2]).")
-
-
-def _joined(condition: And | Or, parts: tuple[Predicate, ...]) -> None:
-    if len(parts) < 2:
-        raise QueryError("& and | join two conditions or more", found=str(len(parts)), remedy="Use the condition.")
-    object.__setattr__(condition, "parts", parts)
-    object.__setattr__(condition, "depth", max(_nested(part) for part in parts))
 
 
 def _nested(part: Predicate) -> int:

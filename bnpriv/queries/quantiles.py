@@ -13,9 +13,10 @@ from bnpriv import checks
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Indicator, Output
 from bnpriv.queries.bins import bins_of, checked_bins, edges_of
+from bnpriv.queries.builtin import OfColumn
 from bnpriv.queries.derived import Derived, Span, clipped
 from bnpriv.queries.normal_form import numeric
-from bnpriv.queries.predicates import Constant, column_name, literal, quoted
+from bnpriv.queries.predicates import Constant, literals, quoted
 from bnpriv.tables.schema import Schema, decimal
 
 MEDIAN = 0.5
@@ -25,26 +26,20 @@ WHAT = "a quantile"
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Quantile(Derived):
+class Quantile(OfColumn, Derived):
     """Values below which given shares of the records lie; made by `quantile` and `median`."""
 
     own_units: ClassVar[bool] = False
     certain: ClassVar[bool] = False
 
-    column: str
     shares: tuple[float, ...]
     edges: tuple[Constant, ...] | None = None
 
     def __post_init__(self) -> None:
-        column_name(self.column)
+        super().__post_init__()
         object.__setattr__(self, "shares", _shares(self.shares))
         if self.edges is not None:
             object.__setattr__(self, "edges", checked_bins(self.edges, WHAT))
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Return the column that the query reads."""
-        return frozenset({self.column})
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -127,7 +122,7 @@ class Quantile(Derived):
         return edges
 
     def __str__(self) -> str:
-        edges = "" if self.edges is None else f", [{', '.join(map(literal, self.edges))}]"
+        edges = "" if self.edges is None else f", {literals(self.edges)}"
         if self.shares == (MEDIAN,):
             return f"median({quoted(self.column)}{edges})"
         return f"quantile({quoted(self.column)}, [{', '.join(map(repr, self.shares))}]{edges})"

@@ -32,7 +32,7 @@ from bnpriv.queries.custom import Custom
 from bnpriv.queries.diameters import Norm
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import NormalForm, normal_form
-from bnpriv.queries.records import Contribution, added, scale_of, tabulate
+from bnpriv.queries.records import Contribution, grouped, scale_of, tabulate
 from bnpriv.queries.weighted import Weighted
 from bnpriv.tables.schema import Column, Schema, require_schema
 
@@ -182,7 +182,21 @@ class Prepared:
     @cached_property
     def ranges(self) -> list[tuple[Fraction, Fraction]]:
         """Return numbers between which the outputs lie, as close as they are known."""
-        return [_range(self.form, self.whole, output) for output in range(len(self.form.labels))]
+        return [self._range(output) for output in range(len(self.form.labels))]
+
+    def _range(self, output: int) -> tuple[Fraction, Fraction]:
+        """Enclose one output by the ends of each column alone or, where it fits, by a table of what a record adds."""
+        low = high = self.form.offset[output]
+        for part in self.whole.parts([output]):
+            ends = self.whole.outer(part, output)
+            scale = scale_of(self.whole, [part], [output])
+            table = tabulate(self.whole, part, [output], scale)
+            if table is not None:
+                error = 0.0 if table.grain is not None else table.magnitude * (table.summands + 2) * 2.0**-DOUBLE_BITS
+                least, most = float(table.values.min()) - error, float(table.values.max()) + error
+                ends = (max(ends[0], Fraction(least) * scale), min(ends[1], Fraction(most) * scale))
+            low, high = low + ends[0], high + ends[1]
+        return low, high
 
     def outer(self, output: int) -> tuple[Fraction, Fraction]:
         """Return numbers between which an output lies."""
@@ -207,7 +221,7 @@ def prepared(query: Query, schema: Schema) -> Prepared:
             return found
     form = normal_form(query, schema)
     _check_size(form)
-    found = Prepared(form=form, whole=added(form, frozenset(schema.columns)))
+    found = Prepared(form=form, whole=Contribution.of(form))
     _recent.appendleft((query, schema, columns, found))
     return found
 
@@ -277,16 +291,11 @@ def separate_columns(query: Query, schema: Schema, norm: int = 1) -> tuple[froze
     whole = prepared(query, schema).whole
     if norm != 1 and len(whole.rows) > 1:
         return together
-    blocks: list[tuple[frozenset[int], frozenset[str]]] = []
-    for part in whole.parts(range(len(whole.rows))):
-        # parts that feed several outputs are searched together where they share one
-        fed = frozenset(whole.fed(part, range(len(whole.rows))))
-        shared = fed if len(fed) > 1 else frozenset[int]()
-        joined = [block for block in blocks if block[0] & shared]
-        names = frozenset(whole.columns(part)).union(*(block[1] for block in joined))
-        blocks = [block for block in blocks if not block[0] & shared]
-        blocks.append((shared.union(*(block[0] for block in joined)), names))
-    return tuple(names for _, names in blocks)
+    outputs = range(len(whole.rows))
+    fed = {part: frozenset(whole.fed(part, outputs)) for part in whole.parts(outputs)}
+    # parts that feed several outputs are searched together where they share one
+    blocks = grouped((to if len(to) > 1 else frozenset[int](), whole.columns(part)) for part, to in fed.items())
+    return tuple(frozenset(names) for _, names in blocks)
 
 
 def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -357,20 +366,6 @@ def _rounding(form: NormalForm, output: int, low: Fraction, high: Fraction) -> F
     if dyadic and largest * denominator <= 2**DOUBLE_BITS:
         return Fraction(0)
     return Fraction(math.ulp(_nearest(largest)))
-
-
-def _range(form: NormalForm, added: Contribution, output: int) -> tuple[Fraction, Fraction]:
-    low = high = form.offset[output]
-    for part in added.parts([output]):
-        ends = added.outer(part, output)
-        scale = scale_of(added, [part], [output])
-        table = tabulate(added, part, [output], scale)
-        if table is not None:
-            error = 0.0 if table.grain is not None else table.magnitude * (table.summands + 2) * 2.0**-DOUBLE_BITS
-            least, most = float(table.values.min()) - error, float(table.values.max()) + error
-            ends = (max(ends[0], Fraction(least) * scale), min(ends[1], Fraction(most) * scale))
-        low, high = low + ends[0], high + ends[1]
-    return low, high
 
 
 def _check_columns(query: Query, schema: Schema) -> None:

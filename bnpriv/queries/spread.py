@@ -10,7 +10,7 @@ from typing import final
 
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Output, Power, Product
-from bnpriv.queries.builtin import WEIGHT_ONE
+from bnpriv.queries.builtin import WEIGHT_ONE, OfColumn
 from bnpriv.queries.derived import Derived, Span, clipped, widened
 from bnpriv.queries.normal_form import numeric
 from bnpriv.queries.predicates import column_name, quoted
@@ -18,18 +18,8 @@ from bnpriv.tables.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Spread(Derived):
+class _Spread(OfColumn, Derived):
     """What the mean and the mean square of a column, both from the middle of its bounds, tell of its spread."""
-
-    column: str
-
-    def __post_init__(self) -> None:
-        column_name(self.column)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Return the column that the query reads."""
-        return frozenset({self.column})
 
     @property
     def labels(self) -> tuple[str, ...]:
