@@ -27,7 +27,7 @@ from bnpriv.secrets.states import BETWEEN, SecretPair, of_states
 def finite_rows(
     network: DiscreteNetwork, chosen: Mapping[str, Declared | None], workers: int | None = 1
 ) -> InfluenceRows:
-    """Return what every attribute tells, from one pass over a junction tree; one by one where it would be too large."""
+    """What every attribute tells, from one pass over a junction tree; one by one where it would be too large."""
     try:
         return junction_rows(network, chosen, workers)
     except (OutOfRangeError, SizeError):
@@ -37,7 +37,7 @@ def finite_rows(
 def junction_rows(
     network: DiscreteNetwork, chosen: Mapping[str, Declared | None], workers: int | None = 1
 ) -> InfluenceRows:
-    """Return what every attribute tells about the protected ones.
+    """What every attribute tells about the protected ones.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _rounded_up(
 
 
 def _dropped_states(impossible: NDArray[np.bool_], states: Sequence[object]) -> list[str] | None:
-    """Return what `_dropped` does for all ordered pairs of single states."""
+    """What `_dropped` does for all ordered pairs of single states."""
     left_out = impossible[:, :, np.newaxis] | impossible[:, np.newaxis, :]
     apart = ~np.eye(len(states), dtype=np.bool_)
     if left_out[:, apart].all():
@@ -112,7 +112,7 @@ def _dropped_states(impossible: NDArray[np.bool_], states: Sequence[object]) -> 
 
 
 def _dropped(impossible: NDArray[np.bool_], states: Sequence[object], pairs: Sequence[SecretPair]) -> list[str] | None:
-    """Return the pairs that are no constraint under a model, in words; None if none is under any."""
+    """The pairs that are no constraint under a model, in words; None if none is under any."""
 
     def gone(secret: frozenset[object]) -> NDArray[np.bool_]:
         return np.asarray(impossible[:, [k for k, state in enumerate(states) if state in secret]].all(axis=1))

@@ -78,7 +78,7 @@ class CliqueLaws:
 
 
 def _multiplied(factors: Sequence[tuple[WeightTable, tuple[int, ...]]], clique: Clique) -> WeightTable:
-    """Return the product of tables over nodes of a clique, with all its axes."""
+    """The product of tables over nodes of a clique, with all its axes."""
     floor = product_floor(*(table for table, _ in factors))
     whole: FloatArray | None = None
     for table, nodes in factors:
@@ -91,7 +91,7 @@ def _multiplied(factors: Sequence[tuple[WeightTable, tuple[int, ...]]], clique: 
 
 
 def _spread(values: FloatArray, nodes: Sequence[int], clique: Clique) -> FloatArray:
-    """Return a table with the axes of a clique, of length 1 where it does not have them."""
+    """A table with the axes of a clique, of length 1 where it does not have them."""
     places = [clique.axes.index(node) for node in nodes]
     order = sorted(range(len(nodes)), key=places.__getitem__)
     shape = [1] * len(clique.axes)

@@ -45,12 +45,12 @@ class ColumnSource:
 
     @property
     def width(self) -> int:
-        """Return how many states are told."""
+        """How many states are told."""
         return self.columns.stop - self.columns.start
 
 
 def own_groups(clique: Clique, start: int) -> list[tuple[tuple[int, ...], slice]]:
-    """Return the places of the clique's own nodes, in groups, each with its columns, which begin at `start`."""
+    """The places of the clique's own nodes, in groups, each with its columns, which begin at `start`."""
     found: list[tuple[tuple[int, ...], slice]] = []
     place = clique.shared
     while place < len(clique.axes):
@@ -66,7 +66,7 @@ def own_groups(clique: Clique, start: int) -> list[tuple[tuple[int, ...], slice]
 
 
 def own_sources(clique: Clique, start: int) -> list[ColumnSource]:
-    """Return the clique's own nodes, in groups, as sources whose columns begin at `start`."""
+    """The clique's own nodes, in groups, as sources whose columns begin at `start`."""
     return [
         ColumnSource(places, WeightTable(_indicators([clique.sizes[k] for k in places]), 0.0), columns)
         for places, columns in own_groups(clique, start)
@@ -80,7 +80,7 @@ def _indicators(sizes: list[int]) -> FloatArray:
 
 @lru_cache(maxsize=1024)
 def indicators(sizes: tuple[int, ...]) -> FloatArray:
-    """Return for every cell of a table which states it has, 1 or 0, of shape (1, cells, states of all axes)."""
+    """For every cell of a table which states it has, 1 or 0, of shape (1, cells, states of all axes)."""
     cells = math.prod(sizes)
     found = np.zeros((1, cells, sum(sizes)))
     start, places = 0, np.arange(cells)
@@ -92,7 +92,7 @@ def indicators(sizes: tuple[int, ...]) -> FloatArray:
 
 
 def column_starts(tree: JunctionTree) -> list[int]:
-    """Return where the columns of every node in `JunctionTree.order` begin, and where the last one ends."""
+    """Where the columns of every node in `JunctionTree.order` begin, and where the last one ends."""
     starts = [0]
     for node in tree.order:
         starts.append(starts[-1] + tree.sizes[node])
@@ -100,7 +100,7 @@ def column_starts(tree: JunctionTree) -> list[int]:
 
 
 def pair_laws(calibrated: CliqueLaws) -> FloatArray:
-    """Return the joint law of every two nodes of one tree.
+    """The joint law of every two nodes of one tree.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def pair_laws(calibrated: CliqueLaws) -> FloatArray:
 
 
 def _sent(calibrated: CliqueLaws, k: int, sources: list[ColumnSource], models: int) -> tuple[WeightTable, slice]:
-    """Return the laws of all nodes at or below a clique given the nodes that it shares with its parent."""
+    """The laws of all nodes at or below a clique given the nodes that it shares with its parent."""
     clique, table = calibrated.tree.cliques[k], calibrated.below[k]
     to = tuple(range(clique.shared))
     columns = slice(sources[0].columns.start, max(each.columns.stop for each in sources))
@@ -167,7 +167,7 @@ def _cost(to: ColumnSource, given: ColumnSource, sizes: tuple[int, ...]) -> int:
 
 
 def peak_cells(tree: JunctionTree) -> int:
-    """Return at most how many cells all tables of one model that are held at once have."""
+    """At most how many cells all tables of one model that are held at once have."""
     states = sum(tree.sizes)
     tables = 3 * sum(clique.cells for clique in tree.cliques)
     width = [sum(tree.sizes[node] for node in clique.own) for clique in tree.cliques]

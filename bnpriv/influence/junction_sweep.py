@@ -22,7 +22,7 @@ EVERY = slice(None)
 
 
 def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY) -> FloatArray:
-    """Return the joint laws of some nodes with all nodes.
+    """The joint laws of some nodes with all nodes.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY)
 def _towards_roots(
     calibrated: CliqueLaws, rows: Sequence[int], states: slice
 ) -> tuple[dict[int, list[Message]], dict[int, Message]]:
-    """Return for every clique its own rows, and the rows at or below it given what it shares with its parent."""
+    """For every clique its own rows, and the rows at or below it given what it shares with its parent."""
     tree = calibrated.tree
     laws = {node: _given_itself(tree.sizes[node], states) for node in rows}
     starts = dict(zip(rows, accumulate((laws[node].shape[2] for node in rows), initial=0), strict=False))
@@ -94,7 +94,7 @@ def _towards_roots(
 
 
 def _given_itself(size: int, states: slice) -> FloatArray:
-    """Return the laws of some states of a node given the node, of shape (1, states, some states)."""
+    """The laws of some states of a node given the node, of shape (1, states, some states)."""
     first, last, _ = states.indices(size)
     return np.eye(size, last - first, -first)[np.newaxis]
 
@@ -102,7 +102,7 @@ def _given_itself(size: int, states: slice) -> FloatArray:
 def _merged(
     table: WeightTable, divisor: WeightTable, to: tuple[int, ...], told: Sequence[Message]
 ) -> tuple[WeightTable, NDArray[np.intp]]:
-    """Return the laws of all rows given the nodes `to`; the table is a multiple of the divisor there."""
+    """The laws of all rows given the nodes `to`; the table is a multiple of the divisor there."""
     floor = min(product_floor(table, laws) for _, laws, _ in told)
     parts = [carried(table.values, to, places, laws.values) for places, laws, _ in told]
     models = max(each.shape[0] for each in parts)
@@ -116,7 +116,7 @@ def _places(clique: Clique, child: Clique) -> tuple[int, ...]:
 
 
 def sweep_cells(tree: JunctionTree) -> int:
-    """Return at most how many cells a sweep holds for one state of one row."""
+    """At most how many cells a sweep holds for one state of one row."""
     live = most = 0
     for clique in tree.cliques:
         live += sum(tree.cliques[child].outside for child in clique.children)

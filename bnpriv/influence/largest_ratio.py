@@ -51,7 +51,7 @@ class LargestRatios:
 
     @property
     def error(self) -> float:
-        """Return by how much the upper bounds may be too high, at most, where the bounds meet; else 0."""
+        """By how much the upper bounds may be too high, at most, where the bounds meet; else 0."""
         finite = np.isfinite(self.upper)
         gap = np.max(self.upper[finite] - self.lower[finite], initial=0.0)
         return float(gap) if self.is_exact else 0.0
@@ -65,7 +65,7 @@ def largest_ratios(
     sides: Collection[StatePair],
     most_work: int = MOST_ASSIGNMENT_WORK,
 ) -> LargestRatios | None:
-    """Return bounds of the largest log ratios of columns, for pairs of states of a protected attribute.
+    """Bounds of the largest log ratios of columns, for pairs of states of a protected attribute.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class _BranchAndBound:
         return True
 
     def _open(self, node: _Fixing) -> FloatArray:
-        """Return by how much a node may exceed what was found, where it may."""
+        """By how much a node may exceed what was found, where it may."""
         with np.errstate(invalid="ignore"):
             gap = node.upper - self.lower
         return gap[gap > self.tolerance]
@@ -209,6 +209,6 @@ class _BranchAndBound:
         return True
 
     def _order(self) -> list[str]:
-        """Return the columns, those with most neighbours first: fixing them takes most connections apart."""
+        """The columns, those with most neighbours first: fixing them takes most connections apart."""
         moral = self.network.graph.moral((self.protected, *self.columns))
         return sorted(self.columns, key=lambda name: (-len(moral.adj[name]), name))

@@ -25,7 +25,7 @@ class Indicator:
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the term reads."""
+        """The columns that the term reads."""
         return self.predicate.columns
 
 
@@ -39,8 +39,13 @@ class Power:
     about: Fraction = Fraction(0)
 
     @property
+    def factors(self) -> tuple[tuple[str, Fraction], ...]:
+        """The columns that are multiplied, a square twice, each with what is taken off its value."""
+        return ((self.column, self.about),) * self.exponent
+
+    @property
     def columns(self) -> frozenset[str]:
-        """Return the column that the term reads."""
+        """The column that the term reads."""
         return frozenset({self.column})
 
 
@@ -54,8 +59,13 @@ class Product:
     about: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
 
     @property
+    def factors(self) -> tuple[tuple[str, Fraction], ...]:
+        """The columns that are multiplied, each with what is taken off its value."""
+        return (self.first, self.about[0]), (self.second, self.about[1])
+
+    @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the term reads."""
+        """The columns that the term reads."""
         return frozenset({self.first, self.second})
 
 
@@ -91,14 +101,14 @@ class Query(HasCard):
     @property
     @abstractmethod
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
 
     @abstractmethod
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the numbers of the answer."""
+        """The numbers of the answer."""
 
     def dimension(self, schema: Schema) -> int:
-        """Return how many numbers the answer has."""
+        """How many numbers the answer has."""
         return len(self.outputs(schema))
 
     @property
@@ -108,5 +118,5 @@ class Query(HasCard):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return what must be believed of the query without proof."""
+        """What must be believed of the query without proof."""
         return ()

@@ -32,19 +32,17 @@ class _OfCondition(Query):
         what, given = type(self).__name__.lower(), cast("object", self.predicate)
         if isinstance(given, Predicate):
             return
+        write = f'Write {what}(col("height") > 170)'
+        remedy = f"{write}: a condition is about the columns of the schema, and reads no data."
         if isinstance(given, Col):
             remedy = f"Compare the column: {what}(col({given.name!r}) > 170)."
         elif isinstance(given, str):
-            remedy = f'Write {what}(col("height") > 170), or the whole query as text: "{what}(height > 170)".'
-        else:
-            remedy = (
-                f'Write {what}(col("height") > 170): a condition is about the columns of the schema, and reads no data.'
-            )
+            remedy = f'{write}, or the whole query as text: "{what}(height > 170)".'
         raise QueryError(f"{what} needs a condition", found=checks.type_text(given), remedy=remedy)
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return self.predicate.columns
 
 
@@ -59,7 +57,7 @@ class OfColumn(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the column that the query reads."""
+        """The column that the query reads."""
         return frozenset({self.column})
 
 
@@ -97,7 +95,7 @@ class Count(_OfCondition):
         return CountBy(predicate=self.predicate, axes=axes_of(columns, bins, COUNTS_BY))
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),)),)
 
     def __str__(self) -> str:
@@ -132,7 +130,7 @@ class Proportion(_OfCondition):
         )
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),), averaged=True),)
 
     def __str__(self) -> str:
@@ -145,7 +143,7 @@ class Total(OfColumn):
     """The sum of a column; made by `total`."""
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),)),)
 
     def __str__(self) -> str:
@@ -158,7 +156,7 @@ class Mean(OfColumn):
     """The mean of a column; made by `mean`."""
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),), averaged=True),)
 
     def __str__(self) -> str:
@@ -178,7 +176,7 @@ class Histogram(OfColumn):
             object.__setattr__(self, "bins", checked_bins(self.bins, "a histogram"))
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return one count per bin.
+        """One count per bin.
 
         Raises
         ------
@@ -206,11 +204,11 @@ class Linear(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return frozenset(name for name, _ in self.weights)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), tuple((weight, Power(name)) for name, weight in self.weights), averaged=True),)
 
     def __str__(self) -> str:
@@ -229,11 +227,11 @@ class Moments(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return frozenset(self.names)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return two numbers per column."""
+        """Two numbers per column."""
         return tuple(
             Output(f"{what} of {quoted(name)}", ((WEIGHT_ONE, Power(name, exponent)),), averaged=True)
             for name in self.names
@@ -269,11 +267,11 @@ class Stack(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return frozenset[str]().union(*(part.columns for part in self.parts))
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the numbers of all parts, in order."""
+        """The numbers of all parts, in order."""
         return tuple(output for part in self.parts for output in part.outputs(schema))
 
     def __str__(self) -> str:

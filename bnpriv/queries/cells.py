@@ -84,13 +84,13 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> ColumnCells:
 
 
 def patterns(parts: ColumnCells) -> Corners:
-    """Return one value for each combination of comparisons: enough for a column that is never summed."""
+    """One value for each combination of comparisons: enough for a column that is never summed."""
     chosen = [places[0] for places in _alike(parts).values()]
     return Corners(truth=parts.truth[:, chosen], steps=(0,) * len(chosen))
 
 
 def ends(parts: ColumnCells) -> Corners:
-    """Return the least and the greatest grid step for each combination of comparisons.
+    """The least and the greatest grid step for each combination of comparisons.
 
     A function that is affine in the grid step inside a cell is extreme at these.
     """
@@ -103,7 +103,7 @@ def ends(parts: ColumnCells) -> Corners:
 
 
 def turns(parts: ColumnCells, turning: Iterable[Fraction]) -> Corners:
-    """Return the ends of every cell, and the grid steps beside each of the points `turning` that lie inside a cell.
+    """The ends of every cell, and the grid steps beside each of the points `turning` that lie inside a cell.
 
     A function that is a parabola in the grid step inside a cell, with its vertex in `turning`, is extreme at these.
     """
@@ -118,7 +118,7 @@ def turns(parts: ColumnCells, turning: Iterable[Fraction]) -> Corners:
 
 
 def every_cell(parts: ColumnCells) -> Corners:
-    """Return the first grid step of every cell."""
+    """The first grid step of every cell."""
     return _corners(parts, list(enumerate(parts.low)))
 
 
@@ -143,7 +143,7 @@ def _alike(parts: ColumnCells) -> dict[bytes, list[int]]:
 
 
 def _intervals(column: NumberColumn, cuts: Sequence[float]) -> list[tuple[float, float]]:
-    """Return the first and last value of each cell: single points at the cuts, and what lies between them."""
+    """The first and last value of each cell: single points at the cuts, and what lies between them."""
     found: list[tuple[float, float]] = []
     start = float(column.lower)
     for cut in cuts:
@@ -161,7 +161,7 @@ def _intervals(column: NumberColumn, cuts: Sequence[float]) -> list[tuple[float,
 
 
 def _around(column: NumberColumn, cut: float) -> tuple[float, float, bool]:
-    """Return the value of the column before `cut`, the one after it, and whether the column can hold it."""
+    """The value of the column before `cut`, the one after it, and whether the column can hold it."""
     if not column.whole:
         return math.nextafter(cut, -math.inf), math.nextafter(cut, math.inf), True
     return float(math.ceil(cut) - 1), float(math.floor(cut) + 1), cut.is_integer()
@@ -176,7 +176,7 @@ def holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
 
 
 def holds_category(leaf: Leaf, column: Categorical) -> Truths:
-    """Return for which of a column's categories a comparison holds."""
+    """For which of a column's categories a comparison holds."""
     held = set(leaf.constants)
     truth = np.array([category in held for category in column.categories], dtype=bool)
     return ~truth if isinstance(leaf, Comparison) and leaf.operator == "!=" else truth

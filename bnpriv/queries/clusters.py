@@ -43,6 +43,7 @@ from bnpriv.tables.schema import Categorical
 
 MOST_ALONE = 256  # outputs whose own largest changes are searched where they are too many to be searched together
 LARGEST_SIDE = 2**400  # in the unit of a cluster; the square of a larger one might overflow
+TIGHT = Fraction(1, 10**9)  # relative difference of bounds that are as good as equal
 LEAST_DOUBLE = 2.0**-1060  # rather more than the least double above 0
 CUBIC_ERROR = 1e-12  # of the roots of a cubic, on the largest value of its quartic; relative
 
@@ -63,14 +64,14 @@ def clusters(added: Contribution, outputs: Sequence[int]) -> list[Cluster]:
     moved: list[tuple[frozenset[int], tuple[ColumnPart, ...]]] = []
     for part in added.parts(outputs):
         fed = added.fed(part, outputs)
-        if len(fed) > 1:
+        if len(fed) == 1:
+            (output,) = fed
+            alone = alone_in(added, part, output)
+            box[output] = Extent(box[output].lower + alone.lower, box[output].upper + alone.upper)
+            if alone.upper > 0:
+                moved.append((frozenset(fed), ()))
+        else:
             moved.append((frozenset(fed), (part,)))
-            continue
-        output = fed[0]
-        alone = alone_in(added, part, output)
-        box[output] = Extent(box[output].lower + alone.lower, box[output].upper + alone.upper)
-        if alone.upper > 0:
-            moved.append((frozenset(fed), ()))
     return [
         Cluster(added=added, outputs=tuple(sorted(fed)), parts=parts, box={output: box[output] for output in fed})
         for fed, parts in grouped(moved)
@@ -78,7 +79,7 @@ def clusters(added: Contribution, outputs: Sequence[int]) -> list[Cluster]:
 
 
 def alone_in(added: Contribution, part: ColumnPart, output: int) -> Extent:
-    """Return the largest change of `part` of one output."""
+    """The largest change of `part` of one output."""
     scale = scale_of(added, [part], [output])
     table = tabulate(added, part, [output], scale)
     if table is None:
@@ -110,11 +111,11 @@ class Cluster:
     box: Mapping[int, Extent]
 
     def largest(self, norm: Norm) -> Extent:
-        """Return the largest change of the outputs, in the 1-norm or 2-norm."""
+        """The largest change of the outputs, in the 1-norm or 2-norm."""
         if len(self.outputs) == 1:
             return self.box[self.outputs[0]]
         found = self._sum() if norm == 1 else self._root()
-        if found is not None and _tight(found):
+        if found is not None and found.upper - found.lower <= found.upper * TIGHT:
             return found
         bounds = [self._apart(norm)] + ([found] if found is not None else [])
         if norm == 2:
@@ -124,12 +125,12 @@ class Cluster:
 
     @cached_property
     def scale(self) -> Fraction:
-        """Return the unit of the tables."""
+        """The unit of the tables."""
         return scale_of(self.added, self.parts, self.outputs)
 
     @cached_property
     def tables(self) -> list[ContributionTable] | None:
-        """Return a table for each part, or None if one is too large."""
+        """A table for each part, or None if one is too large."""
         found = [tabulate(self.added, part, self.outputs, self.scale) for part in self.parts]
         tables = [table for table in found if table is not None]
         return tables if len(tables) == len(found) else None
@@ -167,7 +168,7 @@ class Cluster:
         return [total]
 
     def _sum(self) -> Extent | None:
-        """Return the largest 1-norm; the box adds to it whatever the signs are."""
+        """The largest 1-norm; the box adds to it whatever the signs are."""
         if self.tables is None:
             return None
         every = range(len(self.outputs))
@@ -183,7 +184,7 @@ class Cluster:
         )
 
     def _reached(self, norm: Norm, box: FloatArray) -> tuple[float, float]:
-        """Return a length that is reached, and one that is not exceeded because the parts' lengths add up."""
+        """A length that is reached, and one that is not exceeded because the parts' lengths add up."""
         tables = self.tables or []
         nothing = np.zeros_like(box)
         if len(tables) == 1:
@@ -194,7 +195,7 @@ class Cluster:
         return float(lengths(together(reaches, box, norm), box, norm)), upper
 
     def _root(self) -> Extent | None:
-        """Return the largest 2-norm: among the corners if nothing is squared, else with the help of cubics."""
+        """The largest 2-norm: among the corners if nothing is squared, else with the help of cubics."""
         if self.tables is None:
             return None
         if max(side.upper for side in self.box.values()) > self.scale * LARGEST_SIDE:
@@ -227,7 +228,7 @@ class Cluster:
         return found, found
 
     def _bent(self, part: ColumnPart, name: str, box: FloatArray, loose: float) -> Extent | None:
-        """Return the largest 2-norm when the squares of one column are summed.
+        """The largest 2-norm when the squares of one column are summed.
 
         With the sum of the two grid steps of that column fixed, the change is affine in their difference, so the norm
         is largest when one of the two is at an end of its cell. With that one fixed, the squared norm is a quartic in
@@ -243,7 +244,11 @@ class Cluster:
         if found is None:
             return self._rounded(lower, math.inf, box, loose)
         shift, low, high, fixed = found
-        slope, bend = self._parabolas(part, name, column.steps)
+        # slope and bend of each output in z = 2 k / steps - 1
+        half = Fraction(column.steps, 2)
+        pairs = [self.added.parabola(name, part, output) for output in self.outputs]
+        slope = np.array([float((slope + 2 * bend * half) * half / self.scale) for slope, bend in pairs])
+        bend = np.array([float(bend * half**2 / self.scale) for _, bend in pairs])
         value = quadratic_diameter(shift, low, high, fixed, steps=column.steps, slope=slope, bend=bend)
         if value is None:
             return self._rounded(lower, math.inf, box, loose)
@@ -251,7 +256,7 @@ class Cluster:
         return self._rounded(value, value, wide, loose, CUBIC_ERROR)
 
     def _others(self, part: ColumnPart, box: FloatArray) -> FloatArray | None:
-        """Return all changes that come from elsewhere than `part`: other parts, and the sides of the box."""
+        """All changes that come from elsewhere than `part`: other parts, and the sides of the box."""
         tables = [table for table, other in zip(self.tables or [], self.parts, strict=True) if other != part]
         listed = [changes_of(table.values) for table in tables]
         sides = [np.diag(box)[[place]] for place in range(len(box)) if box[place] > 0]
@@ -261,22 +266,15 @@ class Cluster:
         signed = [np.concatenate([side, -side]) for side in sides]
         return sums([np.zeros((1, len(box))), *known, *signed], MOST_CUBICS * len(box))
 
-    def _parabolas(self, part: ColumnPart, name: str, steps: int) -> tuple[FloatArray, FloatArray]:
-        """Return slope and bend of each output in ``z = 2 k / steps - 1``."""
-        half = Fraction(steps, 2)
-        pairs = [self.added.parabola(name, part, output) for output in self.outputs]
-        slope = [float((slope + 2 * bend * half) * half / self.scale) for slope, bend in pairs]
-        return np.array(slope), np.array([float(bend * half**2 / self.scale) for _, bend in pairs])
-
 
 def sum_of(found: Sequence[Cluster], norm: Norm) -> Extent:
-    """Return the largest change of clusters that move apart."""
+    """The largest change of clusters that move apart."""
     extents = [extent for extent in (cluster.largest(norm) for cluster in found) if extent.upper > 0]
     return combined(extents, norm)
 
 
 def combined(extents: Sequence[Extent], norm: Norm) -> Extent:
-    """Return the largest change of what moves apart: 1-norms add, and so do squared 2-norms."""
+    """The largest change of what moves apart: 1-norms add, and so do squared 2-norms."""
     if norm == 1 or len(extents) < 2:
         return Extent(
             sum((extent.lower for extent in extents), Fraction(0)),
@@ -288,7 +286,7 @@ def combined(extents: Sequence[Extent], norm: Norm) -> Extent:
 
 
 def root_of_squares(values: Sequence[Fraction]) -> Fraction:
-    """Return the root of the sum of squares, rounded up by a few units in the last place of a double."""
+    """The root of the sum of squares, rounded up by a few units in the last place of a double."""
     largest = max(values)
     if largest == 0:
         return largest
@@ -299,7 +297,7 @@ def root_of_squares(values: Sequence[Fraction]) -> Fraction:
 def _contexts(
     opened: ContributionTable, others: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
-    """Return what surrounds an open column: the change of all else, its cell, and the end of a cell it moves from."""
+    """What surrounds an open column: the change of all else, its cell, and the end of a cell it moves from."""
     low, high = np.array(opened.low, dtype=float), np.array(opened.high, dtype=float)
     found: list[FloatArray] = []
     for place in range(opened.values.shape[1]):
@@ -343,7 +341,3 @@ def _rounding(tables: Sequence[ContributionTable], found: float, box: FloatArray
     # by numbers, or squares of numbers, that are too small for a double in this unit
     lost = (LEAST_DOUBLE if box is None else math.sqrt(LEAST_DOUBLE)) * summands * outputs
     return UNIT_ROUNDOFF * (2 * summands * (magnitude + sides) + (outputs + 8) * found + roots) + lost
-
-
-def _tight(extent: Extent) -> bool:
-    return extent.upper - extent.lower <= extent.upper * Fraction(1, 10**9)

@@ -35,8 +35,8 @@ class Crosstab(Query):
     def __post_init__(self) -> None:
         axes: tuple[CrossedColumn, ...] = _axes(CROSSTAB, self.axes)
         object.__setattr__(self, "axes", axes)
-        if len(axes) < 2:
-            name, bins = axes[0]
+        if len(axes) == 1:
+            ((name, bins),) = axes
             alone = quoted(name) if bins is None else f"{quoted(name)}, {literals(bins)}"
             raise QueryError(
                 "a crosstab needs two columns or more",
@@ -46,11 +46,11 @@ class Crosstab(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return frozenset(name for name, _ in self.axes)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return one count per cell; the last column changes fastest."""
+        """One count per cell; the last column changes fastest."""
         return tuple(_counted(cell) for cell in _cells(CROSSTAB, self.axes, schema))
 
     def __str__(self) -> str:
@@ -70,11 +70,11 @@ class CountBy(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return self.predicate.columns.union(name for name, _ in self.axes)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return one count per group; the last column changes fastest."""
+        """One count per group; the last column changes fastest."""
         cells = _cells(COUNTS_BY, self.axes, schema)
         return tuple(_counted(cell, self.predicate) for cell in cells)
 
@@ -113,7 +113,7 @@ def _axes(what: str, axes: Iterable[CrossedColumn]) -> tuple[CrossedColumn, ...]
 
 
 def _cells(what: str, axes: Iterable[CrossedColumn], schema: Schema) -> Iterable[tuple[ColumnBin, ...]]:
-    """Return the cells; too many are refused before any is made."""
+    """The cells; too many are refused before any is made."""
     bins = {name: bins_of(name, schema[name], given, what) for name, given in axes}
     size = math.prod(map(len, bins.values()))
     if size > MOST_CROSSED:

@@ -36,27 +36,27 @@ class Derived(Query):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """Return what each number of the answer is."""
+        """What each number of the answer is."""
 
     @abstractmethod
     def base_text(self, schema: Schema) -> str:
-        """Return in words what the noise is added to."""
+        """In words what the noise is added to."""
 
     @abstractmethod
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Return between which numbers each number of the answer lies, whatever the table holds."""
+        """Between which numbers each number of the answer lies, whatever the table holds."""
 
     @abstractmethod
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return the answer that a released base gives, inside its range."""
+        """The answer that a released base gives, inside its range."""
 
     @abstractmethod
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
-        """Return intervals that hold the answer of the table if each exact number of its base lies in its span."""
+        """Intervals that hold the answer of the table if each exact number of its base lies in its span."""
 
     @abstractmethod
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return by how much each number of the answer can err if the base errs by no more than the halves.
+        """By how much each number of the answer can err if the base errs by no more than the halves.
 
         Empty where nothing but the range bounds it.
         """
@@ -115,7 +115,7 @@ class Derivation:
 
     @property
     def groups(self) -> tuple[range, ...]:
-        """Return the places in the answer of each question."""
+        """The places in the answer of each question."""
         found: list[range] = []
         for query, places in self.pieces:
             start = found[-1].stop if found else 0
@@ -124,7 +124,7 @@ class Derivation:
 
 
 def derivation(query: Query, schema: Schema) -> Derivation | None:
-    """Return how an answer is worked out; None where what is released is the answer.
+    """How an answer is worked out; None where what is released is the answer.
 
     Examples
     --------
@@ -148,22 +148,22 @@ def derivation(query: Query, schema: Schema) -> Derivation | None:
 
 
 def derived_leaves(query: Query) -> tuple[Query, ...]:
-    """Return the questions that a stack joins, or the one query."""
+    """The questions that a stack joins, or the one query."""
     return query.parts if isinstance(query, Stack) else () if isinstance(query, GivenAnswer) else (query,)
 
 
 def widened(low: Fraction, high: Fraction, ends: Span) -> Span:
-    """Return doubles around an interval, moved into a range that holds the number too."""
+    """Doubles around an interval, moved into a range that holds the number too."""
     down, up = math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)
     return clipped(down, ends), clipped(up, ends)
 
 
 def clipped(value: float, ends: Span) -> float:
-    """Return the number of a range that is nearest to a value."""
+    """The number of a range that is nearest to a value."""
     return min(max(value, ends[0]), ends[1])
 
 
 def _inside(span: Span, ends: Span) -> Span:
-    """Return what an interval, as wide as the doubles that it was rounded to, has in common with a range."""
+    """What an interval, as wide as the doubles that it was rounded to, has in common with a range."""
     low, high = math.nextafter(span[0], -math.inf), math.nextafter(span[1], math.inf)
     return clipped(low, ends), clipped(high, ends)

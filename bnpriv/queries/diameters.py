@@ -36,13 +36,13 @@ class Reach:
 
 
 def lengths(changes: FloatArray, box: FloatArray, norm: Norm) -> FloatArray:
-    """Return the length of each change when every output may move by `box` more, in either direction."""
+    """The length of each change when every output may move by `box` more, in either direction."""
     stretched = np.abs(changes) + box
     return stretched.sum(axis=-1) if norm == 1 else np.sqrt(np.square(stretched).sum(axis=-1))
 
 
 def by_signs(clouds: Sequence[tuple[FloatArray, Sequence[int]]], outputs: int) -> float | None:
-    """Return the largest 1-norm of a sum of changes, one from each cloud, or None if there are too many signs.
+    """The largest 1-norm of a sum of changes, one from each cloud, or None if there are too many signs.
 
     The 1-norm is the largest signed sum over the patterns of signs, and a signed sum is largest in each cloud apart.
 
@@ -65,7 +65,7 @@ def by_signs(clouds: Sequence[tuple[FloatArray, Sequence[int]]], outputs: int) -
 
 
 def farthest(cloud: FloatArray, box: FloatArray, norm: Norm) -> Reach:
-    """Return the largest length of a change inside one cloud, in all pairs if there are few enough."""
+    """The largest length of a change inside one cloud, in all pairs if there are few enough."""
     best = Reach(0.0, 0.0, np.zeros_like(box))
     work = 0
     for points in _slices(cloud):
@@ -78,7 +78,7 @@ def farthest(cloud: FloatArray, box: FloatArray, norm: Norm) -> Reach:
 
 
 def changes_of(cloud: FloatArray) -> FloatArray | None:
-    """Return all changes inside a cloud, each once, or None if there are too many.
+    """All changes inside a cloud, each once, or None if there are too many.
 
     The zero change is left out when there are others: it lies between a change and its opposite, and lengths are
     convex.
@@ -96,7 +96,7 @@ def changes_of(cloud: FloatArray) -> FloatArray | None:
 
 
 def sums(parts: Sequence[FloatArray], most: int = MOST_CHANGES) -> FloatArray | None:
-    """Return all sums of one row from each of `parts`, or None if they are more than `most` numbers."""
+    """All sums of one row from each of `parts`, or None if they are more than `most` numbers."""
     total = parts[0]
     for part in parts[1:]:
         if len(total) * part.size > most:
@@ -106,7 +106,7 @@ def sums(parts: Sequence[FloatArray], most: int = MOST_CHANGES) -> FloatArray | 
 
 
 def together(reaches: Sequence[Reach], box: FloatArray, norm: Norm) -> FloatArray:
-    """Return a long sum of changes, one from each reach, each with the better of its two signs."""
+    """A long sum of changes, one from each reach, each with the better of its two signs."""
     total: FloatArray = np.zeros_like(box)
     for reach in reaches:
         options = np.stack([total + reach.change, total - reach.change])
@@ -124,7 +124,7 @@ def quadratic_diameter(
     slope: FloatArray,
     bend: FloatArray,
 ) -> float | None:
-    """Return the largest 2-norm of ``shift + f(k) - f(fixed)`` over the whole numbers k from `low` to `high`.
+    """The largest 2-norm of ``shift + f(k) - f(fixed)`` over the whole numbers k from `low` to `high`.
 
     ``f(k) = slope * z + bend * z**2`` with ``z = 2 * k / steps - 1`` between -1 and 1. The square of the norm is a
     quartic in z, so it is largest at an end or beside a root of its derivative.
@@ -165,7 +165,7 @@ def quadratic_diameter(
 
 
 def _roots(monic: FloatArray) -> FloatArray:
-    """Return the real parts of the roots of ``z**3 + a z**2 + b z + c``; parts that are no root do no harm."""
+    """The real parts of the roots of ``z**3 + a z**2 + b z + c``; parts that are no root do no harm."""
     companion = np.zeros((len(monic), 3, 3))
     companion[:, 0] = -monic
     companion[:, 1, 0] = companion[:, 2, 1] = 1.0

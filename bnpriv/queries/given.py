@@ -37,7 +37,7 @@ class GivenAnswer(Query):
         )
 
     def dimension(self, schema: Schema) -> int:
-        """Return how many numbers the answer has."""
+        """How many numbers the answer has."""
         return self.size
 
     def __str__(self) -> str:

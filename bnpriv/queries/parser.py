@@ -122,7 +122,7 @@ class _Parser:
         self.place += 1
 
     def named(self, place: int) -> str:
-        """Return the words and numbers from the name at `place` on, which may have been meant as one name."""
+        """The words and numbers from the name at `place` on, which may have been meant as one name."""
         if self.tokens[place].kind != "name":
             return ""
         last = place
@@ -208,7 +208,7 @@ class _Parser:
         return Quantile(column=column, shares=cast("tuple[float, ...]", shares), edges=self.edges())
 
     def edges(self) -> tuple[Constant, ...] | None:
-        """Return a list after a comma, if there is one."""
+        """A list after a comma, if there is one."""
         if not self.at(","):
             return None
         self.place += 1

@@ -33,11 +33,11 @@ class Predicate:
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the condition reads."""
+        """The columns that the condition reads."""
         return frozenset(part.column for part in self.comparisons())
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return the conditions on single columns, from left to right."""
+        """The conditions on single columns, from left to right."""
         raise QueryError(
             "a condition compares a column, or joins conditions that do",
             found=f"a bare {type(self).__name__}",
@@ -83,7 +83,7 @@ class Comparison(Predicate):
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """Return what the column is compared with."""
+        """What the column is compared with."""
         return (self.value,)
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
@@ -110,7 +110,7 @@ class IsIn(Predicate):
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """Return what the column is compared with."""
+        """What the column is compared with."""
         return tuple(self.values)
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
@@ -138,7 +138,7 @@ class _Joined(Predicate):
         object.__setattr__(self, "depth", max(_nested(part) for part in parts))
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return the conditions on single columns."""
+        """The conditions on single columns."""
         return tuple(leaf for part in self.parts for leaf in part.comparisons())
 
     def __str__(self) -> str:
@@ -171,7 +171,7 @@ class Not(Predicate):
         object.__setattr__(self, "depth", _nested(_predicate(self.part)))
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return the conditions on single columns."""
+        """The conditions on single columns."""
         return self.part.comparisons()
 
     def __str__(self) -> str:
@@ -230,7 +230,7 @@ class Col:
     __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __mod__ = __pow__ = __add__
 
     def isin(self, values: Iterable[Constant]) -> IsIn:
-        """Return the condition that the column holds one of `values`."""
+        """The condition that the column holds one of `values`."""
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise _unlisted(values)
         return IsIn(self.name, tuple(values))
@@ -258,7 +258,7 @@ def col(name: str) -> Col:
 
 
 def column_name(value: object) -> str:
-    """Return the name of a column.
+    """The name of a column.
 
     Raises
     ------
@@ -273,13 +273,13 @@ def column_name(value: object) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as the grammar writes it: bare when it is an identifier, else between backticks."""
+    """A column's name as the grammar writes it: bare when it is an identifier, else between backticks."""
     plain = name.isascii() and name.isidentifier() and name != "in"
     return name if plain else "`" + name.replace("`", "``") + "`"
 
 
 def literal(value: Constant) -> str:
-    """Return a constant as the grammar writes it."""
+    """A constant as the grammar writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -314,7 +314,7 @@ def _predicate(value: object) -> Predicate:
 
 
 def _unjoined(side: object) -> QueryError:
-    """Return the refusal of a side of & or | that is no condition; Python binds these tighter than comparisons."""
+    """The refusal of a side of & or | that is no condition; Python binds these tighter than comparisons."""
     return QueryError(
         "a condition is needed on both sides of & and |",
         found=f"col({side.name!r}) without a comparison" if isinstance(side, Col) else checks.type_text(side),
@@ -340,7 +340,7 @@ def _unlisted(values: object) -> QueryError:
 
 
 def _nested(part: Predicate) -> int:
-    """Return the depth of a condition around `part`; limited, so that no walk through a condition runs out of stack."""
+    """The depth of a condition around `part`; limited, so that no walk through a condition runs out of stack."""
     if part.depth >= MOST_NESTED:
         raise QueryError(
             f"conditions may be nested {MOST_NESTED} deep",
@@ -351,7 +351,7 @@ def _nested(part: Predicate) -> int:
 
 
 def constant(value: object) -> Constant:
-    """Return a constant as a plain str, bool, int or float.
+    """A constant as a plain str, bool, int or float.
 
     Raises
     ------
@@ -375,7 +375,7 @@ def _constant_remedy(value: object) -> str:
 
 
 def truth(predicate: Predicate, leaf: Callable[[Comparison | IsIn], Truths]) -> Truths:
-    """Return where a predicate holds, given where its conditions on single columns do.
+    """Where a predicate holds, given where its conditions on single columns do.
 
     Raises
     ------

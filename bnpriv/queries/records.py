@@ -78,31 +78,31 @@ class Contribution:
         return [frozenset(part) for _, part in groups]
 
     def fed(self, part: ColumnPart, outputs: Iterable[int]) -> tuple[int, ...]:
-        """Return which of `outputs` the terms of `part` add to."""
+        """Which of `outputs` the terms of `part` add to."""
         return tuple(output for output in outputs if not part.isdisjoint(self.rows[output]))
 
     def squared(self, part: ColumnPart) -> frozenset[str]:
-        """Return the moving columns whose squares are summed."""
+        """The moving columns whose squares are summed."""
         terms = (self.terms[place] for place in part)
         return frozenset(term.column for term in terms if isinstance(term, Steps) and term.exponent == 2)
 
     def products(self, part: ColumnPart, output: int) -> list[tuple[StepProduct, Fraction]]:
-        """Return the products of two columns in `output`, with their weights."""
+        """The products of two columns in `output`, with their weights."""
         found = ((self.terms[place], weight) for place, weight in self.weights(part, output))
         return [(term, weight) for term, weight in found if isinstance(term, StepProduct)]
 
     def multiplied(self, part: ColumnPart, outputs: Iterable[int]) -> frozenset[str]:
-        """Return the columns that are multiplied with another in one of `outputs`."""
+        """The columns that are multiplied with another in one of `outputs`."""
         found = (term for output in outputs for term, _ in self.products(part, output))
         return frozenset(name for term in found for name in term.powers)
 
     def columns(self, part: ColumnPart) -> tuple[str, ...]:
-        """Return the columns of `part`: the moving ones, then the resting ones."""
+        """The columns of `part`: the moving ones, then the resting ones."""
         names = frozenset[str]().union(*(self.reads[term] for term in part))
         return (*sorted(names & self.moving), *sorted(names - self.moving))
 
     def parabola(self, column: str, part: ColumnPart, output: int) -> tuple[Fraction, Fraction]:
-        """Return the weights in `output` of the grid step of `column` and of its square."""
+        """The weights in `output` of the grid step of `column` and of its square."""
         found = {1: Fraction(0), 2: Fraction(0)}
         for place, weight in self.weights(part, output):
             term = self.terms[place]
@@ -111,7 +111,7 @@ class Contribution:
         return found[1], found[2]
 
     def outer(self, part: ColumnPart, output: int) -> tuple[Fraction, Fraction]:
-        """Return numbers between which `part` of `output` stays, from each column alone."""
+        """Numbers between which `part` of `output` stays, from each column alone."""
         low = high = Fraction(0)
         summed: set[str] = set()
         for place, weight in self.weights(part, output):
@@ -127,7 +127,7 @@ class Contribution:
         return low, high
 
     def sizes(self, part: ColumnPart, outputs: Iterable[int]) -> Contribution | None:
-        """Return the added whose one output is at least the 1-norm of `outputs`; None if values are summed."""
+        """The added whose one output is at least the 1-norm of `outputs`; None if values are summed."""
         row: dict[int, Fraction] = {}
         for output in outputs:
             for place, weight in self.weights(part, output):
@@ -137,7 +137,7 @@ class Contribution:
         return replace(self, rows=(row,))
 
     def weights(self, part: ColumnPart, output: int) -> list[tuple[int, Fraction]]:
-        """Return the terms of `part` that `output` holds, with their weights."""
+        """The terms of `part` that `output` holds, with their weights."""
         row = self.rows[output]
         return [(term, row[term]) for term in sorted(part.intersection(row))]
 
@@ -198,7 +198,7 @@ class ContributionTable:
 
 
 def scale_of(added: Contribution, parts: Iterable[ColumnPart], outputs: Sequence[int]) -> Fraction:
-    """Return a power of two near the largest number in `parts`, so that nothing relevant underflows or overflows."""
+    """A power of two near the largest number in `parts`, so that nothing relevant underflows or overflows."""
     sizes = [abs(end) for part in parts for output in outputs for end in added.outer(part, output)]
     largest = max(sizes, default=Fraction(1)) or Fraction(1)
     return Fraction(2) ** (largest.numerator.bit_length() - largest.denominator.bit_length())
@@ -332,7 +332,7 @@ def _corners(
 
 
 def _vertices(parabolas: Sequence[tuple[Fraction, Fraction]]) -> set[Fraction]:
-    """Return where the signed sums of parabolas turn; turning all signs changes nothing."""
+    """Where the signed sums of parabolas turn; turning all signs changes nothing."""
     found: set[Fraction] = set()
     for signs in product((1, -1), repeat=len(parabolas) - 1):
         signed = list(zip((1, *signs), parabolas, strict=True))

@@ -44,7 +44,7 @@ MOST_TRUTHS = 2**26
 
 
 def column_sensitivity(query: Query | str, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
-    """Return how far the answer can move when only `columns` change, but arbitrarily.
+    """How far the answer can move when only `columns` change, but arbitrarily.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def column_sensitivity(query: Query | str, columns: Iterable[str], schema: Schem
 
 
 def record_sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
-    """Return how far the answer can move when `columns` change in one record only, but arbitrarily.
+    """How far the answer can move when `columns` change in one record only, but arbitrarily.
 
     A custom query need not be a sum over records: what all records may do stands for one.
 
@@ -134,7 +134,7 @@ def record_sensitivity(query: Query, columns: Iterable[str], schema: Schema, nor
 
 
 def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int, share: Fraction) -> Bound:
-    """Return how far the answer can move when `columns` change in a share of the records."""
+    """How far the answer can move when `columns` change in a share of the records."""
     require_schema(schema)
     moving = checks.subset("columns", columns, schema.columns, error=SchemaError)
     if isinstance(norm, bool) or norm not in (1, 2):
@@ -181,7 +181,7 @@ class Prepared:
 
     @cached_property
     def ranges(self) -> list[tuple[Fraction, Fraction]]:
-        """Return numbers between which the outputs lie, as close as they are known."""
+        """Numbers between which the outputs lie, as close as they are known."""
         return [self._range(output) for output in range(len(self.form.labels))]
 
     def _range(self, output: int) -> tuple[Fraction, Fraction]:
@@ -199,7 +199,7 @@ class Prepared:
         return low, high
 
     def outer(self, output: int) -> tuple[Fraction, Fraction]:
-        """Return numbers between which an output lies."""
+        """Numbers between which an output lies."""
         if output not in self._outer:
             parts = [self.whole.outer(part, output) for part in self.whole.parts([output])]
             shift = self.form.offset[output]
@@ -211,7 +211,7 @@ _recent: deque[tuple[Query, Schema, tuple[Column, ...], Prepared]] = deque(maxle
 
 
 def prepared(query: Query, schema: Schema) -> Prepared:
-    """Return what sensitivities of one query share; kept for the last few queries.
+    """What sensitivities of one query share; kept for the last few queries.
 
     They are told apart by identity: equal constants may be of different types, which queries tell apart.
     """
@@ -227,7 +227,7 @@ def prepared(query: Query, schema: Schema) -> Prepared:
 
 
 def sensitivity_of_numbers(query: Query, schema: Schema, places: Iterable[int]) -> float:
-    """Return how far some numbers of the exact answer can move together, in the 1-norm, by any change of the table.
+    """How far some numbers of the exact answer can move together, in the 1-norm, by any change of the table.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def _check_size(form: NormalForm) -> None:
 
 
 def separate_columns(query: Query, schema: Schema, norm: int = 1) -> tuple[frozenset[str], ...]:
-    """Return the queried columns in blocks whose sensitivities add.
+    """The queried columns in blocks whose sensitivities add.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def separate_columns(query: Query, schema: Schema, norm: int = 1) -> tuple[froze
 
 
 def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return numbers between which each output lies, whatever the table holds.
+    """Numbers between which each output lies, whatever the table holds.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def _released(asked: Prepared, cluster: Cluster, norm: int, share: Fraction) -> 
 
 
 def _rounding(form: NormalForm, output: int, low: Fraction, high: Fraction) -> Fraction:
-    """Return by how much rounding to doubles can move two answers apart: nothing if all answers are doubles."""
+    """By how much rounding to doubles can move two answers apart: nothing if all answers are doubles."""
     largest = max(abs(low), abs(high))
     numbers = [weight for weight in (*form.rows[output].values(), form.offset[output]) if weight]
     denominator = max((weight.denominator for weight in numbers), default=1)

@@ -52,7 +52,7 @@ class Factors:
 
     @cached_property
     def everywhere(self) -> NDArray[np.bool_]:
-        """Return that every state may be seen."""
+        """That every state may be seen."""
         return np.ones(self.states, dtype=np.bool_)
 
     def _power(self, distance: int) -> tuple[FloatArray, NDArray[np.bool_]]:

@@ -107,17 +107,17 @@ class GridComparison:
 
     @cached_property
     def forward(self) -> ForwardDraws:
-        """Return the draws."""
+        """The draws."""
         return ForwardDraws(grid=self.grid, names=self.names)
 
     @cached_property
     def seen(self) -> ParameterValues:
-        """Return the points of what is seen at which grids and draws are compared."""
+        """The points of what is seen at which grids and draws are compared."""
         found = self.forward.telling(TELLING[len(self.forward.hidden) > 1])
         return {name: self._rounded(name, values) for name, values in found.items()}
 
     def _rounded(self, name: str, values: FloatArray) -> FloatArray:
-        """Return the values that coordinates of values stand for: near an end of a support they may differ."""
+        """The values that coordinates of values stand for: near an end of a support they may differ."""
         if self.grid.parameter(name).states is not None:
             return values
         scale = self.grid.scale(name)
@@ -131,7 +131,7 @@ class GridComparison:
         return tuple(float(axis.coordinates[0]) for axis in self._axes(slice(k, k + 1)))
 
     def _axes(self, rows: slice) -> list[Axis]:
-        """Return points of what is seen as axes."""
+        """Points of what is seen as axes."""
         axes: list[Axis] = []
         for name in self.names:
             values, states = self.seen[name][rows], self.grid.parameter(name).states
@@ -143,7 +143,7 @@ class GridComparison:
         return axes
 
     def _by_grid(self, part: DensityPart) -> tuple[FloatArray, FloatArray]:
-        """Return the log densities of the points given either secret."""
+        """The log densities of the points given either secret."""
         if len(self.names) == 1:
             return part.densities(self._axes(slice(None)))
         both = [part.densities(self._axes(slice(k, k + 1))) for k in range(self._count)]
@@ -152,7 +152,7 @@ class GridComparison:
 
     @cached_property
     def _means(self) -> tuple[tuple[FloatArray, FloatArray, FloatArray], ...]:
-        """Return for either secret, by draws: log densities, their relative standard errors, draws in effect."""
+        """For either secret, by draws: log densities, their relative standard errors, draws in effect."""
         found: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         for side, drawn in enumerate(self.forward.sides):
             secret, behind = _mean_of(drawn.log_weights, drawn.total)
@@ -174,7 +174,7 @@ class GridComparison:
         return _mean_of(logs, drawn.total)
 
     def _mean_gaps(self, side: int, densities: FloatArray) -> FloatArray:
-        """Return by how much draws show more than a grid, in logs and beyond chance."""
+        """By how much draws show more than a grid, in logs and beyond chance."""
         logs, errors, effective = self._means[side]
         with np.errstate(invalid="ignore", over="ignore"):
             above = np.where(np.isneginf(logs), 0.0, logs - densities)
@@ -182,7 +182,7 @@ class GridComparison:
         return np.where(surely | (above > math.log(UNLIKELY)), np.maximum(above, 0.0), 0.0)
 
     def _line_gaps(self, side: int, name: str, points: int, depth: float) -> FloatArray:
-        """Return by how much sums over a much finer grid of one parameter pass those over its grid, in logs."""
+        """By how much sums over a much finer grid of one parameter pass those over its grid, in logs."""
         if name not in self._integrated(side):
             return np.zeros(self._count)
         key = side, name
@@ -203,11 +203,11 @@ class GridComparison:
         return np.where(differs, far, 0.0)
 
     def _free(self, side: int) -> list[str]:
-        """Return what varies given a secret and what is seen."""
+        """What varies given a secret and what is seen."""
         return [*self.forward.hidden, *([] if self.forward.holds_value(side) else [self.grid.protected])]
 
     def _integrated(self, side: int) -> list[str]:
-        """Return what of it is continuous."""
+        """What of it is continuous."""
         return [name for name in self._free(side) if self.grid.parameter(name).states is None]
 
     def _settings(self, side: int) -> int:
@@ -244,7 +244,7 @@ class GridComparison:
 
 
 def _mean_of(logs: FloatArray, total: int) -> tuple[float, float]:
-    """Return the log of a mean of exponentials, and how many draws are behind it in effect."""
+    """The log of a mean of exponentials, and how many draws are behind it in effect."""
     top = float(np.max(logs))
     if not math.isfinite(top):
         return -math.inf, 0.0
@@ -254,13 +254,13 @@ def _mean_of(logs: FloatArray, total: int) -> tuple[float, float]:
 
 
 def _apart(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return by how much log ratios are off: errors that both secrets share cancel, unless nothing is left of both."""
+    """By how much log ratios are off: errors that both secrets share cancel, unless nothing is left of both."""
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(np.abs(first - second), nan=math.inf, posinf=math.inf)
 
 
 def compared(grid: QuadratureGrid, parts: tuple[tuple[str, ...], ...]) -> tuple[GridComparison, ...]:
-    """Return the comparisons for the parts of a frontier; influence and privacy curve share them."""
+    """The comparisons for the parts of a frontier; influence and privacy curve share them."""
     kept = grid.comparisons
     if parts not in kept:
         while len(kept) >= MOST_FRONTIERS_KEPT:
@@ -272,6 +272,6 @@ def compared(grid: QuadratureGrid, parts: tuple[tuple[str, ...], ...]) -> tuple[
 def monte_carlo_check(
     parts: Sequence[GridComparison], points: int, depth: float, top: float = math.inf
 ) -> MonteCarloCheck:
-    """Return what the comparisons of all parts of a frontier led to; what they add up to is `top`."""
+    """What the comparisons of all parts of a frontier led to; what they add up to is `top`."""
     found = [each.at(points, depth, top if len(parts) == 1 else math.inf) for each in parts]
     return MonteCarloCheck(gap=sum(each.gap for each in found), higher=found[0].higher if len(found) == 1 else ())

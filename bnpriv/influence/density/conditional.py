@@ -45,7 +45,7 @@ class ConditionalDensities:
 
 
 def conditional(grid: QuadratureGrid, name: str) -> ConditionalDensities:
-    """Return the law of a parameter given the two secrets of a grid, where it has all but little of its mass.
+    """The law of a parameter given the two secrets of a grid, where it has all but little of its mass.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def _conditional(grid: QuadratureGrid, name: str, points: int) -> ConditionalDen
 
 
 def _worth_drawing(densities: FloatArray, masses: FloatArray) -> tuple[int, int]:
-    """Return between which places most of the mass lies, far thin tails left out; a peak in a tail sets no scale."""
+    """Between which places most of the mass lies, far thin tails left out; a peak in a tail sets no scale."""
     shares = np.cumsum(masses, axis=1) / masses.sum(axis=1, keepdims=True)
     inner = (shares > TAIL) & (shares < 1 - TAIL)
     height = np.max(densities, where=inner, initial=0.0)
@@ -85,7 +85,7 @@ def _worth_drawing(densities: FloatArray, masses: FloatArray) -> tuple[int, int]
 
 
 def _given(grid: QuadratureGrid, name: str, coordinates: FloatArray, points: int) -> tuple[FloatArray, FloatArray]:
-    """Return the densities of a parameter at coordinates of it given both secrets."""
+    """The densities of a parameter at coordinates of it given both secrets."""
     finite = grid.parameter(name).states is not None
     depth = grid.base
     special = {} if finite else {name: bare(grid.scale(name), coordinates)}

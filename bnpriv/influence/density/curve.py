@@ -64,7 +64,7 @@ class LossCurve:
 
 
 def curve_of(grid: QuadratureGrid, border: Sequence[str], start: int = 0) -> LossCurve:
-    """Return the losses of a frontier for the pair of a grid.
+    """The losses of a frontier for the pair of a grid.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def curve_of(grid: QuadratureGrid, border: Sequence[str], start: int = 0) -> Los
 
 
 def _shown(grid: QuadratureGrid, border: Sequence[str], start: int) -> tuple[int, float]:
-    """Return the first level from `start` on whose grids hold what draws show, and what they miss of it."""
+    """The first level from `start` on whose grids hold what draws show, and what they miss of it."""
     parts = compared(grid, tuple(parts_of(grid, border, points_at(0))))
     level, gap = start, math.inf
     for finer in range(start, CURVE_LEVELS):
@@ -131,7 +131,7 @@ def _everything() -> Losses:
 
 
 def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, Losses]:
-    """Return the step at which losses moved no more, by how much they moved last, and the losses.
+    """The step at which losses moved no more, by how much they moved last, and the losses.
 
     If the first step is too large the walk starts at 0.
     """
@@ -159,7 +159,7 @@ def _moved(before: Losses, after: Losses) -> float:
 def _losses(
     grid: QuadratureGrid, border: Sequence[str], points: int, seen: int, finest: int, known: RoughDensities
 ) -> Losses:
-    """Return the losses on the finest grid, from densities on grids of fewer points."""
+    """The losses on the finest grid, from densities on grids of fewer points."""
     if vanishing(grid, points, grid.base):
         return _everything()
     first = second = np.zeros(1)
@@ -182,7 +182,7 @@ def _losses(
 
 
 def _densities(part: DensityPart, seen: int, finest: int, known: RoughDensities) -> tuple[FloatArray, FloatArray]:
-    """Return the log probabilities of the cells of the finest grid given either secret."""
+    """The log probabilities of the cells of the finest grid given either secret."""
     rough = [_axis(part, name, seen) for name in part.names]
     fine = [_axis(part, name, finest) for name in part.names]
     key = part.names, part.points, seen
@@ -219,7 +219,7 @@ def _interpolated(logs: FloatArray, rough: Sequence[Axis], fine: Sequence[Axis])
 
 
 def _with_lost(losses: Losses, change: float) -> Losses:
-    """Return the losses with one more cell, which tells everything, for what the grid lost and what is not known."""
+    """The losses with one more cell, which tells everything, for what the grid lost and what is not known."""
     lost: FloatArray = np.maximum(0.0, 1.0 - losses.masses.sum(axis=2, keepdims=True)) + change
     return replace(
         losses,

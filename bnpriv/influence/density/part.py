@@ -63,16 +63,16 @@ class DensityPart:
 
     @property
     def large(self) -> bool:
-        """Return whether few points can be looked at at once."""
+        """Whether few points can be looked at at once."""
         return self.within > LOOKED_AT / 16
 
     @property
     def continuous(self) -> tuple[int, ...]:
-        """Return the positions of the parameters that are not of finitely many states."""
+        """The positions of the parameters that are not of finitely many states."""
         return tuple(k for k, name in enumerate(self.names) if self.grid.parameter(name).states is None)
 
     def axes(self, places: Sequence[Coordinates] = ()) -> list[Axis]:
-        """Return the points of a first look: over the whole range, where draws are, and about `places`."""
+        """The points of a first look: over the whole range, where draws are, and about `places`."""
         most = LOOK_POINTS.get(len(self.names), FEWEST_LOOK_POINTS)
         number = max(FEWEST_LOOK_POINTS, min(most, int((LOOKED_AT / self.within) ** (1 / len(self.names)))))
         axes = [self.grid.explored(name, number, self.depth) for name in self.names]
@@ -82,7 +82,7 @@ class DensityPart:
         return axes
 
     def around(self, k: int, coordinates: FloatArray, axis: Axis) -> Axis:
-        """Return points of one parameter within an axis; of finitely many states the first one alone."""
+        """Points of one parameter within an axis; of finitely many states the first one alone."""
         if k not in self.continuous:
             place = round(float(coordinates[0]))
             return listed(axis.values[place : place + 1], np.array([float(place)]))
@@ -90,11 +90,11 @@ class DensityPart:
         return bare(self.grid.scale(self.names[k]), np.unique(np.clip(coordinates, low, high)))
 
     def at(self, place: Coordinates, axes: Sequence[Axis]) -> list[Axis]:
-        """Return the axes of a single point."""
+        """The axes of a single point."""
         return [self.around(k, np.array([t]), axes[k]) for k, t in enumerate(place)]
 
     def densities(self, axes: Sequence[Axis]) -> tuple[FloatArray, FloatArray]:
-        """Return the log densities of the observed parameters given the first and the second secret."""
+        """The log densities of the observed parameters given the first and the second secret."""
         grid, special = self.grid, dict(zip(self.names, axes, strict=True))
         joint = grid.joint((grid.protected, *self.names), self.points, self.depth, special)
         first, second = sided(joint, grid.sides(self.points))
@@ -102,11 +102,11 @@ class DensityPart:
 
     @cached_property
     def tops(self) -> tuple[FloatArray, FloatArray]:
-        """Return the log probabilities, or densities, of the secrets."""
+        """The log probabilities, or densities, of the secrets."""
         return sided(self.grid.prior(self.points, self.depth), self.grid.sides(self.points))
 
     def coarse(self, axes: Sequence[Axis]) -> float:
-        """Return by how much the logs behind the densities change if integrals are cut less finely."""
+        """By how much the logs behind the densities change if integrals are cut less finely."""
         coarser = replace(self, points=max(3, round(self.points / FACTOR)))
         both = [*zip(self.densities(axes), coarser.densities(axes), strict=True)]
         both += zip(self.tops, coarser.tops, strict=True)

@@ -82,7 +82,7 @@ class Refinement:
 
 
 def refined(grid: QuadratureGrid, border: Sequence[str]) -> Refinement:
-    """Return the max-influence of a frontier for the pair of a grid, both directions.
+    """The max-influence of a frontier for the pair of a grid, both directions.
 
     Raises
     ------
@@ -130,12 +130,12 @@ def refined(grid: QuadratureGrid, border: Sequence[str]) -> Refinement:
 
 
 def _agrees(agreed: MonteCarloCheck, value: float) -> bool:
-    """Return whether draws show next to nothing that a grid does not."""
+    """Whether draws show next to nothing that a grid does not."""
     return agreed.gap <= max(COARSE, SLIGHT * value) and not agreed.higher
 
 
 def _beside(found: Refinement, agreed: MonteCarloCheck) -> Refinement:
-    """Return what was found with what draws say to it: what grids miss is added, or there is no value at all."""
+    """What was found with what draws say to it: what grids miss is added, or there is no value at all."""
     missed = 2 * agreed.gap if agreed.gap > max(GRID_DRAW_TOLERANCE, SLIGHT * found.value) else 0.0
     if _agrees(agreed, found.value):
         return replace(found, value=found.value + missed, change=found.change + missed)
@@ -151,7 +151,7 @@ def _step(points: int, depth: float, lost: float, suprema: Sequence[Supremum]) -
 
 
 def _ended(history: Sequence[GridLevel], suprema: Sequence[Supremum]) -> Refinement | None:
-    """Return the end of a refinement if it has one."""
+    """The end of a refinement if it has one."""
     supremum, step = suprema[-1], history[-1]
     if len(history) < LEAST_LEVELS:
         return None
@@ -165,7 +165,7 @@ def _ended(history: Sequence[GridLevel], suprema: Sequence[Supremum]) -> Refinem
 
 
 def _stable(history: Sequence[GridLevel], supremum: Supremum) -> bool:
-    """Return whether the value does not move, and nothing speaks against it; more lost mass takes more levels."""
+    """Whether the value does not move, and nothing speaks against it; more lost mass takes more levels."""
     lost, levels = history[-1].lost, LEAST_LEVELS if history[-1].lost > LOST else 1
     still = all(step.change <= _tolerance(supremum) for step in history[-levels:])
     return still and lost <= MUCH_LOST and supremum.coarse <= COARSE and supremum.rest <= _tolerance(supremum)
@@ -176,12 +176,12 @@ def _tolerance(supremum: Supremum) -> float:
 
 
 def points_at(level: int) -> int:
-    """Return the points per axis at a level."""
+    """The points per axis at a level."""
     return round(FEWEST_POINTS * FACTOR**level)
 
 
 def depth_at(grid: QuadratureGrid, level: int, suprema: Sequence[Supremum]) -> float:
-    """Return how far down the axes reach at a level.
+    """How far down the axes reach at a level.
 
     First they reach ever deeper, to find out whether ratios grow; if they do not, fewer points go where no supremum is.
     """
@@ -195,7 +195,7 @@ def depth_at(grid: QuadratureGrid, level: int, suprema: Sequence[Supremum]) -> f
 
 
 def outside(parameter: Parameter, pair: IntervalPair) -> Refinement | None:
-    """Return that a pair is no constraint if one of its secrets lies outside the support, or None."""
+    """That a pair is no constraint if one of its secrets lies outside the support, or None."""
     for side in (pair.first, pair.second):
         states = parameter.states
         empty = side.high < parameter.lower or side.low > parameter.upper
@@ -205,7 +205,7 @@ def outside(parameter: Parameter, pair: IntervalPair) -> Refinement | None:
 
 
 def impossible(grid: QuadratureGrid) -> bool:
-    """Return whether a secret surely has probability zero: by the support, or by the density of a root at a value."""
+    """Whether a secret surely has probability zero: by the support, or by the density of a root at a value."""
     parameter = grid.parameter(grid.protected)
     if outside(parameter, grid.pair) is not None:
         return True
@@ -217,7 +217,7 @@ def impossible(grid: QuadratureGrid) -> bool:
 
 
 def vanishing(grid: QuadratureGrid, points: int, depth: float) -> bool:
-    """Return whether nothing is left of a secret on a grid, so that it says nothing."""
+    """Whether nothing is left of a secret on a grid, so that it says nothing."""
     return any(bool(np.isneginf(total)) for total in sided(grid.prior(points, depth), grid.sides(points)))
 
 
@@ -229,7 +229,7 @@ def _both(
     before: Mapping[bool, Supremum],
     beside: Sequence[Coordinates],
 ) -> dict[bool, Supremum]:
-    """Return the suprema of both directions, from where they were at the level `before` and the places `beside`."""
+    """The suprema of both directions, from where they were at the level `before` and the places `beside`."""
     if vanishing(grid, points, depth):
         return {False: Supremum(value=math.inf)}
     ways: dict[bool, list[GridScan]] = {False: [], True: []}
@@ -251,20 +251,20 @@ def _both(
 
 
 def _larger(found: Mapping[bool, Supremum]) -> Supremum:
-    """Return the larger of both directions; an endless one is."""
+    """The larger of both directions; an endless one is."""
     suprema = sorted(found.values(), key=lambda supremum: -supremum.value)
     return next((supremum for supremum in suprema if supremum.endless), suprema[0])
 
 
 def parts_of(grid: QuadratureGrid, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
-    """Return the parts of a frontier whose log ratios add."""
+    """The parts of a frontier whose log ratios add."""
     if all(side.points == 1 for side in grid.sides(points)):
         return independent_parts(grid.network.graph, grid.protected, border)
     return [tuple(border)]
 
 
 def _summed(grid: QuadratureGrid, border: Sequence[str]) -> frozenset[str]:
-    """Return the parameters that are integrated out somewhere."""
+    """The parameters that are integrated out somewhere."""
     graph, protected = grid.network.graph, grid.protected
     found = graph.ancestral((protected,))
     for names in parts_of(grid, border, FEWEST_POINTS):
@@ -273,7 +273,7 @@ def _summed(grid: QuadratureGrid, border: Sequence[str]) -> frozenset[str]:
 
 
 def _faster(history: Sequence[GridLevel]) -> bool:
-    """Return whether the value grew with every doubling of the depth, and no less each time."""
+    """Whether the value grew with every doubling of the depth, and no less each time."""
     wider = [step for k, step in enumerate(history) if k == 0 or step.depth > history[k - 1].depth]
     gains = [after.influence - before.influence for before, after in itertools.pairwise(wider)]
     if len(gains) < LEAST_LEVELS or len(wider) < len(history) or not all(gain > LOOSE for gain in gains):
@@ -291,7 +291,7 @@ def _endless(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
 
 
 def _open(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
-    """Return a value that did not settle: with a small change it is still worth telling."""
+    """A value that did not settle: with a small change it is still worth telling."""
     last = history[-LEAST_LEVELS:]
     changes = [step.change for step in last if step is not history[0]] or [math.inf]
     change = max(supremum.rest, supremum.coarse, history[-1].lost, *changes)
