@@ -99,18 +99,13 @@ class IntervalPart:
         graph = self.network.graph
         if not self.points:
             return graph.ancestral((*self.seen, self.protected))
-        inside = self._component(self.seen[0])
+        inside = next(part for part in graph.parts(self.seen, self.protected) if self.seen[0] in part)
         return inside | {self.protected} if inside.intersection(graph.parents[self.protected]) else inside
 
     @cached_property
     def above(self) -> frozenset[str]:
         """The protected attribute with its ancestors."""
         return self.network.graph.ancestral((self.protected,))
-
-    def _component(self, start: str) -> frozenset[str]:
-        """What is connected with `start` in the moral graph without the protected attribute."""
-        parts = self.network.graph.parts(self.seen, self.protected)
-        return next(part for part in parts if start in part)
 
     def role(self, name: str) -> ChoiceRole:
         """How the tables of an attribute enter a ratio."""
@@ -125,11 +120,15 @@ class IntervalPart:
         state of the protected attribute), so that one choice may serve them all.
         """
         low, high = self.network.lower[name], self.network.upper[name]
-        listed = _ends if self.by_entry(name) else _vertices
+        by_entry = self.by_entry(name)
         groups: dict[TableIndex, list[tuple[TableIndex, FloatArray]]] = {}
         for place in np.ndindex(low.shape[1:]):
             column = (slice(None), *place)
-            values = listed(self.network, tuple(low[column].tolist()), tuple(high[column].tolist()))
+            lower, upper = tuple(low[column].tolist()), tuple(high[column].tolist())
+            if by_entry:
+                values = np.array([lower] if lower == upper else [lower, upper])
+            else:
+                values = _vertices(self.network, lower, upper)
             groups.setdefault(self._key(name, place), []).append((place, values))
         return groups
 
@@ -235,7 +234,3 @@ def _vertices(network: IntervalNetwork, lower: ColumnEnds, upper: ColumnEnds) ->
     if len(kept) < MOST_COLUMNS_KEPT:
         kept[lower, upper] = found
     return found
-
-
-def _ends(network: IntervalNetwork, lower: ColumnEnds, upper: ColumnEnds) -> FloatArray:
-    return np.array([lower] if lower == upper else [lower, upper])

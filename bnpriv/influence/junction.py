@@ -52,17 +52,18 @@ def junction_rows(
         number[name]: of_states(pairs_of(network, name, given)) for name, given in chosen.items() if given is not None
     }
     rows = [number[name] for name in chosen if len(network.states[name]) > 1]
-    sides = {row: [_sides(numbered.states(row), pair) for pair in pairs[row]] for row in pairs}
+    sides: dict[int, list[PairStates]] = {
+        row: [(_places(states, pair.first), _places(states, pair.second)) for pair in pairs[row]]
+        for row in pairs
+        for states in [numbered.states(row)]
+    }
     numbers = TreeNumbers(numbered.tree, numbered.families, sides)
     worst, impossible = ratios_of_models(numbers, Passes.of(numbered.tree, rows), numbered.logs(), workers)
     return _rounded_up(numbered, rows, pairs, worst, impossible)
 
 
-def _sides(states: Sequence[object], pair: SecretPair) -> PairStates:
-    return (
-        [k for k, state in enumerate(states) if state in pair.first],
-        [k for k, state in enumerate(states) if state in pair.second],
-    )
+def _places(states: Sequence[object], secret: frozenset[object]) -> list[int]:
+    return [k for k, state in enumerate(states) if state in secret]
 
 
 def _rounded_up(
@@ -115,7 +116,7 @@ def _dropped(impossible: NDArray[np.bool_], states: Sequence[object], pairs: Seq
     """The pairs that are no constraint under a model, in words; None if none is under any."""
 
     def gone(secret: frozenset[object]) -> NDArray[np.bool_]:
-        return np.asarray(impossible[:, [k for k, state in enumerate(states) if state in secret]].all(axis=1))
+        return np.asarray(impossible[:, _places(states, secret)].all(axis=1))
 
     left_out = np.stack([gone(pair.first) | gone(pair.second) for pair in pairs], axis=1)
     if left_out.all():

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
 from bnpriv.influence.junction_messages import CliqueLaws
-from bnpriv.influence.junction_pairs import column_starts, indicators, own_groups
-from bnpriv.influence.junction_tree import Clique, JunctionTree
-from bnpriv.influence.junction_weights import WeightTable, carried, inverse, product_floor
+from bnpriv.influence.junction_pairs import column_starts, indicators, laws_given, own_groups
+from bnpriv.influence.junction_tree import JunctionTree
+from bnpriv.influence.junction_weights import WeightTable, carried, product_floor
 
 Message = tuple[tuple[int, ...], WeightTable, NDArray[np.intp]]
 """Places of a few nodes in a clique, the laws of rows given these nodes, and which rows they are."""
@@ -40,10 +40,9 @@ def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY)
     tree = calibrated.tree
     starts = column_starts(tree)
     first = dict(zip(tree.order, starts, strict=False))
-    models = max((each.values.shape[0] for each in calibrated.laws), default=1)
     own, sent = _towards_roots(calibrated, rows, states)
     width = sum(len(index) for each in own.values() for _, _, index in each)
-    found = np.zeros((models, width, starts[-1]))
+    found = np.zeros((calibrated.models, width, starts[-1]))
     outwards: dict[int, Message] = {}
     for k, clique in enumerate(tree.cliques):
         law = calibrated.laws[k]
@@ -60,7 +59,7 @@ def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY)
         for child in clique.children:
             others = [*own.get(k, ()), *(each for other, each in around.items() if other != child)]
             if others and tree.cliques[child].shared:
-                to = _places(clique, tree.cliques[child])
+                to = clique.places(tree.cliques[child])
                 shared = tuple(range(tree.cliques[child].shared))
                 outwards[child] = (shared, *_merged(law, calibrated.outer[child], to, others))
     return found
@@ -85,7 +84,7 @@ def _towards_roots(
         told = list(own.get(k, ()))
         for child in clique.children:
             if child in sent:
-                told.append((_places(clique, tree.cliques[child]), *sent[child][1:]))
+                told.append((clique.places(tree.cliques[child]), *sent[child][1:]))
                 sent[child] = told[-1]
         if told and clique.shared:
             to = tuple(range(clique.shared))
@@ -103,16 +102,8 @@ def _merged(
     table: WeightTable, divisor: WeightTable, to: tuple[int, ...], told: Sequence[Message]
 ) -> tuple[WeightTable, NDArray[np.intp]]:
     """The laws of all rows given the nodes `to`; the table is a multiple of the divisor there."""
-    floor = min(product_floor(table, laws) for _, laws, _ in told)
-    parts = [carried(table.values, to, places, laws.values) for places, laws, _ in told]
-    models = max(each.shape[0] for each in parts)
-    whole = np.concatenate([np.broadcast_to(each, (models, *each.shape[1:])) for each in parts], axis=2)
-    laws = WeightTable(whole * inverse(divisor.values)[:, :, np.newaxis], floor - 1)
+    laws = laws_given(table, divisor, to, [(places, laws) for places, laws, _ in told])
     return laws, np.concatenate([index for _, _, index in told])
-
-
-def _places(clique: Clique, child: Clique) -> tuple[int, ...]:
-    return tuple(clique.axes.index(node) for node in child.separator)
 
 
 def sweep_cells(tree: JunctionTree) -> int:

@@ -48,6 +48,10 @@ class Clique:
         """The nodes that no clique nearer to the root has."""
         return self.axes[self.shared :]
 
+    def places(self, child: Clique) -> tuple[int, ...]:
+        """Where the nodes that a child shares with it stand among its own axes."""
+        return tuple(self.axes.index(node) for node in child.separator)
+
     @property
     def cells(self) -> int:
         """How many cells its table has."""

@@ -225,7 +225,9 @@ class RatioTables:
         """The influence per model; -inf where a secret has probability zero."""
         tables = self.for_points if pair.is_point else self.for_sets
         if tables is None:
-            return self._largest_singleton(pair)
+            # a mixture is never more telling than the most telling pair of its members
+            singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
+            return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
         first, second = self.side(pair.first), self.side(pair.second)
         total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
         for part in self.bounded if pair.is_point else ():
@@ -269,11 +271,6 @@ class RatioTables:
     def impossible(self, side: NDArray[np.intp]) -> NDArray[np.bool_]:
         """For every model whether a secret has probability zero."""
         return np.asarray(np.isneginf(self.prior.values[:, side]).all(axis=1))
-
-    def _largest_singleton(self, pair: SecretPair) -> FloatArray:
-        """The bound that a mixture is never more telling than the most telling pair of its members."""
-        singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
-        return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
 
     @cached_property
     def error(self) -> float:

@@ -6,6 +6,7 @@ import math
 from bisect import bisect, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Protocol, final
 
 import numpy as np
@@ -15,6 +16,8 @@ from bnpriv.influence.chain.factors import Factors
 from bnpriv.influence.chain.steps import MOST_DISTANCE, Step, steps
 from bnpriv.influence.losses import LEAST_MARGIN
 from bnpriv.networks.chain import MarkovChain
+
+_step, _score = attrgetter("step"), attrgetter("score")
 
 MOST_INFLUENCE_CELLS = 2**24
 """Entries of all influences to one side that are kept; with many states the farthest quilts are then not tried."""
@@ -135,21 +138,16 @@ def chain_scale(lengths: Iterable[int], epsilon: float, influence: SideInfluence
     for length in sorted(set(lengths), reverse=True):
         search = _StepSearch(influence=influence, epsilon=epsilon, length=length)
         for step in influence.steps(length):
-            if not bool(np.isneginf(step.odds).all()):
-                worst = _worst(search, step, worst)
-    return worst
-
-
-def _worst(search: _StepSearch, step: Step, worst: ChainQuilt | None) -> ChainQuilt | None:
-    """The worse of `worst` and the steps in `step`."""
-    middle = min(max((search.length + 1) // 2, step.first), step.last)
-    looked_at = dict.fromkeys((middle, step.first, step.last))
-    for place in looked_at:
-        worst = search.worse(step, place, worst)
-    assert worst is not None
-    for place in search.unserved(step, worst):
-        if place not in looked_at:
-            worst = search.worse(step, place, worst)
+            if bool(np.isneginf(step.odds).all()):
+                continue
+            middle = min(max((length + 1) // 2, step.first), step.last)
+            looked_at = dict.fromkeys((middle, step.first, step.last))
+            for place in looked_at:
+                worst = search.worse(step, place, worst)
+            assert worst is not None
+            for place in search.unserved(step, worst):
+                if place not in looked_at:
+                    worst = search.worse(step, place, worst)
     return worst
 
 
@@ -168,12 +166,12 @@ class _StepSearch:
         if worst is not None and any(self._serves(step, place, known, worst) for known in self._near(place, worst)):
             return worst
         found = self._best(step, place)
-        insort(self._known, found, key=_place)
+        insort(self._known, found, key=_step)
         return found if worst is None or found.score > worst.score else worst
 
     def _near(self, place: int, worst: ChainQuilt) -> tuple[ChainQuilt, ...]:
         """Return `worst` and the quilts of the nearest steps that were searched."""
-        at = bisect(self._known, place, key=_place)
+        at = bisect(self._known, place, key=_step)
         return (worst, *self._known[max(0, at - 1) : at + 1])
 
     def _serves(self, step: Step, place: int, known: ChainQuilt, worst: ChainQuilt) -> bool:
@@ -208,11 +206,11 @@ class _StepSearch:
         for b in range(1, after + 1):
             if (place + b - 1) / self.epsilon >= best.score:
                 break
-            best = _better(best, self._quilt(step, place, None, b))
+            best = min(best, self._quilt(step, place, None, b), key=_score)
         for a in range(1, before + 1):
             if (self.length - place + a) / self.epsilon >= best.score:
                 break
-            best = _better(best, self._quilt(step, place, a, None))
+            best = min(best, self._quilt(step, place, a, None), key=_score)
         return self._two_sided(step, place, before, after, best)
 
     def _two_sided(self, step: Step, place: int, before: int, after: int, best: ChainQuilt) -> ChainQuilt:
@@ -313,14 +311,6 @@ def together(left: FloatArray, right: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         both = left + right
     return np.where(np.isnan(both), np.inf, both)
-
-
-def _place(quilt: ChainQuilt) -> int:
-    return quilt.step
-
-
-def _better(best: ChainQuilt, other: ChainQuilt) -> ChainQuilt:
-    return other if other.score < best.score else best
 
 
 def _largest(ratios: FloatArray) -> float:

@@ -96,7 +96,10 @@ def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
         if target is not None and np.isfinite(away):
             yield _settled(target, alone + 1, length, away + rounding + stationary_error(k))
         else:
-            yield _unknown(_reached(matrix), alone + 1, length)
+            # nothing is known of these steps but which states they can have
+            reached = _reached(matrix)
+            odds = _unordered(reached[min(alone + 1, len(reached)) - 1])
+            yield Step(first=alone + 1, last=length, odds=odds, masks=reached, error=np.inf)
     for step in _coarse_to_fine(alone):
         error = step * (k + 8) * UNIT_ROUNDOFF
         yield Step(
@@ -169,12 +172,6 @@ def _reached(matrix: FloatArray) -> list[Mask]:
         if np.array_equal(after, masks[-1]):
             return masks
         masks.append(after)
-
-
-def _unknown(reached: Sequence[Mask], first: int, last: int) -> Step:
-    """Return steps of whose laws nothing is known but which states they can have."""
-    odds = _unordered(reached[min(first, len(reached)) - 1])
-    return Step(first=first, last=last, odds=odds, masks=reached, error=np.inf)
 
 
 def _unordered(mask: Mask) -> FloatArray:

@@ -190,7 +190,9 @@ class GridComparison:
             line = self._line(side, name)
             self._fine[key] = self._along(side, name, line), self._along(side, name, line, prior=True)
         fine, prior = self._fine[key]
-        coarse = self._along(side, name, self._grid(side, name, points, depth))
+        protected = name == self.grid.protected
+        axis = self.grid.sides(points)[side] if protected else self.grid.axis(name, points, depth)
+        coarse = self._along(side, name, axis)
         with np.errstate(invalid="ignore", divide="ignore"):
             # each draw of everything else counts by how probable it is when this parameter is not known
             one, other = (np.nan_to_num(logs - prior, nan=-math.inf, posinf=math.inf) for logs in (fine, coarse))
@@ -219,9 +221,6 @@ class GridComparison:
         if name == self.grid.protected:
             return self.grid.side(self.forward.secrets[side], points)
         return steps(self.grid.scale(name), *self.grid.reach(name, 2 * self.grid.base), points)
-
-    def _grid(self, side: int, name: str, points: int, depth: float) -> Axis:
-        return self.grid.sides(points)[side] if name == self.grid.protected else self.grid.axis(name, points, depth)
 
     def _along(self, side: int, name: str, axis: Axis, *, prior: bool = False) -> FloatArray:
         """Return logs of sums along one parameter, of shape (points of what is seen, draws of everything else).

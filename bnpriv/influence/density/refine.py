@@ -158,17 +158,13 @@ def _ended(history: Sequence[GridLevel], suprema: Sequence[Supremum]) -> Refinem
     clear = step.lost <= MUCH_LOST and (supremum.coarse <= MUCH_COARSE or not step.change <= LOOSE)
     if clear and ((supremum.endless and suprema[-2].endless) or _faster(history)):
         return _endless(history, supremum)
-    if _stable(history, supremum):
+    # more lost mass takes more levels
+    levels = LEAST_LEVELS if step.lost > LOST else 1
+    still = all(each.change <= _tolerance(supremum) for each in history[-levels:])
+    if still and step.lost <= MUCH_LOST and supremum.coarse <= COARSE and supremum.rest <= _tolerance(supremum):
         value = supremum.value + step.change
         return Refinement(value=value, change=step.change, settled=True, reason="Stable.", history=tuple(history))
     return None
-
-
-def _stable(history: Sequence[GridLevel], supremum: Supremum) -> bool:
-    """Whether the value does not move, and nothing speaks against it; more lost mass takes more levels."""
-    lost, levels = history[-1].lost, LEAST_LEVELS if history[-1].lost > LOST else 1
-    still = all(step.change <= _tolerance(supremum) for step in history[-levels:])
-    return still and lost <= MUCH_LOST and supremum.coarse <= COARSE and supremum.rest <= _tolerance(supremum)
 
 
 def _tolerance(supremum: Supremum) -> float:

@@ -90,9 +90,11 @@ class Scale:
 
     def values(self, t: FloatArray) -> FloatArray:
         """The values at coordinates."""
+        from scipy.special import expit
+
         inner = self._inner(t)
         if math.isfinite(self.lower) and math.isfinite(self.upper):
-            near = (self.upper - self.lower) * _expit(-np.abs(inner))
+            near = (self.upper - self.lower) * np.asarray(expit(-np.abs(inner)))
             return np.where(inner < 0, self.lower + near, self.upper - near)
         if math.isfinite(self.lower):
             return self.lower + np.exp(inner)
@@ -102,10 +104,12 @@ class Scale:
 
     def log_slope(self, t: FloatArray) -> FloatArray:
         """The log of the derivative of the values by t."""
+        from scipy.special import log_expit
+
         inner = self._inner(t)
         outer = _log_cosh(t) + (0.0 if self.heavy else math.log(self.width))
         if math.isfinite(self.lower) and math.isfinite(self.upper):
-            sides = _log_expit(inner) + _log_expit(-inner)
+            sides = log_expit(inner) + log_expit(-inner)
             return np.asarray(outer + math.log(self.upper - self.lower) + sides)
         if math.isfinite(self.lower):
             return outer + inner
@@ -144,15 +148,3 @@ def _nearest(end: float, length: float) -> float:
 def _log_cosh(t: FloatArray) -> FloatArray:
     size = np.abs(t)
     return size + np.log1p(np.exp(-2 * size)) - math.log(2)
-
-
-def _expit(x: FloatArray) -> FloatArray:
-    from scipy.special import expit
-
-    return np.asarray(expit(x))
-
-
-def _log_expit(x: FloatArray) -> FloatArray:
-    from scipy.special import log_expit
-
-    return np.asarray(log_expit(x))
