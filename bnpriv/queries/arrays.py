@@ -86,7 +86,7 @@ def _sum(term: IntegerTerm, columns: Tables, schema: Schema) -> NDArray[np.int64
 
 
 def _steps(column: Column, values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return grid steps as `Real.step` and `Integer.step` define them, of values that are cleaned."""
+    """Grid steps as `Real.step` and `Integer.step` define them, of values that are cleaned."""
     assert not isinstance(column, Categorical)
     above = values - float(column.lower)
     return (above if is_whole(column) else np.floor(above * column.rate + 0.5)).astype(np.int64)

@@ -1,4 +1,8 @@
-"""What every query is: named outputs, each a weighted sum over records of indicators and powers of columns."""
+"""What a query is: named outputs, each a weighted sum over records of indicators, powers and products of columns.
+
+Read on in this order: `normal_form` (the same as sums of whole numbers), `cells` and `records` (what one record can
+add), `diameters` and `clusters` (how far apart that can be), and `sensitivity`, which puts them together.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +117,7 @@ class Query(HasCard):
 
     @property
     def document(self) -> Document:
-        """Return its text, what it reads, and what must be believed of it."""
+        """Its text, what it reads, and what must be believed of it."""
         return service("query.document")(self)
 
     @property

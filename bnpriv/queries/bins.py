@@ -111,7 +111,7 @@ def edges_of(name: str, column: Column, given: tuple[Constant, ...] | None, what
 
 
 def checked_bins(bins: Iterable[object], what: str) -> tuple[Constant, ...]:
-    """Return bins as plain values, checked as far as they can be before the schema tells edges from categories.
+    """Bins as plain values, checked as far as they can be before the schema tells edges from categories.
 
     Raises
     ------

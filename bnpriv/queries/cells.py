@@ -1,7 +1,8 @@
 """A column's values, cut into cells on which every comparison of a query is constant.
 
-Inside a cell a record's value moves freely, and its grid step moves monotonically with it; so what a query can do with
-a column is known from a few grid steps per cell.
+A condition on age with the constant 18 cuts it into three cells: ages below 18, the age 18, and ages above. Inside a
+cell a record's value moves freely, and its grid step moves monotonically with it; so the most and the least that a
+query can make of a column is found by trying a few grid steps per cell, its corners, instead of all values.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class ColumnCells:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Corners:
-    """Chosen values of a column: their comparisons, shape (leaves, values), and their grid steps."""
+    """The values of a column that are tried: their comparisons, shape (leaves, values), and their grid steps."""
 
     truth: Truths
     steps: tuple[int, ...]
@@ -134,6 +135,7 @@ def _corners(parts: ColumnCells, found: list[tuple[int, int]]) -> Corners:
 
 
 def _alike(parts: ColumnCells) -> dict[bytes, list[int]]:
+    """The cells that no comparison of the query tells apart, in groups."""
     groups: dict[bytes, list[int]] = {}
     # packed and side by side, because a histogram of many bins has very many comparisons
     rows = np.ascontiguousarray(np.packbits(parts.truth, axis=0).T)

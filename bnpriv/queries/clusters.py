@@ -1,8 +1,10 @@
-"""The largest change of outputs that are tied by shared columns, in exact fractions around a floating-point search.
+"""The largest change of several outputs together: exact fractions around a search in floating point.
 
-Outputs that share no part move apart: their largest changes are attained together. A part that feeds one output only
-adds its own largest change to that output, in the direction of whatever else happens there; it becomes a side of the
-cluster's box. What remains, parts that feed several outputs, is searched jointly.
+Outputs that share no part move on their own, so their largest changes are attained in one and the same pair of tables.
+A part that feeds one output only adds its own largest change to that output, in the direction of whatever else happens
+there: it becomes a side of the cluster's box. What remains, parts that feed several outputs, is searched jointly, in
+this order: all patterns of signs (1-norm), all pairs of points, all sums of changes, roots of cubics where a column is
+squared. Where a search would be too large, bounds that are never too small take its place.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ def clusters(added: Contribution, outputs: Sequence[int]) -> list[Cluster]:
 
 
 def alone_in(added: Contribution, part: ColumnPart, output: int) -> Extent:
-    """The largest change of `part` of one output."""
+    """The largest change that one part makes in one output."""
     scale = scale_of(added, [part], [output])
     table = tabulate(added, part, [output], scale)
     if table is None:
@@ -114,10 +116,10 @@ class Cluster:
         """The largest change of the outputs, in the 1-norm or 2-norm."""
         if len(self.outputs) == 1:
             return self.box[self.outputs[0]]
-        found = self._sum() if norm == 1 else self._root()
+        found = self._largest_sum() if norm == 1 else self._largest_root()
         if found is not None and found.upper - found.lower <= found.upper * TIGHT:
             return found
-        bounds = [self._apart(norm)] + ([found] if found is not None else [])
+        bounds = [self._by_outputs(norm)] + ([found] if found is not None else [])
         if norm == 2:
             # no 2-norm exceeds the 1-norm
             bounds.append(Extent(Fraction(0), self.largest(1).upper))
@@ -139,20 +141,23 @@ class Cluster:
     def _holes(self) -> bool:
         return any(holes(self.added, part) for part in self.parts)
 
-    def _apart(self, norm: Norm) -> Extent:
+    def _by_outputs(self, norm: Norm) -> Extent:
         """Bound the change by those of the single outputs; of very many outputs most only by their ranges."""
         alone = [sum_of(clusters(self.added, [output]), 1) for output in self.outputs[:MOST_ALONE]]
         lower = max(extent.lower for extent in alone)
         alone += [self._range(output) for output in self.outputs[MOST_ALONE:]]
-        bounds = [combined(alone, norm).upper, *self._sizes(norm)]
+        bounds = [combined(alone, norm).upper, *self._by_sizes(norm)]
         return Extent(lower, min(bounds))
 
     def _range(self, output: int) -> Extent:
         ends = [self.added.outer(part, output) for part in self.added.parts([output])]
         return Extent(Fraction(0), sum((high - low for low, high in ends), Fraction(0)))
 
-    def _sizes(self, norm: Norm) -> list[Fraction]:
-        """Bound the change by the sizes of what two records can add: cheap for a histogram of very many bins."""
+    def _by_sizes(self, norm: Norm) -> list[Fraction]:
+        """Bound the change by the sizes of what two records can add: cheap for a histogram of very many bins.
+
+        Empty where values are summed, or even a table of sizes is too large.
+        """
         total = combined(list(self.box.values()), norm).upper
         for part in self.parts:
             sizes = self.added.sizes(part, self.outputs)
@@ -167,7 +172,7 @@ class Cluster:
             total += _extent(self.scale, longest, 0.0, _rounding([table], longest) + 4 * UNIT_ROUNDOFF * longest).upper
         return [total]
 
-    def _sum(self) -> Extent | None:
+    def _largest_sum(self) -> Extent | None:
         """The largest 1-norm; the box adds to it whatever the signs are."""
         if self.tables is None:
             return None
@@ -194,7 +199,7 @@ class Cluster:
         upper = sum(reach.upper for reach in reaches) + float(lengths(nothing, box, norm))
         return float(lengths(together(reaches, box, norm), box, norm)), upper
 
-    def _root(self) -> Extent | None:
+    def _largest_root(self) -> Extent | None:
         """The largest 2-norm: among the corners if nothing is squared, else with the help of cubics."""
         if self.tables is None:
             return None
@@ -204,13 +209,14 @@ class Cluster:
         loose = sum(float((side.upper - side.lower) / self.scale) for side in self.box.values())
         squared = [(part, name) for part in self.parts for name in sorted(self.added.squared(part))]
         if len(squared) == 1:
-            return self._bent(*squared[0], box, loose)
+            return self._with_square(*squared[0], box, loose)
         lower, upper = self._reached(2, box) if len(self.tables) == 1 else self._listed(box)
         if squared:
             upper = math.inf  # the corners do not suffice
         return self._rounded(lower, upper, box, loose)
 
     def _rounded(self, lower: float, upper: float, box: FloatArray, loose: float, error: float = 0.0) -> Extent | None:
+        """Widen what a search of 2-norms found by its rounding; without an upper end the 1-norm gives one."""
         found = lower if math.isinf(upper) else upper
         slack = _rounding(self.tables or [], found, box) + error * found
         lower = 0.0 if self._holes else max(0.0, lower - 2 * loose)
@@ -219,6 +225,7 @@ class Cluster:
         return _extent(self.scale, upper, lower, slack)
 
     def _listed(self, box: FloatArray) -> tuple[float, float]:
+        """The largest 2-norm of all sums of changes, one from each part; where they are too many, what bounds it."""
         changes = [changes_of(table.values) for table in self.tables or []]
         known = [change for change in changes if change is not None]
         total = sums(known) if len(known) == len(changes) else None
@@ -227,7 +234,7 @@ class Cluster:
         found = float(lengths(total, box, 2).max())
         return found, found
 
-    def _bent(self, part: ColumnPart, name: str, box: FloatArray, loose: float) -> Extent | None:
+    def _with_square(self, part: ColumnPart, name: str, box: FloatArray, loose: float) -> Extent | None:
         """The largest 2-norm when the squares of one column are summed.
 
         With the sum of the two grid steps of that column fixed, the change is affine in their difference, so the norm
@@ -297,7 +304,16 @@ def root_of_squares(values: Sequence[Fraction]) -> Fraction:
 def _contexts(
     opened: ContributionTable, others: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
-    """What surrounds an open column: the change of all else, its cell, and the end of a cell it moves from."""
+    """All cases in which one column moves freely inside a cell.
+
+    Returns
+    -------
+    ndarray of shape (cases, outputs)
+        How all else changes the outputs.
+    ndarray of shape (cases,), three times
+        The first and last grid step of the cell that the column moves in, and the step, an end of a cell, that it
+        comes from. None instead of all where the cases are too many.
+    """
     low, high = np.array(opened.low, dtype=float), np.array(opened.high, dtype=float)
     found: list[FloatArray] = []
     for place in range(opened.values.shape[1]):
@@ -321,6 +337,7 @@ def _contexts(
 
 
 def _extent(scale: Fraction, upper: float, lower: float, error: float) -> Extent:
+    """Turn the ends of a search in units of `scale` into fractions, its rounding error taken into account."""
     return Extent(
         max(Fraction(0), Fraction(lower) - Fraction(error)) * scale, (Fraction(upper) + Fraction(error)) * scale
     )

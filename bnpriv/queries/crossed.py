@@ -85,7 +85,7 @@ class CountBy(Query):
 def axes_of(
     columns: Iterable[str], bins: Mapping[str, Iterable[Constant]] | None, what: str
 ) -> tuple[CrossedColumn, ...]:
-    """Return columns with the bins that are given for some of them.
+    """Columns with the bins that are given for some of them.
 
     Raises
     ------

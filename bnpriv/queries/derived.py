@@ -1,4 +1,4 @@
-"""Questions whose answer is worked out of other numbers, to which the noise is added.
+"""Variances, quantiles and the like: their answer is worked out of other numbers, to which the noise is added.
 
 What a mechanism sees of such a question is its base: numbers that are sums over records, like those of every other
 query. The rest is post-processing of what was released: it sees no data and costs no privacy.
@@ -48,7 +48,7 @@ class Derived(Query):
 
     @abstractmethod
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """The answer that a released base gives, inside its range."""
+        """Work the answer out of a released base, and move it into its range."""
 
     @abstractmethod
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:

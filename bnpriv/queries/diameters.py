@@ -1,6 +1,8 @@
 """How far apart two points of a finite set can be: the geometry behind column sensitivity, on plain arrays.
 
-A cloud has shape (moving, resting, outputs): two points of a cloud are compared only if they share the resting index.
+A cloud is what a record can add to some outputs, of shape (moving, resting, outputs): along the first axis the columns
+that change, along the second those that rest. A change goes from one point of a cloud to another with the same resting
+index. The largest length is looked for in all pairs where they are few; else it is enclosed by a bound and an example.
 """
 
 from __future__ import annotations
@@ -20,15 +22,15 @@ Norm = Literal[1, 2]
 MOST_PAIRED = 50_000_000  # numbers looked at when all pairs are compared
 MOST_SIGNED_NUMBERS = 1_000_000  # numbers held when all patterns of signs are tried
 MOST_CHANGES = 4_000_000  # numbers held when all changes are listed
-MOST_CUBICS = 20_000
+MOST_CUBICS = 20_000  # roots of cubics that are looked for
 MOST_SORTED = 500_000  # numbers of points that are sorted to find those that are alike
-DISTANCES_AT_ONCE = 1_000_000
+DISTANCES_AT_ONCE = 1_000_000  # numbers held when pairs are compared block by block
 
 
 @final
 @dataclass(frozen=True)
 class Reach:
-    """The largest length lies between `lower`, which `change` has, and `upper`."""
+    """What is known of the largest length: `change` has the length `lower`, and no change is longer than `upper`."""
 
     lower: float
     upper: float
@@ -106,7 +108,7 @@ def sums(parts: Sequence[FloatArray], most: int = MOST_CHANGES) -> FloatArray | 
 
 
 def together(reaches: Sequence[Reach], box: FloatArray, norm: Norm) -> FloatArray:
-    """A long sum of changes, one from each reach, each with the better of its two signs."""
+    """Add up changes, one from each reach, each with the sign that makes the sum longer: an example, not the best."""
     total: FloatArray = np.zeros_like(box)
     for reach in reaches:
         options = np.stack([total + reach.change, total - reach.change])
@@ -187,7 +189,7 @@ def _slices(cloud: FloatArray) -> Iterator[FloatArray]:
 
 
 def _distinct(points: FloatArray) -> FloatArray:
-    """Return each point once; of long points in no order, because sorting them takes long."""
+    """Each point once; of long points in no order, because sorting them takes long."""
     if points.size <= MOST_SORTED:
         return np.unique(points, axis=0)
     places = {point.tobytes(): place for place, point in enumerate(points)}

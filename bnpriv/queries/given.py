@@ -25,7 +25,7 @@ class GivenAnswer(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return no column: what is read is not known."""
+        """None: what is read is not known."""
         return frozenset()
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:

@@ -1,8 +1,9 @@
 """The one normal form of every built-in query: exact integer sums over records, then an affine map.
 
 A record's value in a numeric column is ``lower + grid * k`` with a whole number k of steps; hence every output is an
-affine map, in fractions, of integer sums of indicators and powers of k. Sums of integers do not depend on the order
-of rows, on the engine, or on floating point.
+affine map, in fractions, of integer sums of indicators and powers of k. Why this form: sums of integers do not depend
+on the order of rows, on the engine, or on floating point, so that the answer that is released is the one whose
+sensitivity was worked out, to the last bit.
 """
 
 from __future__ import annotations
@@ -179,6 +180,7 @@ def normal_form(query: Query, schema: Schema) -> NormalForm:
 
 
 def _affine(output: Output, schema: Schema) -> tuple[dict[IntegerTerm, Fraction], Fraction]:
+    """Write an output as weights of integer sums, and the constant that all records together add."""
     scale = Fraction(1, schema.records) if output.averaged else Fraction(1)
     row: dict[IntegerTerm, Fraction] = {}
     shift = Fraction(0)
@@ -238,6 +240,7 @@ def numeric(name: str, schema: Schema) -> NumberColumn:
 
 
 def _check_term(term: IntegerTerm, schema: Schema) -> None:
+    """Refuse sums that 64 bits might not hold, and comparisons that engines might read in two ways."""
     if not isinstance(term, Indicator):
         largest = most_of(term, schema) * schema.records
         if not largest <= LARGEST_SUM:

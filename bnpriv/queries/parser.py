@@ -177,7 +177,7 @@ class _Parser:
         return self.grouped(query) if self.next.kind == "name" and self.next.text == "by" else query
 
     def grouped(self, query: Query) -> Query:
-        """Return counts by groups; a comma goes on with the groups unless a query follows."""
+        """Counts by groups; a comma goes on with the groups unless a query follows."""
         if not isinstance(query, Count):
             self.refuse("the end of the query", hints.of_groups(str(query).partition("(")[0]))
         self.place += 1

@@ -87,7 +87,7 @@ class Comparison(Predicate):
         return (self.value,)
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return this condition."""
+        """The condition itself."""
         return (self,)
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ class IsIn(Predicate):
         return tuple(self.values)
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return this condition."""
+        """The condition itself."""
         return (self,)
 
     def __str__(self) -> str:

@@ -106,7 +106,7 @@ class Quantile(OfColumn, Derived):
         return tuple(found)
 
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return nothing: where no records are, a quantile may move far by a little noise."""
+        """Nothing is bounded: where no records are, a quantile may move far by a little noise."""
         return ()
 
     def _edges(self, schema: Schema) -> tuple[float, ...]:

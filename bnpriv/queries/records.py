@@ -1,8 +1,9 @@
 """What one record can add to the outputs of a query, and how that changes when some of its columns change.
 
-The terms of a query fall into parts that share no column; a part is tabulated over the corners of its columns. All
-numbers here are per record times the number of records, because tables that differ in some columns can differ in the
-same way in all of their records.
+An answer is a sum over records, so how far it moves is a question about one record (see `sensitivity`). The terms of a
+query fall into parts that share no column, and which therefore move on their own; a part is tabulated over the corners
+of its columns (see `cells`). All numbers here are per record times the number of records, because tables that differ in
+some columns can differ in the same way in all of their records.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ColumnPart = frozenset[int]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """A normal form, seen by a change of the columns `moving`.
+    """What one record adds to every output of a query, of whose columns some change and the others rest.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class Contribution:
         return [frozenset(part) for _, part in groups]
 
     def fed(self, part: ColumnPart, outputs: Iterable[int]) -> tuple[int, ...]:
-        """Which of `outputs` the terms of `part` add to."""
+        """The outputs, among `outputs`, that the terms of `part` add to."""
         return tuple(output for output in outputs if not part.isdisjoint(self.rows[output]))
 
     def squared(self, part: ColumnPart) -> frozenset[str]:
@@ -111,7 +112,7 @@ class Contribution:
         return found[1], found[2]
 
     def outer(self, part: ColumnPart, output: int) -> tuple[Fraction, Fraction]:
-        """Numbers between which `part` of `output` stays, from each column alone."""
+        """Numbers between which `part` of `output` stays: loose, because every term is taken to be at its own worst."""
         low = high = Fraction(0)
         summed: set[str] = set()
         for place, weight in self.weights(part, output):
@@ -309,6 +310,7 @@ def _grain(denominators: set[int], magnitude: float) -> int | None:
 
 
 def _leaves(added: Contribution, part: ColumnPart, name: str) -> tuple[Leaf, ...]:
+    """The comparisons of one column in a part, each once."""
     found: dict[Leaf, None] = {}
     for term in (added.terms[place] for place in sorted(part)):
         if isinstance(term, Indicator):

@@ -1,6 +1,7 @@
 """Column sensitivity: how far an answer can move when some columns of a table change arbitrarily.
 
-Why it is a question about one record: tables that differ in the columns K have records that differ in K, and the answer
+Noise is fitted to it: its scale is the sensitivity to all queried columns over epsilon or, by a quilt, the sensitivity
+to the near columns over epsilon less what the others tell about a secret. Why it is a question about one record: tables that differ in the columns K have records that differ in K, and the answer
 is a sum of one function g over the n records. By the triangle inequality the change is at most n times the largest
 ``||g(x) - g(x')||`` over records x, x' that agree outside K, and it is exactly that when all n records are x in one
 table and x' in the other. The answer here is the one that is released: grid steps are whole numbers, and the exact
@@ -151,6 +152,7 @@ def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int
 
 
 def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fraction) -> Bound:
+    """Work a sensitivity out: the outputs in clusters that move apart, each with the rounding of its doubles."""
     added = replace(asked.whole, moving=moving)
     extents = [_released(asked, cluster, norm, share) for cluster in clusters(added, range(len(asked.form.labels)))]
     total = combined([extent for extent in extents if extent.upper > 0], cast("Norm", norm))
@@ -161,7 +163,7 @@ def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fractio
 @final
 @dataclass(eq=False)
 class Prepared:
-    """What sensitivities of one query share.
+    """One query compiled for one schema, with the sensitivities and ranges that were worked out so far.
 
     Parameters
     ----------
@@ -211,9 +213,9 @@ _recent: deque[tuple[Query, Schema, tuple[Column, ...], Prepared]] = deque(maxle
 
 
 def prepared(query: Query, schema: Schema) -> Prepared:
-    """What sensitivities of one query share; kept for the last few queries.
+    """Compile a query, unless it is one of the last few.
 
-    They are told apart by identity: equal constants may be of different types, which queries tell apart.
+    Queries are told apart by identity: equal constants may be of different types, which queries tell apart.
     """
     columns = tuple(schema.columns.values())
     for known, of, seen, found in tuple(_recent):

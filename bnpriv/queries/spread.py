@@ -51,7 +51,7 @@ class Variance(_Spread):
     """The variance of a column, with divisor n; made by `variance`."""
 
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Return 0, and the square of half the width of the bounds."""
+        """Between 0 and the square of half the width of the bounds."""
         return ((0.0, _up(middle_of(self.column, schema)[1] ** 2)),)
 
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
@@ -76,7 +76,7 @@ class Std(_Spread):
     """The standard deviation of a column, with divisor n; made by `std`."""
 
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Return 0, and half the width of the bounds."""
+        """Between 0 and half the width of the bounds."""
         return ((0.0, _up(middle_of(self.column, schema)[1])),)
 
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
