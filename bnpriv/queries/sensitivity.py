@@ -1,11 +1,13 @@
 """Column sensitivity: how far an answer can move when some columns of a table change arbitrarily.
 
 Noise is fitted to it: its scale is the sensitivity to all queried columns over epsilon or, by a quilt, the sensitivity
-to the near columns over epsilon less what the others tell about a secret. Why it is a question about one record: tables that differ in the columns K have records that differ in K, and the answer
+to the near columns over epsilon less what the others tell about a secret.
+
+Why it is a question about one record: tables that differ in the columns K have records that differ in K, and the answer
 is a sum of one function g over the n records. By the triangle inequality the change is at most n times the largest
 ``||g(x) - g(x')||`` over records x, x' that agree outside K, and it is exactly that when all n records are x in one
-table and x' in the other. The answer here is the one that is released: grid steps are whole numbers, and the exact
-sum is rounded once to a double.
+table and x' in the other. The answer here is the one that is released: grid steps are whole numbers, and the exact sum
+is rounded once to a double.
 """
 
 from __future__ import annotations
